@@ -1,0 +1,54 @@
+/* cl/types.h - one kernel text for every element type.
+ *
+ * TYPE is a vn_type; what lies in memory is a T, arithmetic is done in R.
+ *
+ *            f32     f16    bf16            f64
+ *   T        float   half   unsigned short  double
+ *   R        float   float  float           double
+ *
+ * WIDE says that some offset of the problem needs 64 bits.
+ */
+#if WIDE
+#define INDEX INT64
+#else
+#define INDEX int
+#endif
+
+/* The upper half of a binary32, to nearest even; a NaN stays one. */
+DEVICE unsigned short bf16_bits(float x)
+{
+    const unsigned int u = FLOAT_BITS(x);
+
+    return (unsigned short)((u & 0x7fffffffu) > 0x7f800000u ? u >> 16 | 0x40u
+                                                            : (u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+}
+
+#if TYPE == 0
+#define T                   float
+#define R                   float
+#define LOAD(p, i)          ((p)[i])
+#define STORE(p, i, x)      ((p)[i] = (x))
+#define LOAD_VECTOR(n, p)   VLOAD(n, p)
+#elif TYPE == 1
+#define T                   HALF
+#define R                   float
+#define LOAD(p, i)          HALF_LOAD(p, i)
+#define STORE(p, i, x)      HALF_STORE(p, i, x)
+#define LOAD_VECTOR(n, p)   VHALF_LOAD(n, p)
+#elif TYPE == 2
+#define T                   unsigned short
+#define R                   float
+#define LOAD(p, i)          BITS_FLOAT((unsigned int)(p)[i] << 16)
+#define STORE(p, i, x)      ((p)[i] = bf16_bits(x))
+#elif TYPE == 3
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define T                   double
+#define R                   double
+#define LOAD(p, i)          ((p)[i])
+#define STORE(p, i, x)      ((p)[i] = (x))
+#define LOAD_VECTOR(n, p)   VLOAD(n, p)
+#else
+#error "TYPE must be a vn_type"
+#endif
+
+#define ZERO ((R)0)

@@ -1,0 +1,66 @@
+/* cl/words.h - the words kernels are written in, as OpenCL C.
+ *
+ * cuda/words.h gives the same words, in the same order, as CUDA C++:
+ * `diff -y cl/words.h cuda/words.h` is the whole difference between the two.
+ * tests/words.sh fails when one has a word the other lacks.
+ *
+ * Arithmetic is what is written: no contraction, so a fused multiply-add is an FMA()
+ * and the same bits come out on every device.
+ */
+#pragma OPENCL FP_CONTRACT OFF
+
+/* what runs where */
+#define KERNEL(items)        __kernel __attribute__((reqd_work_group_size(items, 1, 1)))
+#define DEVICE               static inline
+
+/* what lives where */
+#define GLOBAL               __global
+#define LOCAL                __local
+#define LOCAL_ARRAY(T, v, n) __local T v[n] __attribute__((aligned(64)))
+#define CONSTANT             __constant
+
+/* who am I */
+#define GROUP_ID(d)          ((int)get_group_id(d))
+#define LOCAL_ID()           ((int)get_local_id(0))
+
+/* wait for the work-group; its local memory is then seen by all */
+#define BARRIER()            barrier(CLK_LOCAL_MEM_FENCE)
+
+/* hints */
+#define UNROLL               _Pragma("unroll")
+#define RESTRICT             restrict
+
+/* integers: 64 bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */
+#define INT64                long
+#define VIEW                 long8
+
+/* bits of a number */
+#define FLOAT_BITS(x)        as_uint(x)
+#define BITS_FLOAT(u)        as_float(u)
+#define DOUBLE_BITS(x)       as_ulong(x)
+#define BITS_DOUBLE(u)       as_double(u)
+
+/* numbers stored in 16 bits */
+#define HALF                 half
+#define HALF_LOAD(p, i)      vload_half(i, p)
+#define HALF_STORE(p, i, x)  vstore_half_rte(x, i, p)
+
+/* vectors of n floats or doubles; of halves in memory */
+#define VECTOR_(T, n)        T##n
+#define VECTOR(T, n)         VECTOR_(T, n)
+#define VLOAD_(n, p)         vload##n(0, p)
+#define VLOAD(n, p)          VLOAD_(n, p)
+#define VSTORE_(n, p, v)     vstore##n(v, 0, p)
+#define VSTORE(n, p, v)      VSTORE_(n, p, v)
+#define VHALF_LOAD_(n, p)    vload_half##n(0, p)
+#define VHALF_LOAD(n, p)     VHALF_LOAD_(n, p)
+#define VHALF_STORE_(n, p, v) vstore_half##n##_rte(v, 0, p)
+#define VHALF_STORE(n, p, v) VHALF_STORE_(n, p, v)
+
+/* arithmetic that the two languages spell differently; numbers or vectors */
+#define MAX(a, b)            fmax(a, b)
+#define MIN(a, b)            fmin(a, b)
+#define ABS(a)               fabs(a)
+#define RINT(a)              rint(a)
+#define FMA(a, b, c)         fma(a, b, c)
+#define LOG(a)               log(a)

@@ -1,0 +1,128 @@
+/* cuda/words.h - the words kernels are written in, as CUDA C++.
+ *
+ * cl/words.h gives the same words, in the same order, as OpenCL C:
+ * `diff -y cl/words.h cuda/words.h` is the whole difference between the two.
+ * tests/words.sh fails when one has a word the other lacks.
+ *
+ * Built with --fmad=false: arithmetic is what is written, as in OpenCL C.
+ */
+
+/* what runs where */
+#define KERNEL(items)        extern "C" __global__ __launch_bounds__(items)
+#define DEVICE               static __device__ __forceinline__
+
+/* what lives where */
+#define GLOBAL
+#define LOCAL
+#define LOCAL_ARRAY(T, v, n) __shared__ __align__(64) T v[n]
+#define CONSTANT             static __device__ const
+
+/* who am I */
+#define GROUP_ID(d)          ((int)((d) == 0 ? blockIdx.x : (d) == 1 ? blockIdx.y : blockIdx.z))
+#define LOCAL_ID()           ((int)threadIdx.x)
+
+/* wait for the work-group; its local memory is then seen by all */
+#define BARRIER()            __syncthreads()
+
+/* hints */
+#define UNROLL               _Pragma("unroll")
+#define RESTRICT             __restrict__
+
+/* integers: 64 bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */
+#define INT64                long long
+#define VIEW                 view8
+
+/* bits of a number */
+#define FLOAT_BITS(x)        __float_as_uint(x)
+#define BITS_FLOAT(u)        __uint_as_float(u)
+#define DOUBLE_BITS(x)       ((unsigned long long)__double_as_longlong(x))
+#define BITS_DOUBLE(u)       __longlong_as_double((long long)(u))
+
+/* numbers stored in 16 bits */
+#define HALF                 unsigned short
+#define HALF_LOAD(p, i)      half_load((p) + (i))
+#define HALF_STORE(p, i, x)  half_store((p) + (i), x)
+
+/* vectors of n floats or doubles; of halves in memory */
+#define VECTOR_(T, n)        vec<T, n>
+#define VECTOR(T, n)         VECTOR_(T, n)
+#define VLOAD_(n, p)         vec_load<n>(p)
+#define VLOAD(n, p)          VLOAD_(n, p)
+#define VSTORE_(n, p, v)     vec_store(p, v)
+#define VSTORE(n, p, v)      VSTORE_(n, p, v)
+#define VHALF_LOAD_(n, p)    vec_half_load<n>(p)
+#define VHALF_LOAD(n, p)     VHALF_LOAD_(n, p)
+#define VHALF_STORE_(n, p, v) vec_half_store(p, v)
+#define VHALF_STORE(n, p, v) VHALF_STORE_(n, p, v)
+
+/* arithmetic that the two languages spell differently; numbers or vectors */
+#define MAX(a, b)            max_of(a, b)
+#define MIN(a, b)            min_of(a, b)
+#define ABS(a)               abs_of(a)
+#define RINT(a)              rint_of(a)
+#define FMA(a, b, c)         fma_of(a, b, c)
+#define LOG(a)               log_of(a)
+
+/* What OpenCL C has in the language and CUDA C++ has not. */
+
+struct __align__(64) view8 { long long s0, s1, s2, s3, s4, s5, s6, s7; };
+
+DEVICE float half_load(const unsigned short *p)
+{
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(*p));
+    return x;
+}
+
+DEVICE void half_store(unsigned short *p, float x)
+{
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(*p) : "f"(x));
+}
+
+DEVICE float  max_of(float a, float b)             { return fmaxf(a, b); }
+DEVICE double max_of(double a, double b)           { return fmax(a, b); }
+DEVICE float  min_of(float a, float b)             { return fminf(a, b); }
+DEVICE double min_of(double a, double b)           { return fmin(a, b); }
+DEVICE float  abs_of(float a)                      { return fabsf(a); }
+DEVICE double abs_of(double a)                     { return fabs(a); }
+DEVICE float  rint_of(float a)                     { return rintf(a); }
+DEVICE double rint_of(double a)                    { return rint(a); }
+DEVICE float  fma_of(float a, float b, float c)    { return fmaf(a, b, c); }
+DEVICE double fma_of(double a, double b, double c) { return fma(a, b, c); }
+DEVICE float  log_of(float a)                      { return logf(a); }
+DEVICE double log_of(double a)                     { return log(a); }
+
+template <class E, int n> struct vec {
+    E e[n];
+    __device__ vec() {}
+    __device__ vec(E x) { UNROLL for (int i = 0; i < n; i++) e[i] = x; }
+};
+#define EACH template <class E, int n> DEVICE
+EACH vec<E, n> operator+(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] += b.e[i]; return a; }
+EACH vec<E, n> operator-(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] -= b.e[i]; return a; }
+EACH vec<E, n> operator*(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] *= b.e[i]; return a; }
+EACH vec<E, n> max_of(vec<E, n> a, vec<E, n> b)    { UNROLL for (int i = 0; i < n; i++) a.e[i] = max_of(a.e[i], b.e[i]); return a; }
+EACH vec<E, n> rint_of(vec<E, n> a)                { UNROLL for (int i = 0; i < n; i++) a.e[i] = rint_of(a.e[i]); return a; }
+EACH vec<E, n> fma_of(vec<E, n> a, vec<E, n> b, vec<E, n> c)
+{
+    UNROLL for (int i = 0; i < n; i++) c.e[i] = fma_of(a.e[i], b.e[i], c.e[i]);
+    return c;
+}
+EACH void vec_store(E *p, vec<E, n> v)             { UNROLL for (int i = 0; i < n; i++) p[i] = v.e[i]; }
+template <int n, class E> DEVICE vec<E, n> vec_load(const E *p)
+{
+    vec<E, n> v;
+    UNROLL for (int i = 0; i < n; i++) v.e[i] = p[i];
+    return v;
+}
+template <int n> DEVICE vec<float, n> vec_half_load(const unsigned short *p)
+{
+    vec<float, n> v;
+    UNROLL for (int i = 0; i < n; i++) v.e[i] = half_load(p + i);
+    return v;
+}
+template <int n> DEVICE void vec_half_store(unsigned short *p, vec<float, n> v)
+{
+    UNROLL for (int i = 0; i < n; i++) half_store(p + i, v.e[i]);
+}
+#undef EACH

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * core.h - what the files of lib/ share: variants, choices, launches, checks.
+ */
+#ifndef VN_CORE_H
+#define VN_CORE_H
+
+#include "backend.h"
+
+/* ---- problems, variants, choices (choose.c) ------------------------------- */
+
+enum vn_bucket { VN_SMALL, VN_MEDIUM, VN_LARGE, VN_BUCKET_COUNT };   /* coarse shape, for tune rows */
+
+/* Begins each operation's problem: what one call asks, as the variants see it. */
+struct vn_problem {
+    const char    *op;            /* "gemm" */
+    vn_type        type;
+    enum vn_bucket bucket;
+    int            wide;          /* an offset in it needs 64 bits */
+    double         flops, bytes;  /* the least that must be computed and moved */
+};
+
+struct vn_choice;
+
+/* One way to do an operation.  An operation lists its variants in a table that ends
+ * with a NULL name; the first that fits is used, and the last but that always fits. */
+struct vn_variant {
+    const char *name;             /* "gemm_cpu": for options, tune rows, explain */
+
+    /* NULL if it fits, or why not: "the device is no CPU" */
+    const char *(*fits)(const void *problem, const struct vn_facts *f);
+    vn_status   (*run)(vn_queue *q, const struct vn_choice *it, const void *problem);
+    size_t      (*workspace)(const void *problem, const int *p);   /* NULL: none */
+
+    /* kernels of ours; all NULL where `run` calls a vendor's library */
+    const char *texts;            /* "cl/tile.h cl/gemm.cl": after words, types and atoms */
+    const char *entries;          /* "pack gemm_cpu": at most VN_ENTRIES */
+    const char *params;           /* "BLK_M BLK_N": the #defines, and the columns of its tune rows */
+    const char *defines;          /* further #define lines, fixed: "#define DIRECTION 1\n"; or NULL */
+};
+
+enum { VN_PARAMS = 16 };
+
+/* A variant made ready for one device and one kind of problem. */
+struct vn_choice {
+    const struct vn_variant *variant;
+    void       *kernel[VN_ENTRIES];   /* one for each name in entries */
+    int         p[VN_PARAMS];         /* one for each name in params */
+    const char *source;               /* where the row came from: "shipped", "user", "default" */
+};
+
+/* Finds the variant and its kernels, building them at first use. */
+vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                     const void *problem, size_t problem_size, const char *forced);
+void      vn__choices_close(vn_device *d);
+
+/* ---- queues (queue.c) ----------------------------------------------------- */
+
+enum { VN_PROBLEM_BYTES = 1280 };     /* room for the largest problem; explain looks back at it */
+
+struct vn_queue {
+    struct vn_handle  head;
+    vn_device        *device;
+    void             *impl;
+    vn_buffer        *workspace;      /* NULL until an operation needs some */
+    size_t            workspace_limit;
+    size_t            workspace_used; /* by the last operation */
+    void             *trace;          /* log.c */
+    char             *explain;
+    size_t            explain_size;
+    const struct vn_variant *table;   /* of the last operation, for explain */
+    const struct vn_choice  *choice;
+    int64_t           problem[VN_PROBLEM_BYTES / 8];
+};
+
+/* At least `bytes` of scratch memory, aligned for any vector. */
+vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes);
+vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
+
+void vn__arg_int   (struct vn_launch *l, int64_t v);            /* a 32-bit int; v must fit */
+void vn__arg_real  (struct vn_launch *l, vn_type t, double v);  /* float, or double for f64 */
+void vn__arg_buffer(struct vn_launch *l, vn_buffer *b);
+/* A tensor is two arguments: its buffer, then its VIEW: start, and strides with the last
+ * dimension at s6, the one before at s5...  vn__arg_extents gives the extents likewise
+ * (1 where there is no dimension).                                                     */
+void vn__arg_tensor (struct vn_launch *l, const vn_tensor *t);
+void vn__arg_extents(struct vn_launch *l, const vn_tensor *t);
+void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
+
+/* ---- tune rows (tune.c) --------------------------------------------------- */
+
+/* The best row for this variant, device, type and bucket: p gets one value for each name
+ * in variant->params; *source says where from.                                        */
+vn_status vn__tune_find(int *p, const char **source, const vn_device *d,
+                        const struct vn_variant *v, vn_type type, enum vn_bucket bucket);
+
+/* ---- built kernels on disk (cache.c) --------------------------------------- */
+
+/* Builds `text` for the device, or takes what an earlier process built. */
+vn_status vn__cache_build(void **program, vn_device *d, const char *text);
+
+/* ---- the texts inside the library (texts.c, generated) -------------------- */
+
+struct vn_text { const char *path, *text; size_t length; };
+extern const struct vn_text vn__texts[];                        /* ends with a NULL path */
+const struct vn_text *vn__text_find(const char *path);          /* NULL if there is none */
+
+/* ---- handles, status (status.c) ------------------------------------------- */
+
+enum vn_kind { VN_DEVICE = 1, VN_QUEUE, VN_BUFFER, VN_EVENT, VN_KIND_COUNT };
+
+/* Each public function begins with this: clears the last error, names itself for the
+ * sentences of vn__fail(), refuses in a fork'd child.                              */
+vn_status vn__enter(const char *function);
+/* Clears the last error at the end, so that it says nothing after success. */
+vn_status vn__leave(vn_status s);
+
+void     *vn__handle_open (enum vn_kind kind, size_t bytes);    /* zeroed; NULL if out of memory */
+void      vn__handle_close(void *handle);
+/* VN_INVALID naming `argument` if it is NULL, closed or of another kind. */
+vn_status vn__handle_check(const void *handle, enum vn_kind kind, const char *argument);
+
+/* ---- views (tensor.c) ------------------------------------------------------ */
+
+int       vn__given(const vn_tensor *t);            /* an optional tensor that is there */
+/* Known type, rank in [low, high], extents and strides not negative, all inside its
+ * buffer, on q's device, of a type the device has.  `output`: nothing may repeat.   */
+vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue *q,
+                           int low, int high, int output);
+/* VN_INVALID if some element of both may share memory. */
+vn_status vn__check_overlap(const vn_tensor *a, const char *a_name,
+                            const vn_tensor *b, const char *b_name);
+vn_status vn__check_enum(int v, int count, const char *name);
+/* Sets the stride of each extent of 1 to 0 and takes over the extents of `like`: a
+ * broadcast view.  VN_INVALID if some extent is neither 1 nor that of `like`.       */
+vn_status vn__broadcast(vn_tensor *t, const char *name, const vn_tensor *like, const char *like_name);
+int       vn__same_view(const vn_tensor *a, const vn_tensor *b);
+/* An offset of it, or its element count, needs more than 31 bits. */
+int       vn__is_wide(const vn_tensor *t);
+int64_t   vn__elements(const vn_tensor *t);
+/* 0 if it overflows 63 bits. */
+int       vn__mul(int64_t *out, int64_t a, int64_t b);
+int       vn__add(int64_t *out, int64_t a, int64_t b);
+
+/* ---- log lines and the trace (log.c) --------------------------------------- */
+
+enum vn_topic { VN_LOG_CHOOSE = 1, VN_LOG_BUILD = 2, VN_LOG_LAUNCH = 4, VN_LOG_CACHE = 8 };
+int  vn__logs(enum vn_topic topic);
+void vn__log(enum vn_topic topic, const char *sentence, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+void vn__trace_launch(vn_queue *q, const char *variant, vn_event *from, vn_event *to);
+int  vn__traces(void);
+void vn__trace_flush(vn_queue *q);
+void vn__trace_span(const char *category, const char *name, double from, double to);
+double vn__seconds(void);             /* a steady clock */
+
+#define VN_CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vernier.h - GEMM, convolution and softmax on any OpenCL device, through one API.
+ *
+ * In three steps: open a device, put data in its buffers, call an operation.
+ *
+ *     vn_device *dev;
+ *     vn_queue  *q;
+ *
+ *     if (vn_device_open(&dev, NULL) || vn_queue_open(&q, dev))
+ *         errx(1, "%s", vn_last_error());
+ *     ...
+ *     vn_gemm(q, 1.0, vn_matrix(a, VN_F32, m, k), vn_matrix(b, VN_F32, k, n),
+ *                0.0, vn_matrix(c, VN_F32, m, n), NULL);
+ *     vn_queue_finish(q);
+ *
+ * An operation queues its work and returns; vn_queue_finish() waits for it.
+ * Every call returns VN_OK, or another status and a sentence in vn_last_error().
+ * After a failed call nothing was queued and no output was touched.
+ * A device may be used by many threads at once; a queue, by one at a time.
+ * After fork(), a child that did not exec gets VN_FAILED from every call.
+ */
+#ifndef VERNIER_H
+#define VERNIER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VN_VERSION_MAJOR 0
+#define VN_VERSION_MINOR 1
+#define VN_VERSION_PATCH 0
+
+#ifndef VN_API
+#  if defined(__GNUC__)
+#    define VN_API __attribute__((visibility("default")))
+#  else
+#    define VN_API
+#  endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "0.1.0": of the library that is running, which may be newer than this header. */
+VN_API const char *vn_version(void);
+
+/* ---- status ------------------------------------------------------------- */
+
+/* One list makes both the enum and the names: they cannot drift apart. */
+#define VN_STATUS_MAP(_) \
+    _(OK,          "no error")                                  \
+    _(INVALID,     "an argument makes no sense")                \
+    _(UNSUPPORTED, "this device cannot do that")                \
+    _(NO_DEVICE,   "there is no such device")                   \
+    _(NO_MEMORY,   "host or device memory ran out")             \
+    _(FAILED,      "the device or its driver failed")
+
+typedef enum {
+#define VN_STATUS(name, meaning) VN_##name,
+    VN_STATUS_MAP(VN_STATUS)
+#undef VN_STATUS
+    VN_STATUS_COUNT
+} vn_status;
+
+VN_API const char *vn_status_name(vn_status s);     /* "VN_INVALID" */
+VN_API const char *vn_status_meaning(vn_status s);  /* "an argument makes no sense" */
+VN_API const char *vn_last_error(void);             /* this thread's; "" after success */
+
+/* ---- devices ------------------------------------------------------------ */
+
+typedef struct vn_device vn_device;
+
+typedef struct {
+    char    spec[32];                     /* "opencl:0", "cuda:0": what vn_device_open() takes */
+    char    name[128], vendor[64], driver[64];
+    char    platform[64];                 /* the implementation: "Portable Computing Language" */
+    int     compute_units;
+    int64_t memory, local_memory;         /* bytes; local: of one work-group */
+    int     is_cpu;
+    int     has_f64;
+} vn_device_info;
+
+VN_API int       vn_device_count(void);
+VN_API vn_status vn_device_get(vn_device_info *out, int index);
+VN_API vn_status vn_device_describe(vn_device_info *out, const vn_device *d);
+
+/* Opens a device by its spec, by a word of its name or platform ("H100", "rusticl"),
+ * by "cpu" or "gpu", or, with NULL, $VERNIER_DEVICE if set and else the fastest. */
+VN_API vn_status vn_device_open(vn_device **out, const char *spec);
+VN_API void      vn_device_close(vn_device *d);  /* takes NULL, as every close does */
+
+/* ---- queues and events -------------------------------------------------- */
+
+typedef struct vn_queue vn_queue;         /* runs what it is given in order */
+typedef struct vn_event vn_event;         /* a point in a queue's work */
+
+VN_API vn_status vn_queue_open(vn_queue **out, vn_device *d);
+VN_API void      vn_queue_close(vn_queue *q);       /* waits for its work first */
+VN_API vn_status vn_queue_finish(vn_queue *q);
+
+VN_API vn_status vn_event_record(vn_event **out, vn_queue *q);
+VN_API vn_status vn_queue_wait(vn_queue *q, vn_event *e);      /* also of another queue */
+/* Seconds of device time between two events; waits for both. */
+VN_API vn_status vn_event_seconds(double *out, vn_event *from, vn_event *to);
+VN_API void      vn_event_close(vn_event *e);
+
+/* Scratch memory belongs to the queue: it grows to the largest operation seen,
+ * so a warmed-up queue allocates nothing.  A limit makes operations choose a
+ * way that fits inside it; 0 is a limit too.  Starts without one (SIZE_MAX).  */
+VN_API vn_status vn_queue_limit_workspace(vn_queue *q, size_t bytes);
+VN_API size_t    vn_queue_workspace(const vn_queue *q);
+
+/* How the last operation ran: one JSON object with its variant, parameters and
+ * where they came from, flops, bytes, workspace, and why others were passed over.
+ * Valid until the queue's next call; "{}" before the first operation.           */
+VN_API const char *vn_queue_explain(vn_queue *q);
+
+/* ---- buffers and views -------------------------------------------------- */
+
+typedef struct vn_buffer vn_buffer;
+
+VN_API vn_status vn_buffer_open(vn_buffer **out, vn_device *d, size_t bytes);
+VN_API void      vn_buffer_close(vn_buffer *b);  /* work already queued still sees it */
+/* Both wait: the host memory may be reused when they return. */
+VN_API vn_status vn_write(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes);
+VN_API vn_status vn_read(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes);
+
+/* f16 is IEEE binary16, bf16 the upper half of a binary32.  Every device has
+ * f32, f16 and bf16 (16-bit types are stored so, and computed in f32).         */
+typedef enum { VN_F32, VN_F16, VN_BF16, VN_F64, VN_TYPE_COUNT } vn_type;
+
+VN_API size_t      vn_type_bytes(vn_type t);        /* 0 for what is no type */
+VN_API const char *vn_type_name(vn_type t);         /* "f32" */
+
+/* A view of a buffer: a start, a shape, and a step along each dimension, all
+ * counted in elements.  Swapping two strides transposes; a stride of 0 repeats
+ * (inputs only); leading dimensions are batches.  Strides are not negative.    */
+#define VN_RANK 6
+typedef struct {
+    vn_buffer *buffer;
+    vn_type    type;
+    int        rank;
+    int64_t    start;
+    int64_t    extent[VN_RANK];
+    int64_t    stride[VN_RANK];
+} vn_tensor;
+
+VN_API vn_tensor vn_matrix(vn_buffer *b, vn_type t, int64_t rows, int64_t cols);
+VN_API vn_tensor vn_packed(vn_buffer *b, vn_type t, int rank, const int64_t *extent);
+VN_API vn_tensor vn_transpose(vn_tensor t);      /* swaps the last two dimensions */
+
+/* ---- operations --------------------------------------------------------- */
+
+typedef enum {
+    VN_MATH_DEFAULT,      /* f32 no less accurate than f32 fused multiply-adds;
+                             16-bit types accumulate in f32 */
+    VN_MATH_TF32,         /* f32 operands may lose bits to 10 of mantissa */
+    VN_MATH_BITWISE,      /* the same bits on every device and backend: one fixed
+                             order of sums, fused multiply-adds, own exponential */
+    VN_MATH_COUNT
+} vn_math;
+
+/* GELU is 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); SiLU is x sigmoid(x). */
+typedef enum {
+    VN_IDENTITY, VN_RELU, VN_GELU, VN_SILU, VN_SIGMOID, VN_TANH, VN_ACTIVATION_COUNT
+} vn_activation;
+
+/* Options: NULL, or a struct whose zeros mean "the usual". */
+typedef struct {
+    vn_math       math;
+    vn_tensor     bias;           /* added before the activation; shape of C, or with extents
+                                     of 1 that repeat; rank 0 or buffer NULL: none */
+    vn_activation activation;
+    const char   *variant;        /* run this one or fail: "gemm", "gemm_cpu"... */
+} vn_gemm_options;
+
+/* C := act(alpha A B + beta C + bias).
+ *
+ * A is M x K, B is K x N, C is M x N, each with the same leading batches.
+ * An extent of 1 among the batches of A or B repeats, as does a stride of 0.
+ * C is not read when beta is 0, A and B not when alpha is 0 or K is 0;
+ * C must not overlap A, B or bias, nor itself.  Nothing to do (M, N or a batch
+ * of 0) is VN_OK.
+ *
+ * VN_INVALID      the shapes or types disagree, or a view leaves its buffer
+ * VN_UNSUPPORTED  the device cannot compute in this type, or the variant asked
+ *                 for cannot do this problem                                   */
+VN_API vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,
+                                      double beta,  vn_tensor c, const vn_gemm_options *o);
+
+typedef struct {
+    int           stride[3], dilation[3];          /* 0 means 1; [0] is the outermost spatial one */
+    int           pad_before[3], pad_after[3];     /* zeros around x */
+    int           groups;                          /* 0 means 1; C for depthwise */
+    vn_math       math;
+    vn_tensor     bias;           /* K elements (rank 1), or the shape of the output with
+                                     extents of 1 that repeat; rank 0 or buffer NULL: none */
+    vn_activation activation;
+    const char   *variant;
+} vn_conv_options;
+
+/* Convolution, without flipping the filter, over one to three spatial dimensions:
+ *
+ *   forward          y  := act(alpha conv(x, w) + beta y + bias)
+ *   backward data    dx := act(alpha conv^T(dy, w) + beta dx + bias)   (transposed convolution)
+ *   backward filter  dw := act(alpha (gradient of w) + beta dw + bias)
+ *
+ * x is N x C x spatial, w is K x C/groups x spatial, y is N x K x spatial, always
+ * in this order; NCHW or NHWC is a matter of their strides.  The extents of y are
+ * floor((in + before + after - dilation (filter - 1) - 1) / stride) + 1.
+ * The output is not read when beta is 0, the inputs not when alpha is 0.          */
+VN_API vn_status vn_conv_forward(vn_queue *q, double alpha, vn_tensor x, vn_tensor w,
+                                              double beta, vn_tensor y, const vn_conv_options *o);
+VN_API vn_status vn_conv_backward_data(vn_queue *q, double alpha, vn_tensor dy, vn_tensor w,
+                                                    double beta, vn_tensor dx, const vn_conv_options *o);
+VN_API vn_status vn_conv_backward_filter(vn_queue *q, double alpha, vn_tensor x, vn_tensor dy,
+                                                      double beta, vn_tensor dw, const vn_conv_options *o);
+
+typedef struct {
+    int         axis;             /* counted from the last: 0 is the last, 1 the one before */
+    int         log;              /* log-softmax */
+    double      scale;            /* of x, before the mask; 0 means 1 */
+    vn_tensor   mask;             /* added to scaled x; shape of x, or with extents of 1 that
+                                     repeat; rank 0 or buffer NULL: none */
+    int         causal;           /* element j of the axis is masked where j > i, i counting
+                                     along the dimension before the axis (needs axis 0, rank 2) */
+    const char *variant;
+} vn_softmax_options;
+
+/* y := exp(z - max z) / sum exp(z - max z) along the axis, z = scale x + mask, or the
+ * logarithm of that.  x, y and mask have one type; y may be x itself (the same view).
+ *
+ * An element of z that is -infinity counts nothing: it gives 0 (log: -infinity).  A row
+ * that is masked whole gives 0 everywhere (log: -infinity everywhere).  A NaN or a
+ * +infinity makes its whole row NaN, save what the causal mask hides: that is never read. */
+VN_API vn_status vn_softmax(vn_queue *q, vn_tensor x, vn_tensor y, const vn_softmax_options *o);
+
+/* dx := scale y (dy - sum dy y), or, of the log-softmax, scale (dy - exp(y) sum dy);
+ * y is what vn_softmax() gave.  Where causal masks, dx is 0.  mask is not looked at.
+ * dx may be dy itself (the same view).                                               */
+VN_API vn_status vn_softmax_backward(vn_queue *q, vn_tensor y, vn_tensor dy, vn_tensor dx,
+                                     const vn_softmax_options *o);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
