@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * peer.h - another library that solves the same problem, to be measured beside ours.
+ *
+ * Peers are found with dlopen() when asked for and are never linked; each source declares
+ * the few functions it uses, so building needs none of their headers.  A peer is measured
+ * at its best: prepare() puts the data where the peer likes it and makes its plan, and only
+ * run() is timed.  Use:
+ *
+ *     const struct peer *peer = peer_named("onednn");
+ *     void *run;
+ *
+ *     if (peer->open(&context, why, sizeof why) || peer->prepare(&run, &problem, &data, why, sizeof why))
+ *         puts(why);
+ *     else { peer->run(run); peer->read(run, y); peer->finish(run); }
+ *     peer->close();
+ *
+ * Call peer_calm() before the first OpenCL or peer call of the process.
+ */
+#ifndef VERNIER_PEER_H
+#define VERNIER_PEER_H
+
+#include "../problem.h"
+
+/* The device that ours runs on, as vn_device_describe() tells it. */
+struct peer_context {
+    int         is_cpu;
+    const char *platform, *device;           /* vn_device_info's platform and name */
+};
+
+/* Host data as problem_operands() lays it out: each pointer is to the first element of the
+ * whole buffer, before its start.  The output's is read only if beta is not 0.            */
+struct peer_data {
+    const void *operand[3], *bias, *mask;    /* bias, mask: NULL if the problem has none */
+};
+
+/* Functions that return int: 0, or -1 with a sentence in why[]. */
+struct peer {
+    const char *name;
+
+    /* Loads the library and finds the device; again is harmless. */
+    int         (*open)   (const struct peer_context *c, char *why, size_t why_size);
+    const char *(*version)(void);            /* "oneDNN 2.6.3", once open */
+
+    /* -1 also when the peer has no such operation: why[] says what it lacks. */
+    int         (*prepare)(void **out, const struct problem *p, const struct peer_data *data,
+                           char *why, size_t why_size);
+    /* One complete run, finished on return; 0, or the peer's own error.  Runs of several
+     * peers and problems may alternate.  Where beta is not 0, each run adds to the last. */
+    int         (*run)    (void *state);
+    /* Seconds that the device spent on the last run; below 0 if not known. */
+    double      (*seconds)(void *state);
+    /* Writes the elements of the output into a buffer of the problem's layout and type;
+     * gaps and start are left as they are.                                             */
+    int         (*read)   (void *state, void *out);
+    void        (*finish) (void *state);     /* takes NULL */
+
+    void        (*close)  (void);            /* harmless if not open */
+};
+
+extern const struct peer *const peers[];     /* ends with NULL */
+const struct peer *peer_named(const char *name);     /* NULL: there is none */
+
+/* Makes the thread pools of several libraries in one process leave each other's cores alone. */
+void peer_calm(void);
+
+/* ---- for the peers themselves ---- */
+
+struct peer_symbol { const char *name; void *to; int optional; };   /* to: a pointer to a function pointer */
+
+/* Opens the first of sonames (ends with NULL) and fills every symbol; -1: why[] names the package. */
+int  peer_load(void **out, const char *const *sonames, const struct peer_symbol *symbols, int count,
+               const char *package, char *why, size_t why_size);
+int  peer_refuse(char *why, size_t why_size, const char *sentence, ...)       /* returns -1 */
+#if defined(__GNUC__)
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+/* Copies the elements of a tensor between its own layout and another given by strides (elements). */
+void peer_copy(void *to, const int64_t *to_stride, int64_t to_start,
+               const void *from, const int64_t *from_stride, int64_t from_start,
+               const int64_t *extent, int rank, size_t bytes);
+#endif
