@@ -47,6 +47,7 @@ struct vn_device {
     struct vn_facts          facts;
     vn_device_info           info;
     struct vn_choices       *choices;       /* choose.c */
+    int                      uses;          /* itself, and each open queue, buffer and event */
 };
 
 struct vn_buffer {

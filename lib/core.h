@@ -87,6 +87,16 @@ void vn__arg_tensor (struct vn_launch *l, const vn_tensor *t);
 void vn__arg_extents(struct vn_launch *l, const vn_tensor *t);
 void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
 
+/* ---- devices (device.c) ---------------------------------------------------- */
+
+/* A device lives until it is closed and so is all that was opened on it. */
+void      vn__device_keep(vn_device *d);
+void      vn__device_drop(vn_device *d);
+vn_status vn__device_open(vn_device **out, const struct vn_backend *b, int index, void *const native[2],
+                          const char *spec);
+vn_status vn__queue_open (vn_queue **out, vn_device *d, void *native);
+vn_status vn__buffer_open(vn_buffer **out, vn_device *d, size_t bytes, void *native);
+
 /* ---- tune rows (tune.c) --------------------------------------------------- */
 
 /* The best row for this variant, device, type and bucket: p gets one value for each name
@@ -116,6 +126,7 @@ vn_status vn__enter(const char *function);
 vn_status vn__leave(vn_status s);
 
 void     *vn__handle_open (enum vn_kind kind, size_t bytes);    /* zeroed; NULL if out of memory */
+void      vn__handle_mark (void *handle);   /* closed for the caller; its memory still in use */
 void      vn__handle_close(void *handle);
 /* VN_INVALID naming `argument` if it is NULL, closed or of another kind. */
 vn_status vn__handle_check(const void *handle, enum vn_kind kind, const char *argument);

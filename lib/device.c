@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device.c - the list of backends; opening and closing devices and what lives on them.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+const struct vn_backend *const vn__backends[] = {
+    &vn__opencl,
+    NULL
+};
+
+/* ---- the list -------------------------------------------------------------- */
+
+/* The device at `index` among all backends' devices. */
+static vn_status listing(struct vn_listing *out, const struct vn_backend **backend, int *local, int index)
+{
+    for (const struct vn_backend *const *b = vn__backends; *b; b++) {
+        const int count = (*b)->count();
+
+        if (index < count) {
+            const vn_status s = (*b)->list(out, index);
+
+            snprintf(out->info.spec, sizeof out->info.spec, "%s:%d", (*b)->name, index);
+            *backend = *b;
+            *local = index;
+            return s;
+        }
+        index -= count;
+    }
+    return VN_NO_DEVICE;
+}
+
+static int device_count(void)
+{
+    int n = 0;
+
+    for (const struct vn_backend *const *b = vn__backends; *b; b++)
+        n += (*b)->count();
+    return n;
+}
+
+int vn_device_count(void)
+{
+    return vn__enter("vn_device_count") ? 0 : device_count();
+}
+
+vn_status vn_device_get(vn_device_info *out, int index)
+{
+    const struct vn_backend *backend;
+    struct vn_listing l;
+    vn_status s;
+    int local;
+
+    if ((s = vn__enter("vn_device_get")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs a vn_device_info");
+    if (index < 0 || index >= device_count())
+        return vn__fail(VN_INVALID, "index is %d; it needs 0 to %d, there being %d devices", index,
+                        device_count() - 1, device_count());
+    if ((s = listing(&l, &backend, &local, index)))
+        return s;
+    *out = l.info;
+    return vn__leave(VN_OK);
+}
+
+vn_status vn_device_describe(vn_device_info *out, const vn_device *d)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_device_describe")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs a vn_device_info");
+    if ((s = vn__handle_check(d, VN_DEVICE, "device")))
+        return s;
+    *out = d->info;
+    return VN_OK;
+}
+
+/* ---- finding one by its spec ------------------------------------------------ */
+
+static int matches(const vn_device_info *info, const char *spec)
+{
+    if (!strcasecmp(spec, "cpu"))
+        return info->is_cpu;
+    if (!strcasecmp(spec, "gpu"))
+        return !info->is_cpu;
+    return !strcasecmp(spec, info->spec) || strcasestr(info->name, spec) || strcasestr(info->platform, spec);
+}
+
+/* The fastest device that matches, or -1. */
+static int find(const char *spec)
+{
+    const struct vn_backend *backend;
+    const int count = device_count();
+    struct vn_listing l;
+    double best = -1;
+    int found = -1, local;
+
+    for (int i = 0; i < count; i++) {
+        if (listing(&l, &backend, &local, i) || (spec && !matches(&l.info, spec)))
+            continue;
+        if (spec && !strcasecmp(spec, l.info.spec))
+            return i;
+        if (l.rank > best) {
+            best = l.rank;
+            found = i;
+        }
+    }
+    return found;
+}
+
+vn_status vn_device_open(vn_device **out, const char *spec)
+{
+    const struct vn_backend *backend;
+    struct vn_listing l;
+    int index, local;
+    vn_status s;
+
+    if ((s = vn__enter("vn_device_open")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs the address of a vn_device *");
+    *out = NULL;
+    if (!spec || !*spec)
+        spec = secure_getenv("VERNIER_DEVICE");
+    if (spec && !*spec)
+        spec = NULL;
+    if (device_count() == 0)
+        return vn__fail(VN_NO_DEVICE, "no OpenCL device was found; install an OpenCL driver "
+                        "(for any CPU: pocl-opencl-icd)");
+    if ((index = find(spec)) < 0)
+        return vn__fail(VN_NO_DEVICE, "spec is \"%s\", which none of the %d devices matches; it needs \"cpu\", "
+                        "\"gpu\", \"opencl:0\" to \"opencl:%d\", or a word of a device's or platform's name",
+                        spec ? spec : "", device_count(), device_count() - 1);
+    if ((s = listing(&l, &backend, &local, index)))
+        return s;
+    return vn__leave(vn__device_open(out, backend, local, NULL, l.info.spec));
+}
+
+/* ---- open and close ---------------------------------------------------------- */
+
+vn_status vn__device_open(vn_device **out, const struct vn_backend *b, int index, void *const native[2],
+                          const char *spec)
+{
+    vn_device *d = vn__handle_open(VN_DEVICE, sizeof *d);
+    vn_status s;
+
+    if (!d)
+        return VN_NO_MEMORY;
+    d->backend = b;
+    d->uses = 1;
+    if ((s = b->open(d, index, native))) {
+        vn__handle_close(d);
+        return s;
+    }
+    snprintf(d->info.spec, sizeof d->info.spec, "%s", spec);
+    *out = d;
+    return VN_OK;
+}
+
+void vn__device_keep(vn_device *d)
+{
+    __atomic_add_fetch(&d->uses, 1, __ATOMIC_RELAXED);
+}
+
+void vn__device_drop(vn_device *d)
+{
+    if (__atomic_sub_fetch(&d->uses, 1, __ATOMIC_ACQ_REL))
+        return;
+    vn__choices_close(d);
+    d->backend->close(d);
+    vn__handle_close(d);
+}
+
+void vn_device_close(vn_device *d)
+{
+    if (vn__enter("vn_device_close") || !d || vn__handle_check(d, VN_DEVICE, "device"))
+        return;
+    vn__handle_mark(d);
+    vn__device_drop(d);
+}
+
+/* ---- buffers ------------------------------------------------------------------ */
+
+vn_status vn__buffer_open(vn_buffer **out, vn_device *d, size_t bytes, void *native)
+{
+    vn_buffer *b = vn__handle_open(VN_BUFFER, sizeof *b);
+    vn_status s;
+
+    if (!b)
+        return VN_NO_MEMORY;
+    b->device = d;
+    b->bytes = bytes;
+    if ((s = d->backend->buffer_open(b, bytes, native))) {
+        vn__handle_close(b);
+        return s;
+    }
+    vn__device_keep(d);
+    *out = b;
+    return VN_OK;
+}
+
+vn_status vn_buffer_open(vn_buffer **out, vn_device *d, size_t bytes)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_buffer_open")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs the address of a vn_buffer *");
+    *out = NULL;
+    if ((s = vn__handle_check(d, VN_DEVICE, "device")))
+        return s;
+    if (bytes > d->facts.buffer_bytes)
+        return vn__fail(VN_NO_MEMORY, "bytes is %zu; %s has buffers of at most %zu", bytes, d->facts.name,
+                        d->facts.buffer_bytes);
+    return vn__leave(vn__buffer_open(out, d, bytes, NULL));
+}
+
+void vn_buffer_close(vn_buffer *b)
+{
+    if (vn__enter("vn_buffer_close") || !b || vn__handle_check(b, VN_BUFFER, "buffer"))
+        return;
+
+    vn_device *d = b->device;
+
+    d->backend->buffer_close(b);
+    vn__handle_close(b);
+    vn__device_drop(d);
+}
+
+static vn_status check_transfer(vn_queue *q, const vn_buffer *b, const char *b_name, size_t at,
+                                const void *host, const char *host_name, size_t bytes)
+{
+    vn_status s;
+
+    if ((s = vn__handle_check(q, VN_QUEUE, "queue")) || (s = vn__handle_check(b, VN_BUFFER, b_name)))
+        return s;
+    if (b->device != q->device)
+        return vn__fail(VN_INVALID, "%s lies on another device (%s) than the queue (%s); it needs the same", b_name,
+                        b->device->info.spec, q->device->info.spec);
+    if (at > b->bytes || bytes > b->bytes - at)
+        return vn__fail(VN_INVALID, "at is %zu and bytes is %zu; together they need to stay inside the %zu of %s",
+                        at, bytes, b->bytes, b_name);
+    if (!host && bytes)
+        return vn__fail(VN_INVALID, "%s is NULL; it needs %zu bytes of host memory", host_name, bytes);
+    return VN_OK;
+}
+
+vn_status vn_write(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_write")) || (s = check_transfer(q, to, "to", at, from, "from", bytes)) || !bytes)
+        return s;
+    return vn__leave(q->device->backend->write(q, to, at, from, bytes));
+}
+
+vn_status vn_read(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_read")) || (s = check_transfer(q, from, "from", at, to, "to", bytes)) || !bytes)
+        return s;
+    return vn__leave(q->device->backend->read(q, to, from, at, bytes));
+}

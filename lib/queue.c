@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * queue.c - queues, events, scratch memory, and launching kernels on them.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+/* ---- queues ---------------------------------------------------------------- */
+
+vn_status vn__queue_open(vn_queue **out, vn_device *d, void *native)
+{
+    vn_queue *q = vn__handle_open(VN_QUEUE, sizeof *q);
+    vn_status s;
+
+    if (!q)
+        return VN_NO_MEMORY;
+    q->device = d;
+    q->workspace_limit = SIZE_MAX;
+    if ((s = d->backend->queue_open(q, native))) {
+        vn__handle_close(q);
+        return s;
+    }
+    vn__device_keep(d);
+    *out = q;
+    return VN_OK;
+}
+
+vn_status vn_queue_open(vn_queue **out, vn_device *d)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_queue_open")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs the address of a vn_queue *");
+    *out = NULL;
+    if ((s = vn__handle_check(d, VN_DEVICE, "device")))
+        return s;
+    return vn__leave(vn__queue_open(out, d, NULL));
+}
+
+static void workspace_close(vn_queue *q)
+{
+    if (!q->workspace)
+        return;
+    q->device->backend->buffer_close(q->workspace);
+    vn__handle_close(q->workspace);
+    vn__device_drop(q->device);
+    q->workspace = NULL;
+}
+
+void vn_queue_close(vn_queue *q)
+{
+    if (vn__enter("vn_queue_close") || !q || vn__handle_check(q, VN_QUEUE, "queue"))
+        return;
+
+    vn_device *d = q->device;
+
+    d->backend->finish(q);
+    vn__trace_flush(q);
+    workspace_close(q);
+    free(q->explain);
+    d->backend->queue_close(q);
+    vn__handle_close(q);
+    vn__device_drop(d);
+}
+
+vn_status vn_queue_finish(vn_queue *q)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_queue_finish")) || (s = vn__handle_check(q, VN_QUEUE, "queue")))
+        return s;
+    s = q->device->backend->finish(q);
+    vn__trace_flush(q);
+    return vn__leave(s);
+}
+
+/* ---- events ---------------------------------------------------------------- */
+
+static vn_status event_record(vn_event **out, vn_queue *q)
+{
+    vn_event *e = vn__handle_open(VN_EVENT, sizeof *e);
+    vn_status s;
+
+    if (!e)
+        return VN_NO_MEMORY;
+    e->device = q->device;
+    if ((s = q->device->backend->event_record(e, q))) {
+        vn__handle_close(e);
+        return s;
+    }
+    vn__device_keep(e->device);
+    *out = e;
+    return VN_OK;
+}
+
+vn_status vn_event_record(vn_event **out, vn_queue *q)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_event_record")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs the address of a vn_event *");
+    *out = NULL;
+    if ((s = vn__handle_check(q, VN_QUEUE, "queue")))
+        return s;
+    return vn__leave(event_record(out, q));
+}
+
+void vn_event_close(vn_event *e)
+{
+    if (vn__enter("vn_event_close") || !e || vn__handle_check(e, VN_EVENT, "event"))
+        return;
+
+    vn_device *d = e->device;
+
+    d->backend->event_close(e);
+    vn__handle_close(e);
+    vn__device_drop(d);
+}
+
+vn_status vn_queue_wait(vn_queue *q, vn_event *e)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_queue_wait")) || (s = vn__handle_check(q, VN_QUEUE, "queue")) ||
+        (s = vn__handle_check(e, VN_EVENT, "event")))
+        return s;
+    if (e->device != q->device)
+        return vn__fail(VN_INVALID, "event is of another device (%s) than the queue (%s); it needs the same",
+                        e->device->info.spec, q->device->info.spec);
+    return vn__leave(q->device->backend->event_wait(q, e));
+}
+
+vn_status vn_event_seconds(double *out, vn_event *from, vn_event *to)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_event_seconds")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs the address of a double");
+    if ((s = vn__handle_check(from, VN_EVENT, "from")) || (s = vn__handle_check(to, VN_EVENT, "to")))
+        return s;
+    if (from->device != to->device)
+        return vn__fail(VN_INVALID, "from and to are of two devices (%s, %s); they need to be of one",
+                        from->device->info.spec, to->device->info.spec);
+    return vn__leave(from->device->backend->event_seconds(out, from, to));
+}
+
+/* ---- scratch memory --------------------------------------------------------- */
+
+vn_status vn_queue_limit_workspace(vn_queue *q, size_t bytes)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_queue_limit_workspace")) || (s = vn__handle_check(q, VN_QUEUE, "queue")))
+        return s;
+    q->workspace_limit = bytes;
+    if (q->workspace && q->workspace->bytes > bytes)
+        workspace_close(q);
+    return VN_OK;
+}
+
+size_t vn_queue_workspace(const vn_queue *q)
+{
+    if (vn__enter("vn_queue_workspace") || vn__handle_check(q, VN_QUEUE, "queue") || !q->workspace)
+        return 0;
+    return q->workspace->bytes;
+}
+
+vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
+{
+    vn_status s;
+
+    q->workspace_used = bytes;
+    if (!q->workspace || q->workspace->bytes < bytes) {
+        if (bytes > q->device->facts.buffer_bytes)
+            return vn__fail(VN_NO_MEMORY, "it needs %zu bytes of workspace; %s has buffers of at most %zu", bytes,
+                            q->device->facts.name, q->device->facts.buffer_bytes);
+        workspace_close(q);                 /* work already queued keeps the old one alive */
+        if ((s = vn__buffer_open(&q->workspace, q->device, bytes, NULL)))
+            return s;
+    }
+    *out = q->workspace;
+    return VN_OK;
+}
+
+/* ---- launching --------------------------------------------------------------- */
+
+void vn__arg_int(struct vn_launch *l, int64_t v)
+{
+    struct vn_arg *a = &l->args[l->nargs++];
+
+    a->size = sizeof a->value.i;
+    a->value.i = (int32_t)v;
+}
+
+void vn__arg_real(struct vn_launch *l, vn_type t, double v)
+{
+    struct vn_arg *a = &l->args[l->nargs++];
+
+    if (t == VN_F64) {
+        a->size = sizeof a->value.d;
+        a->value.d = v;
+    } else {
+        a->size = sizeof a->value.f;
+        a->value.f = (float)v;
+    }
+}
+
+void vn__arg_buffer(struct vn_launch *l, vn_buffer *b)
+{
+    struct vn_arg *a = &l->args[l->nargs++];
+
+    a->size = 0;
+    a->buffer = b;
+}
+
+void vn__arg_view(struct vn_launch *l, const int64_t v[8])
+{
+    struct vn_arg *a = &l->args[l->nargs++];
+
+    a->size = sizeof a->value.view;
+    memcpy(a->value.view, v, sizeof a->value.view);
+}
+
+void vn__arg_tensor(struct vn_launch *l, const vn_tensor *t)
+{
+    int64_t v[8] = { t->start };
+
+    for (int i = 0; i < t->rank; i++)
+        v[7 - t->rank + i] = t->stride[i];
+    vn__arg_buffer(l, t->buffer);
+    vn__arg_view(l, v);
+}
+
+void vn__arg_extents(struct vn_launch *l, const vn_tensor *t)
+{
+    int64_t v[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+
+    for (int i = 0; i < t->rank; i++)
+        v[7 - t->rank + i] = t->extent[i];
+    vn__arg_view(l, v);
+}
+
+vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l)
+{
+    const struct vn_backend *b = q->device->backend;
+    vn_event *from = NULL, *to = NULL;
+    vn_status s;
+
+    if (l->nargs > VN_ARGS)
+        return vn__fail(VN_FAILED, "%s has %d arguments; a launch holds %d", it->variant->name, l->nargs, VN_ARGS);
+    if (vn__traces())
+        event_record(&from, q);
+    s = b->launch(q, it->kernel[kernel], l);
+    if (s == VN_OK && from && event_record(&to, q) == VN_OK)
+        vn__trace_launch(q, it->variant->name, from, to);
+    else
+        vn_event_close(from);
+    if (vn__logs(VN_LOG_LAUNCH))
+        vn__log(VN_LOG_LAUNCH, "%s[%d] on %s: %lld x %lld x %lld groups of %d: %s", it->variant->name, kernel,
+                q->device->info.spec, (long long)l->groups[0], (long long)l->groups[1], (long long)l->groups[2],
+                l->items, vn_status_name(s));
+    return s;
+}
