@@ -2,15 +2,18 @@
  *
  * problem.h - one problem, as the little language of vernier(1) names it.
  *
- *   gemm:MxNxK:TYPE:nn|nt|tn|tt        batch=B alpha= beta= bias=row|col|full act=relu|...
+ *   gemm:MxNxK:TYPE:nn|nt|tn|tt        batch=B share=a|b|ab alpha= beta= bias=row|col|full act=relu|...
  *                                      math=default|tf32|bitwise variant=NAME gap=G start=S
+ *                                      (a third letter transposes C: nnt)
  *   conv:nN cC hH wW kK rR sS:TYPE     (without the spaces; 1-D has w and s alone, 3-D adds dD and tT)
  *                                      nchw|nhwc forward|backward-data|backward-filter
  *                                      stride= dil= pad= (one number, or one a dimension: 1x2; pad also
  *                                      before-after: 0-1x2-3) groups= alpha= beta= bias act= ...
- *   softmax:ROWSxN:TYPE                forward|backward log causal mask=full|row scale= axis=A outer=...
+ *   softmax:ROWSxN:TYPE                forward|backward log causal mask=full|row scale= inner=I batch=B
+ *                                      variant= gap= start=
  *
- * Parts after the type come in any order; what is the usual is left out when written.
+ * Parts after the type come in any order; what is the usual is left out when
+ * written, save nn, nchw and forward of gemm and conv.
  * The tests, check, bench and explain all build their tensors from this struct, so that
  * the line a failure prints reruns exactly that case.
  */
@@ -39,7 +42,8 @@ struct problem {
 
     /* gemm: op(A) is m x k, op(B) k x n */
     int64_t        m, n, k, batch;
-    int            trans_a, trans_b;
+    int            trans_a, trans_b, trans_c;
+    int            share_a, share_b;         /* one A, one B for all batches */
 
     /* conv: x is images x c x size, w is filters x c/groups x filter */
     int            spatial;                  /* 1, 2 or 3; the arrays below are filled from the end: [2] is w */
@@ -49,7 +53,8 @@ struct problem {
     int            groups;
     int            channels_last;
 
-    /* softmax: rows of n elements, n above; outer x n x inner in memory, rows = outer x inner */
+    /* softmax: rows of n elements, n and batch above; batch x outer x n x inner in memory,
+     * rows = outer x inner */
     int64_t        rows, inner;              /* inner > 1: the axis is not the last */
     int            log, causal;
     enum mask      mask;
