@@ -49,10 +49,19 @@ struct vn_choice {
     const char *source;               /* where the row came from: "shipped", "user", "default" */
 };
 
-/* Finds the variant and its kernels, building them at first use. */
+/* Finds the variant and its kernels, building them at first use, and notes the problem
+ * (whose first member is a struct vn_problem) for explain.  forced: NULL, or a name.    */
 vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                      const void *problem, size_t problem_size, const char *forced);
 void      vn__choices_close(vn_device *d);
+
+/* The whole text of a variant's kernels: words, #defines, types, texts; malloc'd, or NULL.
+ * backend is "opencl" or "cuda".                                                       */
+char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, vn_type type, int wide);
+
+/* All tables, for listing: one for each operation, ends with NULL. */
+extern const struct vn_variant *const vn__tables[];
+extern const struct vn_variant vn__gemm_variants[], vn__conv_variants[], vn__softmax_variants[];
 
 /* ---- queues (queue.c) ----------------------------------------------------- */
 
@@ -72,6 +81,8 @@ struct vn_queue {
     const struct vn_choice  *choice;
     int64_t           problem[VN_PROBLEM_BYTES / 8];
 };
+
+void vn__event_close(vn_event *e);
 
 /* At least `bytes` of scratch memory, aligned for any vector. */
 vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes);

@@ -112,16 +112,20 @@ vn_status vn_event_record(vn_event **out, vn_queue *q)
     return vn__leave(event_record(out, q));
 }
 
-void vn_event_close(vn_event *e)
+void vn__event_close(vn_event *e)
 {
-    if (vn__enter("vn_event_close") || !e || vn__handle_check(e, VN_EVENT, "event"))
-        return;
-
     vn_device *d = e->device;
 
     d->backend->event_close(e);
     vn__handle_close(e);
     vn__device_drop(d);
+}
+
+void vn_event_close(vn_event *e)
+{
+    if (vn__enter("vn_event_close") || !e || vn__handle_check(e, VN_EVENT, "event"))
+        return;
+    vn__event_close(e);
 }
 
 vn_status vn_queue_wait(vn_queue *q, vn_event *e)
@@ -262,8 +266,8 @@ vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct
     s = b->launch(q, it->kernel[kernel], l);
     if (s == VN_OK && from && event_record(&to, q) == VN_OK)
         vn__trace_launch(q, it->variant->name, from, to);
-    else
-        vn_event_close(from);
+    else if (from)
+        vn__event_close(from);
     if (vn__logs(VN_LOG_LAUNCH))
         vn__log(VN_LOG_LAUNCH, "%s[%d] on %s: %lld x %lld x %lld groups of %d: %s", it->variant->name, kernel,
                 q->device->info.spec, (long long)l->groups[0], (long long)l->groups[1], (long long)l->groups[2],
