@@ -63,21 +63,34 @@ const struct peer *peer_named(const char *name);     /* NULL: there is none */
 
 /* Makes the thread pools of several libraries in one process leave each other's cores alone. */
 void peer_calm(void);
+/* Waits until the threads of whoever ran last sleep.  Call it before another library's turn;
+ * a turn is one run that is not measured, to wake its threads, and some that are.             */
+void peer_settle(void);
 
 /* ---- for the peers themselves ---- */
 
-struct peer_symbol { const char *name; void *to; int optional; };   /* to: a pointer to a function pointer */
+struct peer_symbol { const char *name; void *to; };  /* to: where the function pointer goes */
 
-/* Opens the first of sonames (ends with NULL) and fills every symbol; -1: why[] names the package. */
-int  peer_load(void **out, const char *const *sonames, const struct peer_symbol *symbols, int count,
-               const char *package, char *why, size_t why_size);
+/* Opens the first of sonames (ends with NULL); -1: why[] names the package to install. */
+int  peer_load(void **out, const char *const *sonames, const char *package, char *why, size_t why_size);
+/* Fills each symbol's pointer (a table that ends with a NULL name); -1: why[] names the missing one. */
+int  peer_symbols(void *library, const struct peer_symbol *symbols, char *why, size_t why_size);
 int  peer_refuse(char *why, size_t why_size, const char *sentence, ...)       /* returns -1 */
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
-/* Copies the elements of a tensor between its own layout and another given by strides (elements). */
-void peer_copy(void *to, const int64_t *to_stride, int64_t to_start,
-               const void *from, const int64_t *from_stride, int64_t from_start,
-               const int64_t *extent, int rank, size_t bytes);
+/* An aligned copy of a buffer, or fresh zeros where from is NULL; NULL: out of memory. */
+void *peer_copy(const void *from, int64_t elements, vn_type type);
+/* Copies the elements of a tensor from one buffer of its layout to another. */
+void peer_read(void *to, const void *from, const vn_tensor *layout);
+
+/* A gemm as BLAS says it: row-major, with transposes and leading dimensions. */
+struct peer_blas {
+    int64_t m, n, k, batch;
+    struct { int64_t start, ld, step; int trans; } a, b, c;     /* step: to the next of the batch */
+};
+/* -1: not a gemm that BLAS can say, and why. */
+int  peer_blas(struct peer_blas *out, const struct problem *p, const struct operands *o,
+               char *why, size_t why_size);
 #endif
