@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Who may know what: the rules of CONVENTIONS.md that a pattern can check.
+
+cd "$srcdir" || exit 1
+failures=0
+
+# rule "what is wrong" PATTERN FILES...: no line of the files may match.
+rule()
+{
+    what=$1 pattern=$2
+    shift 2
+    if grep -nHE -e "$pattern" -- "$@"; then
+        echo "^ $what"
+        failures=$((failures + 1))
+    fi
+}
+
+# but NAME... -- FILES...: the files without those named.
+but()
+{
+    names=
+    while [ "$1" != -- ]; do names="$names $1 "; shift; done
+    shift
+    for file; do
+        case "$names" in *" $file "*) ;; *) printf '%s\n' "$file" ;; esac
+    done
+}
+
+c_files=$(find lib backends tools tests -name '*.[ch]' ! -path lib/texts.c)
+kernels=$(but cl/words.h -- $(find cl -name '*.cl' -o -name '*.h' | grep -v ^cl/atoms/))
+
+rule "lib/ may not know OpenCL or CUDA" \
+    '#[[:space:]]*include[[:space:]]*[<"](CL/|cuda|nvrtc|cublas|cudnn|clblast)' $(but lib/vernier_opencl.h -- lib/*.[ch])
+rule "lib/ may not name a device" \
+    '"[^"]*(H100|A100|MI[23][0-9][0-9]|RTX|Radeon|GeForce|EPYC|Xeon)[^"]*"' $(but lib/texts.c -- lib/*.c)
+rule "the library does not print, abort or exit" \
+    '(^|[^_[:alnum:]])(printf|puts|putchar|perror|abort|exit|_exit|assert)[[:space:]]*\(' \
+    $(but lib/texts.c -- lib/*.c backends/*.c)
+rule "only log.c writes to stderr" \
+    '(^|[^_[:alnum:]])std(err|out)([^_[:alnum:]]|$)' $(but lib/log.c lib/texts.c -- lib/*.c backends/*.c)
+rule "the environment is read with secure_getenv()" \
+    '(^|[^_[:alnum:]])getenv[[:space:]]*\(' $(but lib/texts.c -- lib/*.c backends/*.c)
+rule "kernels are written in words, not in a language" \
+    '(^|[^_[:alnum:]])(__kernel|__global|__local|__constant|__shared__|__syncthreads|__device__|get_(group|local|global)_(id|size)|barrier|as_u?(int|long|float|double)[0-9]*|v(load|store)(_half)?[0-9]*|(block|thread)(Idx|Dim))([^_[:alnum:]]|$)' $kernels
+rule "kernels do not ask which language they are in" \
+    '#.*(__OPENCL|__CUDA|__cplusplus|__NVCC|__clang__)' $kernels
+rule "structs do not end in _t" \
+    '^[[:space:]]*}[[:space:]]*[[:alnum:]_]+_t[[:space:]]*;' $c_files
+rule "no code left behind" \
+    '^[[:space:]]*#[[:space:]]*if[[:space:]]+0([^-_[:alnum:]]|$)|(TODO|FIXME|XXX)' $c_files $kernels
+
+for file in $c_files; do
+    head -n 1 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
+        { echo "$file: its first line is no SPDX line"; failures=$((failures + 1)); }
+done
+
+for file in $c_files $(find cl cuda doc tests tools m4 cmake -type f) README.md configure.ac Makefile.am quickstart; do
+    lines=$(wc -l < "$file")
+    [ "$lines" -le 1000 ] || { echo "$file: $lines lines; two nouns in one file"; failures=$((failures + 1)); }
+    case "${file##*/}" in
+    *util* | *helper* | *common* | *fast* | *_new* | *_v2*)
+        echo "$file: a name that says nothing"; failures=$((failures + 1)) ;;
+    esac
+done
+
+echo "$failures failures"
+[ $failures = 0 ]

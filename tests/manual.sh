@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# The manual pages say something of each public function and environment variable, and format cleanly.
+
+cd "$srcdir" || exit 1
+failures=0
+
+fail()
+{
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+for header in vernier vernier_opencl; do
+    for function in $(sed -n 's/^VN_API .*[ *]\(vn_[a-z0-9_]*\)(.*/\1/p' lib/$header.h); do
+        grep -q "$function" doc/$header.3 || fail "doc/$header.3 does not say what $function() does"
+    done
+done
+
+for name in $(grep -ohE '"VERNIER_[A-Z_]+"' lib/*.c backends/*.c tools/*.c tools/*/*.c 2> /dev/null | tr -d '"' | sort -u); do
+    grep -q "$name" doc/vernier.7 || fail "doc/vernier.7 does not say what $name is for"
+done
+
+if command -v man > /dev/null && command -v groff > /dev/null; then
+    for page in doc/*.[137]; do
+        said=$(LC_ALL=C.UTF-8 MANROFFSEQ= man --warnings=w -l "$page" 2>&1 > /dev/null)
+        [ -z "$said" ] || fail "$page: $said"
+    done
+else
+    echo "formatting left out: install man-db and groff"
+fi
+echo "$failures failures"
+[ $failures = 0 ]
