@@ -15,8 +15,10 @@ out=tests/counts.tmp
 mkdir -p $out
 trap 'rm -rf $out' EXIT
 
-logs=$(ls tests/*.log | grep -v '^tests/counts.log$')
-trs=$(ls tests/*.trs | grep -v '^tests/counts.trs$')
+logs= trs=
+for test in $counted; do
+    logs="$logs $test.log" trs="$trs $test.trs"
+done
 echo "$promised" > $out/promised
 
 cat $logs | awk '
