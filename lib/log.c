@@ -249,13 +249,6 @@ void vn__trace_span(const char *category, const char *name, double from, double 
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* Not vn_event_close(): that would clear the last error of the call that brought us here. */
-static void drop(vn_event *e)
-{
-    e->device->backend->event_close(e);
-    vn__handle_close(e);
-}
-
 static double seconds_between(vn_event *from, vn_event *to)
 {
     double s = 0;
@@ -272,8 +265,8 @@ void vn__trace_launch(vn_queue *q, const char *variant, vn_event *from, vn_event
     if (!q->trace)
         q->trace = calloc(1, sizeof *t);
     if (!(t = q->trace)) {
-        drop(from);
-        drop(to);
+        vn__event_close(from);
+        vn__event_close(to);
         return;
     }
     t->launch[t->count] = (struct vn_timed){ .queued = vn__seconds(), .from = from, .to = to };
@@ -324,8 +317,8 @@ void vn__trace_flush(vn_queue *q)
     pthread_mutex_unlock(&trace.lock);
 
     for (i = 0; i < t->count; i++) {
-        drop(t->launch[i].from);
-        drop(t->launch[i].to);
+        vn__event_close(t->launch[i].from);
+        vn__event_close(t->launch[i].to);
     }
     free(t);
     q->trace = NULL;
