@@ -29,17 +29,20 @@ DEVICE unsigned short bf16_bits(float x)
 #define LOAD(p, i)          ((p)[i])
 #define STORE(p, i, x)      ((p)[i] = (x))
 #define LOAD_VECTOR(n, p)   VLOAD(n, p)
+#define STORE_VECTOR(n, p, v) VSTORE(n, p, v)
 #elif TYPE == 1
 #define T                   HALF
 #define R                   float
 #define LOAD(p, i)          HALF_LOAD(p, i)
 #define STORE(p, i, x)      HALF_STORE(p, i, x)
 #define LOAD_VECTOR(n, p)   VHALF_LOAD(n, p)
+#define STORE_VECTOR(n, p, v) VHALF_STORE(n, p, v)
 #elif TYPE == 2
 #define T                   unsigned short
 #define R                   float
 #define LOAD(p, i)          BITS_FLOAT((unsigned int)(p)[i] << 16)
 #define STORE(p, i, x)      ((p)[i] = bf16_bits(x))
+#define LOAD_VECTOR(n, p)   VBF16_LOAD(n, p)
 #elif TYPE == 3
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define T                   double
@@ -47,8 +50,22 @@ DEVICE unsigned short bf16_bits(float x)
 #define LOAD(p, i)          ((p)[i])
 #define STORE(p, i, x)      ((p)[i] = (x))
 #define LOAD_VECTOR(n, p)   VLOAD(n, p)
+#define STORE_VECTOR(n, p, v) VSTORE(n, p, v)
 #else
 #error "TYPE must be a vn_type"
 #endif
 
 #define ZERO ((R)0)
+
+/* Where batch z of a tensor begins: v is its VIEW, e the extents; s1 to s4 are batches. */
+DEVICE INDEX batch_offset(VIEW v, VIEW e, int z)
+{
+    INDEX at = (INDEX)v.s0;
+
+    at += z % (int)e.s4 * (INDEX)v.s4;
+    z /= (int)e.s4;
+    at += z % (int)e.s3 * (INDEX)v.s3;
+    z /= (int)e.s3;
+    at += z % (int)e.s2 * (INDEX)v.s2;
+    return at + z / (int)e.s2 * (INDEX)v.s1;
+}

@@ -45,7 +45,7 @@
 #define HALF_LOAD(p, i)      vload_half(i, p)
 #define HALF_STORE(p, i, x)  vstore_half_rte(x, i, p)
 
-/* vectors of n floats or doubles; of halves in memory */
+/* vectors of n floats or doubles; of 16-bit numbers in memory */
 #define VECTOR_(T, n)        T##n
 #define VECTOR(T, n)         VECTOR_(T, n)
 #define VLOAD_(n, p)         vload##n(0, p)
@@ -56,6 +56,8 @@
 #define VHALF_LOAD(n, p)     VHALF_LOAD_(n, p)
 #define VHALF_STORE_(n, p, v) vstore_half##n##_rte(v, 0, p)
 #define VHALF_STORE(n, p, v) VHALF_STORE_(n, p, v)
+#define VBF16_LOAD_(n, p)    as_float##n(convert_uint##n(vload##n(0, p)) << 16)
+#define VBF16_LOAD(n, p)     VBF16_LOAD_(n, p)
 
 /* arithmetic that the two languages spell differently; numbers or vectors */
 #define MAX(a, b)            fmax(a, b)

@@ -43,7 +43,7 @@
 #define HALF_LOAD(p, i)      half_load((p) + (i))
 #define HALF_STORE(p, i, x)  half_store((p) + (i), x)
 
-/* vectors of n floats or doubles; of halves in memory */
+/* vectors of n floats or doubles; of 16-bit numbers in memory */
 #define VECTOR_(T, n)        vec<T, n>
 #define VECTOR(T, n)         VECTOR_(T, n)
 #define VLOAD_(n, p)         vec_load<n>(p)
@@ -54,6 +54,8 @@
 #define VHALF_LOAD(n, p)     VHALF_LOAD_(n, p)
 #define VHALF_STORE_(n, p, v) vec_half_store(p, v)
 #define VHALF_STORE(n, p, v) VHALF_STORE_(n, p, v)
+#define VBF16_LOAD_(n, p)    vec_bf16_load<n>(p)
+#define VBF16_LOAD(n, p)     VBF16_LOAD_(n, p)
 
 /* arithmetic that the two languages spell differently; numbers or vectors */
 #define MAX(a, b)            max_of(a, b)
@@ -119,6 +121,12 @@ template <int n> DEVICE vec<float, n> vec_half_load(const unsigned short *p)
 {
     vec<float, n> v;
     UNROLL for (int i = 0; i < n; i++) v.e[i] = half_load(p + i);
+    return v;
+}
+template <int n> DEVICE vec<float, n> vec_bf16_load(const unsigned short *p)
+{
+    vec<float, n> v;
+    UNROLL for (int i = 0; i < n; i++) v.e[i] = __uint_as_float((unsigned int)p[i] << 16);
     return v;
 }
 template <int n> DEVICE void vec_half_store(unsigned short *p, vec<float, n> v)
