@@ -495,6 +495,81 @@ static void store(vn_device *d, void *program, int dir, const struct key *k, uin
     free(payload);
 }
 
+/* ---- programs that were built, but not stored yet ------------------------------------- */
+
+struct unsaved {
+    struct unsaved *next;
+    vn_device      *device;
+    void           *program;
+    pthread_t       builder;
+    struct key      key;
+    uint32_t        crashes;
+};
+
+static pthread_mutex_t unsaved_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct unsaved *unsaved;   /* most often NULL, which settle() sees without the lock */
+
+/* Takes the key over. */
+static void remember(vn_device *d, void *program, struct key *k, uint32_t crashes)
+{
+    struct unsaved *u = malloc(sizeof *u);
+
+    if (!u)
+        return;
+    *u = (struct unsaved){ NULL, d, program, pthread_self(), *k, crashes };
+    k->text = NULL;
+    pthread_mutex_lock(&unsaved_lock);
+    u->next = unsaved;
+    __atomic_store_n(&unsaved, u, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&unsaved_lock);
+}
+
+/* The first that this thread built for d, or, with a program, that one; NULL if there is none. */
+static struct unsaved *recall(const vn_device *d, const void *program)
+{
+    struct unsaved **at, *u;
+
+    if (!__atomic_load_n(&unsaved, __ATOMIC_ACQUIRE))
+        return NULL;
+    pthread_mutex_lock(&unsaved_lock);
+    for (at = &unsaved; (u = *at); at = &u->next)
+        if (u->device == d && (program ? u->program == program : pthread_equal(u->builder, pthread_self())))
+            break;
+    if (u)
+        __atomic_store_n(at, u->next, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&unsaved_lock);
+    return u;
+}
+
+static void save(struct unsaved *u)
+{
+    const int dir = open_directory();
+
+    if (dir >= 0) {
+        store(u->device, u->program, dir, &u->key, u->crashes);
+        close(dir);
+    }
+    free(u->key.text);
+    free(u);
+}
+
+void vn__cache_settle(vn_device *d)
+{
+    struct unsaved *u;
+
+    while ((u = recall(d, NULL)))
+        save(u);
+}
+
+void vn__cache_close(vn_device *d, void *program)
+{
+    struct unsaved *u = recall(d, program);
+
+    if (u)
+        save(u);
+    d->backend->program_close(program);
+}
+
 /* ---- building ---------------------------------------------------------------------- */
 
 static vn_status build(void **program, vn_device *d, const char *text, const struct key *k)
@@ -522,7 +597,7 @@ vn_status vn__cache_build(void **program, vn_device *d, const char *text)
     if (!f.loaded) {
         s = build(program, d, text, &k);
         if (s == VN_OK && dir >= 0 && !f.spare)
-            store(d, *program, dir, &k, f.crashes);
+            remember(d, *program, &k, f.crashes);
     }
     if (dir >= 0)
         close(dir);

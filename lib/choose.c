@@ -104,12 +104,12 @@ static vn_status choices_of(struct vn_choices **out, vn_device *d)
     return c ? VN_OK : vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for the choices", sizeof *c);
 }
 
-static void entry_close(const vn_device *d, struct entry *e)
+static void entry_close(vn_device *d, struct entry *e)
 {
     if (e->program) {
         for (size_t i = 0; i < e->kernels; i++)
             d->backend->kernel_close(e->choice.kernel[i]);
-        d->backend->program_close(e->program);
+        vn__cache_close(d, e->program);
     }
     free(e);
 }

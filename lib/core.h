@@ -119,6 +119,11 @@ vn_status vn__tune_find(int *p, const char **source, const vn_device *d,
 
 /* Builds `text` for the device, or takes what an earlier process built. */
 vn_status vn__cache_build(void **program, vn_device *d, const char *text);
+/* Called when work has finished: stores what this thread has built and by now also run.
+ * Not sooner, for some drivers (PoCL) compile at the first launch, and only then have it. */
+void      vn__cache_settle(vn_device *d);
+/* Stores the program if it is not yet, and closes it. */
+void      vn__cache_close(vn_device *d, void *program);
 
 /* ---- the texts inside the library (texts.c, generated) -------------------- */
 

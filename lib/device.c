@@ -269,5 +269,7 @@ vn_status vn_read(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_
 
     if ((s = vn__enter("vn_read")) || (s = check_transfer(q, from, "from", at, to, "to", bytes)) || !bytes)
         return s;
-    return vn__leave(q->device->backend->read(q, to, from, at, bytes));
+    if ((s = q->device->backend->read(q, to, from, at, bytes)) == VN_OK)
+        vn__cache_settle(q->device);
+    return vn__leave(s);
 }

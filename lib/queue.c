@@ -76,6 +76,8 @@ vn_status vn_queue_finish(vn_queue *q)
         return s;
     s = q->device->backend->finish(q);
     vn__trace_flush(q);
+    if (s == VN_OK)
+        vn__cache_settle(q->device);
     return vn__leave(s);
 }
 
