@@ -333,6 +333,14 @@ static void remember(vn_queue *q, const struct vn_variant *table, const void *pr
     q->workspace_used = 0;
 }
 
+/* NULL if this variant can and, where nobody asked for it by name, should do the problem. */
+static const char *why_not(const struct vn_variant *v, const void *problem, const struct vn_facts *f, int forced)
+{
+    const char *why = v->fits(problem, f);
+
+    return why || forced || !v->pays ? why : v->pays(problem, f);
+}
+
 vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                      const void *problem, size_t problem_size, const char *forced)
 {
@@ -348,7 +356,7 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
         if (forced && strcmp(forced, v->name))
             continue;
         known = 1;
-        if ((why = v->fits(problem, f))) {
+        if ((why = why_not(v, problem, f, forced != NULL))) {
             s = vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", v->name, why);
             continue;
         }
@@ -420,7 +428,7 @@ static void add_passed_over(struct builder *b, const vn_queue *q)
 {
     add_text(b, ", \"passed_over\": [");
     for (const struct vn_variant *v = q->table; v->name && v != q->choice->variant; v++) {
-        const char *why = v->fits(q->problem, &q->device->facts);
+        const char *why = why_not(v, q->problem, &q->device->facts, 0);
 
         add_text(b, v == q->table ? "{\"variant\": " : ", {\"variant\": ");
         add_string(b, v->name);

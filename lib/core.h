@@ -27,9 +27,11 @@ struct vn_choice;
 struct vn_variant {
     const char *name;             /* "gemm_cpu": for options, tune rows, explain */
 
-    /* NULL if it fits, or why not: "the device is no CPU" */
+    /* Can it: NULL, or why not ("the device is no CPU").  And, unless it was asked for by
+     * name, should it: `pays` is NULL where it always does.                            */
     const char *(*fits)(const void *problem, const struct vn_facts *f);
-    vn_status   (*run)(vn_queue *q, const struct vn_choice *it, const void *problem);
+    const char *(*pays)(const void *problem, const struct vn_facts *f);
+    vn_status   (*run) (vn_queue *q, const struct vn_choice *it, const void *problem);
     size_t      (*workspace)(const void *problem, const int *p);   /* NULL: none */
 
     /* kernels of ours; all NULL where `run` calls a vendor's library */

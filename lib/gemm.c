@@ -45,31 +45,33 @@ static const char *fits_cpu(const void *problem, const struct vn_facts *f)
     return fits_any(problem, f);
 }
 
-/* Packing pays when each packed row of A is used for many columns. */
-static const char *fits_packed(const void *problem, const struct vn_facts *f)
-{
-    const struct gemm *g = problem;
-
-    return g->n < 64 ? "N is below 64: packing A would cost more than it saves"
-         : g->m * g->k < 64 * 64 ? "A is so small that packing it costs more than it saves" : fits_cpu(problem, f);
-}
-
-static const char *fits_unpacked(const void *problem, const struct vn_facts *f)
-{
-    return fits_cpu(problem, f);
-}
-
 static const char *fits_dot(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
 
     if (g->math == VN_MATH_BITWISE)
         return "it sums in another order than VN_MATH_BITWISE promises";
-    if ((col_of(&g->a) != 1 && g->k > 1) || (row_of(&g->b) != 1 && g->k > 1))
+    if ((col_of(&g->a) != 1 || row_of(&g->b) != 1) && g->k > 1)
         return "it needs rows of A and columns of B that run along memory";
-    if (g->k < 64 || (g->m > 48 && g->n > 48))
-        return "M and N are above 48, or K below 64: panels pay better";
     return fits_cpu(problem, f);
+}
+
+static const char *pays_dot(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    (void)f;
+    return g->k < 64 || (g->m > 48 && g->n > 48) ? "M and N are above 48, or K below 64: panels pay better" : NULL;
+}
+
+/* Packing pays when each packed row of A is used for many columns. */
+static const char *pays_packed(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    (void)f;
+    return g->n < 64 || g->m * g->k < 64 * 64 ? "N is below 64, or A so small that packing it costs more than it saves"
+                                              : NULL;
 }
 
 /* ---- launches ------------------------------------------------------------------ */
@@ -264,12 +266,12 @@ static vn_status run_dot(vn_queue *q, const struct vn_choice *it, const void *pr
 
 /* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__gemm_variants[] = {
-    { .name = "gemm_dot", .fits = fits_dot, .run = run_dot,
+    { .name = "gemm_dot", .fits = fits_dot, .pays = pays_dot, .run = run_dot,
       .texts = "cl/epilogue.h cl/gemm_dot.cl", .entries = "gemm_dot", .params = "THR_M THR_N VEC" },
-    { .name = "gemm_cpu", .fits = fits_packed, .run = run_packed, .workspace = packed_workspace,
+    { .name = "gemm_cpu", .fits = fits_cpu, .pays = pays_packed, .run = run_packed, .workspace = packed_workspace,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "pack gemm_cpu",
       .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PANEL_A GLOBAL\n" },
-    { .name = "gemm_cpu_unpacked", .fits = fits_unpacked, .run = run_unpacked,
+    { .name = "gemm_cpu_unpacked", .fits = fits_cpu, .run = run_unpacked,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
       .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n#define PANEL_A LOCAL\n" },
     { .name = "gemm", .fits = fits_any, .run = run_tiled,
@@ -377,7 +379,8 @@ static void size_up(struct gemm *g)
 
     g->head.bucket = mnk <= 0x1p24 ? VN_SMALL : mnk <= 0x1p30 ? VN_MEDIUM : VN_LARGE;
     g->head.wide = vn__is_wide(&g->a) || vn__is_wide(&g->b) || vn__is_wide(&g->c) ||
-                   (g->has_bias && vn__is_wide(&g->bias)) || g->m > INT_MAX / 64 / (g->k + 1);
+                   (g->has_bias && vn__is_wide(&g->bias)) ||
+                   ((double)g->m + 4096) * (double)g->k * batches > INT_MAX;       /* panels */
     g->head.flops = 2 * mnk * batches;
     g->head.bytes = (reads + c) * batches * (double)vn_type_bytes(g->head.type);
 }
