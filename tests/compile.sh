@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each kernel, in each type, compiles for devices that are not here: AMD's with clang-19, SPIR-V
+# (as what an OpenCL compiler sees) with clang-15, and as CUDA with NVRTC.  What compiler is
+# missing is left out, and named.
+
+out=$PWD/tests/compile.tmp
+rm -rf "$out"
+mkdir -p "$out"
+trap 'rm -rf "$out"' EXIT
+cores=$(getconf _NPROCESSORS_ONLN)
+compiled=0 left_out=
+
+# texts BACKEND FAMILY/ARCH: their paths in $out/list
+texts()
+{
+    rm -rf "$out/texts"
+    mkdir "$out/texts"
+    tests/texts "$1" "$2" "$out/texts" cl > "$out/list" || exit 1
+    [ -s "$out/list" ] || { echo "there are no texts for $2"; exit 1; }
+}
+
+# each TARGET COMMAND...: the command with each text behind it, several at once.  0, or the
+# exit status of the command if that says that there is no such compiler (77).
+each()
+{
+    target=$1
+    shift
+    "$@" > "$out/said" 2>&1 < /dev/null
+    [ $? = 77 ] && return 77
+    if xargs -n 4 -P "$cores" "$@" < "$out/list" > "$out/said" 2>&1; then
+        echo "$target: $(wc -l < "$out/list") texts compile"
+        compiled=$((compiled + $(wc -l < "$out/list")))
+    else
+        echo "$target: a text does not compile: $*"
+        head -n 60 "$out/said"
+        exit 1
+    fi
+}
+
+# -S into nowhere: all the way to instructions, so that registers and local memory must do.
+if command -v clang-19 > /dev/null; then
+    for arch in gfx90a gfx942 gfx1100 gfx1201; do
+        texts opencl amd/$arch
+        each $arch sh -c 'for text; do clang-19 -x cl -cl-std=CL1.2 --target=amdgcn-amd-amdhsa -mcpu='$arch' \
+            -nogpulib -Werror -O2 -S "$text" -o /dev/null || exit 255; done' sh
+    done
+else
+    left_out="$left_out clang-19"
+fi
+
+if command -v clang-15 > /dev/null; then
+    for arch in f32x16 f32x8 f32x4; do
+        texts opencl cpu/$arch
+        each "spir64 of a CPU with $arch" sh -c 'for text; do clang-15 -x cl -cl-std=CL1.2 -Xclang -finclude-default-header \
+            --target=spir64-unknown-unknown -Werror -O1 -emit-llvm -c "$text" -o /dev/null || exit 255; done' sh
+    done
+else
+    left_out="$left_out clang-15"
+fi
+
+for arch in sm_80 sm_90; do
+    texts cuda nvidia/$arch
+    each $arch tests/nvrtc $arch
+    [ $? != 77 ] || { left_out="$left_out NVRTC(pip install nvidia-cuda-nvrtc)"; break; }
+done
+
+echo "COUNT compiled $compiled"
+[ -z "$left_out" ] || echo "left out, for want of:$left_out"
+[ $compiled != 0 ] || exit 77

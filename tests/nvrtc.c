@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * nvrtc.c - compiles files as CUDA for one architecture: nvrtc sm_90 FILE...
+ *
+ * Loads NVRTC at run time; exits with 77 where there is none.  No GPU is needed.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int   (*create) (void **out, const char *text, const char *name, int, const char *const *, const char *const *);
+static int   (*compile)(void *program, int count, const char *const *options);
+static int   (*log_size)(void *program, size_t *out);
+static int   (*log_text)(void *program, char *out);
+static int   (*destroy)(void **program);
+
+static int load(void)
+{
+    static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2" };
+    static const struct { const char *name; void *to; } functions[] = {
+        { "nvrtcCreateProgram",     &create   },
+        { "nvrtcCompileProgram",    &compile  },
+        { "nvrtcGetProgramLogSize", &log_size },
+        { "nvrtcGetProgramLog",     &log_text },
+        { "nvrtcDestroyProgram",    &destroy  },
+    };
+    void *library = NULL;
+
+    for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; library && i < sizeof functions / sizeof *functions; i++) {
+        void *const function = dlsym(library, functions[i].name);
+
+        if (!function)
+            return 0;
+        memcpy(functions[i].to, &function, sizeof function);
+    }
+    return library != NULL;
+}
+
+static char *read_file(const char *path)
+{
+    enum { LIMIT = 1 << 20 };
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, LIMIT);
+
+    if (!f || !text || !fread(text, 1, LIMIT - 1, f)) {
+        perror(path);
+        exit(1);
+    }
+    fclose(f);
+    return text;
+}
+
+static int compile_file(const char *path, const char *arch)
+{
+    char option[64], *log, *text = read_file(path);
+    const char *const options[] = { option, "--fmad=false", "-default-device" };
+    void *program;
+    size_t size = 0;
+    int failed;
+
+    snprintf(option, sizeof option, "--gpu-architecture=%s", arch);
+    if (create(&program, text, path, 0, NULL, NULL)) {
+        fprintf(stderr, "%s: NVRTC makes no program of it\n", path);
+        return 1;
+    }
+    if ((failed = compile(program, sizeof options / sizeof *options, options) != 0)) {
+        log_size(program, &size);
+        log = calloc(1, size + 1);
+        log_text(program, log);
+        fprintf(stderr, "%s does not compile for %s:\n%s\n", path, arch, log);
+        free(log);
+    }
+    destroy(&program);
+    free(text);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    int failed = 0;
+
+    if (!load()) {
+        puts("no libnvrtc.so.13, .12 or .11.2; pip install nvidia-cuda-nvrtc gives one");
+        return 77;
+    }
+    for (int i = 2; i < argc; i++)
+        failed |= compile_file(argv[i], argv[1]);
+    return failed;
+}

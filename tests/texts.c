@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * texts.c - writes what the library would give to a compiler: the whole text of each
+ * variant of each operation, in each type, with the tune rows of a device.
+ *
+ *     texts BACKEND FAMILY/ARCH DIRECTORY SUFFIX
+ *
+ * Prints the path of each file it writes.  Offsets of 64 bits are written for f32 alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+struct target { vn_device device; const char *directory, *suffix; };
+
+static int write_text(const struct target *t, const struct vn_variant *v, const int *p, vn_type type, int wide,
+                      int number)
+{
+    char *text = vn__assemble(t->device.backend->name, v, p, type, wide);
+    char path[512];
+    FILE *f;
+    int failed;
+
+    snprintf(path, sizeof path, "%s/%s.%d.%s%s.%s", t->directory, v->name, number, vn_type_name(type),
+             wide ? ".wide" : "", t->suffix);
+    if (!text) {
+        fprintf(stderr, "%s: one of \"%s\" is not among the texts\n", v->name, v->texts);
+        return 1;
+    }
+    f = fopen(path, "w");
+    failed = !f || fputs(text, f) < 0;
+    if (f)
+        failed |= fclose(f);
+    free(text);
+    if (failed)
+        perror(path);
+    else
+        puts(path);
+    return failed;
+}
+
+/* One text for each row that the buckets find. */
+static int write_type(const struct target *t, const struct vn_variant *v, vn_type type, int *number)
+{
+    int seen[VN_BUCKET_COUNT][VN_PARAMS], failed = 0;
+    const char *source;
+
+    for (int i = 0; i < VN_BUCKET_COUNT; i++) {
+        int known = 0;
+
+        if (vn__tune_find(seen[i], &source, &t->device, v, type, (enum vn_bucket)i)) {
+            fprintf(stderr, "%s\n", vn_last_error());
+            return 1;
+        }
+        for (int j = 0; j < i; j++)
+            known |= !memcmp(seen[i], seen[j], sizeof seen[i]);
+        for (int wide = 0; !known && wide <= (type == VN_F32); wide++)
+            failed |= write_text(t, v, seen[i], type, wide, *number);
+        *number += !known;
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    static struct vn_backend backend;
+    static struct target t = { .device = { .backend = &backend } };
+    int failed = 0, number = 0;
+
+    if (argc != 5 || sscanf(argv[2], "%15[^/]/%31s", t.device.facts.family, t.device.facts.arch) != 2) {
+        fprintf(stderr, "usage: texts BACKEND FAMILY/ARCH DIRECTORY SUFFIX\n");
+        return 2;
+    }
+    backend.name = argv[1];
+    t.directory  = argv[3];
+    t.suffix     = argv[4];
+    strcpy(t.device.facts.name, "a device");
+    for (const struct vn_variant *const *table = vn__tables; *table; table++)
+        for (const struct vn_variant *v = *table; v->name; v++)
+            for (int type = 0; v->texts && type < VN_TYPE_COUNT; type++)
+                failed |= write_type(&t, v, (vn_type)type, &number);
+    return failed;
+}
