@@ -301,19 +301,19 @@ static int plain_or_transposed(int trans)
 
 #define SHAPE(g) ROW_MAJOR, plain_or_transposed((g)->a.trans), plain_or_transposed((g)->b.trans), \
                  (size_t)(g)->m, (size_t)(g)->n, (size_t)(g)->k
-#define MATRIX(r, i, x)       (r)->m[i], (size_t)(r)->g.x.start, (size_t)(r)->g.x.ld
-#define BATCHED(r, i, x)      MATRIX(r, i, x), (size_t)(r)->g.x.step
-#define GEMM_FUNCTION(name, scalar, convert)                                                        \
-    static int name(const struct run *r)                                                            \
-    {                                                                                               \
-        const scalar alpha = convert(r->p.alpha), beta = convert(r->p.beta);                        \
-                                                                                                    \
-        if (r->g.batch == 1)                                                                        \
-            return ((GEMM_OF(scalar))clblast.gemm[r->p.type])(SHAPE(&r->g), alpha, MATRIX(r, 0, a), \
-                MATRIX(r, 1, b), beta, MATRIX(r, 2, c), &clblast.queue, NULL);                      \
-        return ((BATCHED_OF(scalar))clblast.batched[r->p.type])(SHAPE(&r->g), alpha,                \
-            BATCHED(r, 0, a), BATCHED(r, 1, b), beta, BATCHED(r, 2, c), (size_t)r->g.batch,         \
-            &clblast.queue, NULL);                                                                  \
+#define MATRIX(r, x)  (r)->m[(r)->g.x.operand], (size_t)(r)->g.x.start, (size_t)(r)->g.x.ld
+#define BATCHED(r, x) MATRIX(r, x), (size_t)(r)->g.x.step
+#define GEMM_FUNCTION(name, scalar, convert)                                                     \
+    static int name(const struct run *r)                                                         \
+    {                                                                                            \
+        const scalar alpha = convert(r->p.alpha), beta = convert(r->p.beta);                     \
+                                                                                                 \
+        if (r->g.batch == 1)                                                                     \
+            return ((GEMM_OF(scalar))clblast.gemm[r->p.type])(SHAPE(&r->g), alpha, MATRIX(r, a), \
+                MATRIX(r, b), beta, MATRIX(r, c), &clblast.queue, NULL);                         \
+        return ((BATCHED_OF(scalar))clblast.batched[r->p.type])(SHAPE(&r->g), alpha,             \
+            BATCHED(r, a), BATCHED(r, b), beta, BATCHED(r, c), (size_t)r->g.batch,               \
+            &clblast.queue, NULL);                                                               \
     }
 GEMM_FUNCTION(gemm_f32, cl_float,  (cl_float))
 GEMM_FUNCTION(gemm_f64, cl_double, (cl_double))

@@ -124,11 +124,11 @@ static int prepare(void **out, const struct problem *p, const struct peer_data *
     return 0;
 }
 
-#define AT(type, i, which) ((type *)r->data[i] + g->which.start + at * g->which.step)
+#define AT(type, x) ((type *)r->data[g->x.operand] + g->x.start + at * g->x.step)
 #define GEMM_CALL(gemm, type) \
     gemm(ROW_MAJOR, g->a.trans ? TRANSPOSED : PLAIN, g->b.trans ? TRANSPOSED : PLAIN,        \
-         (int)g->m, (int)g->n, (int)g->k, (type)r->alpha, AT(type, 0, a), (int)g->a.ld,      \
-         AT(type, 1, b), (int)g->b.ld, (type)r->beta, AT(type, 2, c), (int)g->c.ld)
+         (int)g->m, (int)g->n, (int)g->k, (type)r->alpha, AT(type, a), (int)g->a.ld,         \
+         AT(type, b), (int)g->b.ld, (type)r->beta, AT(type, c), (int)g->c.ld)
 
 static int run(void *state)
 {

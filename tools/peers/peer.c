@@ -88,39 +88,46 @@ void peer_read(void *to, const void *from, const vn_tensor *layout)
     read_dimension((char *)to + start, (const char *)from + start, layout, 0, bytes);
 }
 
-/* The smallest leading dimension that BLAS takes is the row's length: a single row has any. */
-static int leading(int64_t *ld, int *trans, const vn_tensor *t)
+/* A matrix as BLAS says it.  The smallest leading dimension that BLAS takes is the row's length,
+ * though a single row could have any.  -1: neither its rows nor its columns are side by side.  */
+static int matrix(struct peer_matrix *out, const vn_tensor *t, int operand)
 {
     const int64_t rows = t->extent[t->rank - 2], cols = t->extent[t->rank - 1];
     const int64_t down = t->stride[t->rank - 2], along = t->stride[t->rank - 1];
+    const int by_rows = along == 1 || cols <= 1, by_cols = down == 1 || rows <= 1;
+    const int trans = by_cols && (!by_rows || (down == 1 && along > 1));
+    const int64_t length = trans ? rows : cols, step = trans ? along : down;
 
-    *trans = !(along == 1 || cols <= 1) || (down == 1 && along > 1);
-    *ld = *trans ? along : down;
-    if ((*trans ? down != 1 && rows > 1 : along != 1 && cols > 1))
-        return -1;
-    if ((*trans ? cols : rows) <= 1)
-        *ld = *trans ? rows : cols;
-    if (*ld < 1)
-        *ld = 1;
-    return 0;
+    *out = (struct peer_matrix){ t->start, step > length ? step : length, t->rank > 2 ? t->stride[0] : 0,
+                                 trans, operand };
+    if (out->ld < 1)
+        out->ld = 1;
+    return by_rows || by_cols ? 0 : -1;
+}
+
+static void turn(struct peer_blas *g)
+{
+    const struct peer_blas was = *g;
+
+    *g = (struct peer_blas){ was.n, was.m, was.k, was.batch, was.b, was.a, was.c };
+    g->a.trans = !g->a.trans;
+    g->b.trans = !g->b.trans;
+    g->c.trans = 0;
 }
 
 int peer_blas(struct peer_blas *out, const struct problem *p, const struct operands *o,
               char *why, size_t why_size)
 {
-    const vn_tensor *a = &o->t[0], *b = &o->t[1], *c = &o->t[2];
-    struct peer_blas g = { p->m, p->n, p->k, p->batch > 0 ? p->batch : 1,
-                           { a->start, 0, a->rank > 2 ? a->stride[0] : 0, 0 },
-                           { b->start, 0, b->rank > 2 ? b->stride[0] : 0, 0 },
-                           { c->start, 0, c->rank > 2 ? c->stride[0] : 0, 0 } };
+    struct peer_blas g = { .m = p->m, .n = p->n, .k = p->k, .batch = p->batch };
 
     if (p->op != GEMM)
         return peer_refuse(why, why_size, "it has gemm alone");
     if (p->bias != NO_BIAS || p->act != VN_IDENTITY)
         return peer_refuse(why, why_size, "its gemm has no bias and no activation");
-    if (leading(&g.a.ld, &g.a.trans, a) || leading(&g.b.ld, &g.b.trans, b)
-        || leading(&g.c.ld, &g.c.trans, c) || g.c.trans)
+    if (matrix(&g.a, &o->t[0], 0) || matrix(&g.b, &o->t[1], 1) || matrix(&g.c, &o->t[2], 2))
         return peer_refuse(why, why_size, "its gemm needs elements of a row or of a column side by side");
+    if (g.c.trans)
+        turn(&g);
     *out = g;
     return 0;
 }

@@ -85,10 +85,12 @@ void *peer_copy(const void *from, int64_t elements, vn_type type);
 /* Copies the elements of a tensor from one buffer of its layout to another. */
 void peer_read(void *to, const void *from, const vn_tensor *layout);
 
-/* A gemm as BLAS says it: row-major, with transposes and leading dimensions. */
+/* A gemm as BLAS says it: row-major, with transposes and leading dimensions.  Where C lies
+ * transposed, it is C^T := B^T A^T: operand tells whose data each matrix is.               */
+struct peer_matrix { int64_t start, ld, step; int trans, operand; };     /* step: to the next of the batch */
 struct peer_blas {
     int64_t m, n, k, batch;
-    struct { int64_t start, ld, step; int trans; } a, b, c;     /* step: to the next of the batch */
+    struct peer_matrix a, b, c;
 };
 /* -1: not a gemm that BLAS can say, and why. */
 int  peer_blas(struct peer_blas *out, const struct problem *p, const struct operands *o,
