@@ -403,13 +403,15 @@ struct row {
     int                         axis;             /* dimension */
 };
 
-/* z = scale x + mask of an element, and its size |scale x| + |mask| */
+/* z = scale x + mask of an element; it is off by at most 2 u size: two roundings of
+ * scale x (none if scale is a power of two), one of the addition (none without mask). */
 static long double logit(const struct row *r, const int64_t *place, long double *size)
 {
     const long double x = r->p->scale * (long double)r->in->t[0][offset_of(&r->o->t[0], place)];
     const long double m = r->o->mask.rank ? r->in->mask[offset_of(&r->o->mask, place)] : 0;
+    int e;
 
-    *size = fabsl(x) + fabsl(m);
+    *size = (fabs(frexp(r->p->scale, &e)) == 0.5 ? 0 : fabsl(x)) + (r->o->mask.rank ? fabsl(x) + fabsl(m) : 0);
     return x + m;
 }
 
@@ -438,7 +440,7 @@ static struct stats row_stats(const struct row *r, int64_t *place, int64_t seen)
     return s;
 }
 
-/* Each z is off by 2 u size, so is the largest; the exponential adds 4 u and the rounding
+/* Each z is off by 2 u size, so is the largest; an exponential adds 4 u and the rounding
  * of its argument; a running sum rescales up to n times, 6 u each (an exponential, a
  * product, an addition); the division adds 5 u.  A logarithm turns relative into absolute. */
 static long double softmax_bound(const struct row *r, const struct stats *s, long double z, long double y)

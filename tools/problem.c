@@ -385,12 +385,12 @@ static int read_conv_sizes(const struct reader *r, const char *text)
         { 't', &p->filter[0], 3 }, { 'r', &p->filter[1], 2 }, { 's', &p->filter[2], 1 } };
     unsigned seen = 0;
 
-    for (const char *s = text; *s; ) {
+    for (const char *s = text, *end; *s; s = end) {
         size_t i = 0;
 
         while (i < COUNT(letters) && letters[i].letter != *s)
             i++;
-        if (i == COUNT(letters) || seen & 1u << i || scan_integer(letters[i].to, s + 1, &s))
+        if (i == COUNT(letters) || seen & 1u << i || scan_integer(letters[i].to, s + 1, &end))
             return wrong(r, "conv: the sizes are \"%s\", wrong from \"%s\" on; they must be letters and "
                          "numbers such as n64c64h56w56k64r3s3", text, s);
         seen |= 1u << i;

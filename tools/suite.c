@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * suite.c - runs one case after another, and keeps count.
+ */
+#include "suite.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core.h"
+#include "data.h"
+#include "oracle.h"
+
+const char *const suite_kinds[KIND_COUNT] = { "exact", "real", "special" };
+
+const struct suite_part suite_parts[] = {
+    { "gemm", suite_gemm }, { "conv", suite_conv }, { "softmax", suite_softmax }, { NULL, NULL } };
+
+/* ---- random numbers -------------------------------------------------------- */
+
+uint64_t random_bits(struct random *r)
+{
+    uint64_t z = r->state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+int64_t random_below(struct random *r, int64_t n)
+{
+    return (int64_t)(random_bits(r) % (uint64_t)n);
+}
+
+double random_real(struct random *r, double low, double high)
+{
+    return low + (high - low) * ldexp((double)(random_bits(r) >> 11), -53);
+}
+
+int random_chance(struct random *r, double p)
+{
+    return random_real(r, 0, 1) < p;
+}
+
+static uint64_t hash(uint64_t seed, const char *text)
+{
+    for (; *text; text++)
+        seed = (seed ^ (unsigned char)*text) * 0x100000001b3u;
+    return seed;
+}
+
+/* ---- memory ----------------------------------------------------------------- */
+
+enum { GUARD = 64 };              /* elements on both sides: keeps a vector's alignment */
+
+/* Memory that serves one operand of every case: grows, and is never given back. */
+struct arena {
+    vn_buffer     *buffer;
+    unsigned char *before, *after;
+    double        *values;
+    size_t         room;          /* bytes */
+};
+
+static int arena_grow(struct arena *a, vn_device *d, size_t bytes)
+{
+    const size_t room = bytes < 4096 ? 4096 : bytes + bytes / 2;
+
+    if (bytes <= a->room)
+        return 0;
+    vn_buffer_close(a->buffer);
+    free(a->before);
+    free(a->after);
+    free(a->values);
+    a->room   = room;
+    a->before = malloc(room);
+    a->after  = malloc(room);
+    a->values = malloc(room / 2 * sizeof *a->values);
+    a->buffer = NULL;
+    if (!a->before || !a->after || !a->values || vn_buffer_open(&a->buffer, d, room)) {
+        a->room = 0;
+        return -1;
+    }
+    return 0;
+}
+
+static void arena_close(struct arena *a)
+{
+    vn_buffer_close(a->buffer);
+    free(a->before);
+    free(a->after);
+    free(a->values);
+}
+
+/* ---- one run ------------------------------------------------------------------ */
+
+struct run {
+    struct suite         *s;
+    const struct problem *p;
+    enum kind             kind;
+    const struct pattern *pattern;                /* NULL: none */
+    enum place            place;
+    struct operands       o;
+    vn_tensor            *view[SLOTS];            /* in o; NULL: this problem has none */
+    int64_t               elements[SLOTS];        /* of its buffer, guards included */
+    long double          *value, *bound;
+    char                  why[256];
+    double                worst;
+    int64_t               wrong, seen, zeros, different;
+    double                first;
+};
+
+static void find_views(struct run *r)
+{
+    struct operands *o = &r->o;
+
+    for (int i = 0; i < o->count; i++) {
+        r->view[i]     = &o->t[i];
+        r->elements[i] = o->elements[i];
+    }
+    if (o->bias.rank) {
+        r->view[BIAS]     = &o->bias;
+        r->elements[BIAS] = o->bias_elements;
+    }
+    if (o->mask.rank) {
+        r->view[MASK]     = &o->mask;
+        r->elements[MASK] = o->mask_elements;
+    }
+}
+
+static void find_fault(struct run *r, const char *sentence, ...) __attribute__((format(printf, 2, 3)));
+
+/* The first that is found is what the failure says. */
+static void find_fault(struct run *r, const char *sentence, ...)
+{
+    va_list ap;
+
+    if (r->wrong++)
+        return;
+    va_start(ap, sentence);
+    vsnprintf(r->why, sizeof r->why, sentence, ap);
+    va_end(ap);
+}
+
+/* Guards, gaps and unwritten outputs: NaNs everywhere, and the data over them. */
+static int fill(struct run *r)
+{
+    const vn_type type = r->p->type;
+    const size_t  size = vn_type_bytes(type);
+    struct data   d = { .p = r->p, .o = &r->o };
+    char          text[PROBLEM_TEXT];
+
+    for (int i = 0; i < SLOTS; i++) {
+        struct arena *a = &r->s->arenas[i];
+
+        if (!r->view[i])
+            continue;
+        r->view[i]->start += GUARD;
+        r->elements[i]    += 2 * GUARD;
+        if (arena_grow(a, r->s->device, (size_t)r->elements[i] * size))
+            return -1;
+        for (int64_t e = 0; e < r->elements[i]; e++)
+            oracle_store_canary(type, a->before, e);
+        r->view[i]->buffer = vn__elements(r->view[i]) ? a->buffer : NULL;
+        d.values[i] = a->values;
+        d.bytes[i]  = a->before;
+    }
+    problem_format(text, r->p);
+    d.random.state = hash(hash(r->s->seed, text), suite_kinds[r->kind]);
+    data_fill(&d, r->kind);
+    if (r->pattern)
+        data_place(&d, r->pattern, r->place);
+    return 0;
+}
+
+static vn_status send(struct run *r)
+{
+    const size_t size = vn_type_bytes(r->p->type);
+    vn_status    s = VN_OK;
+
+    for (int i = 0; i < SLOTS && s == VN_OK; i++)
+        if (r->view[i])
+            s = vn_write(r->s->queue, r->s->arenas[i].buffer, 0, r->s->arenas[i].before, (size_t)r->elements[i] * size);
+    return s;
+}
+
+static vn_status fetch(struct run *r)
+{
+    const size_t size = vn_type_bytes(r->p->type);
+    vn_status    s = VN_OK;
+
+    for (int i = 0; i < SLOTS && s == VN_OK; i++)
+        if (r->view[i])
+            s = vn_read(r->s->queue, r->s->arenas[i].after, r->s->arenas[i].buffer, 0, (size_t)r->elements[i] * size);
+    return s;
+}
+
+/* ---- comparing ------------------------------------------------------------------ */
+
+static void say_place(char *out, size_t size, const int64_t *place, int rank)
+{
+    size_t used = 0;
+
+    for (int d = 0; d < rank && used < size; d++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", d ? "," : "", (long long)place[d]);
+}
+
+/* How far off, as a share of what is allowed; above 1 is wrong. */
+static double share_of(enum kind kind, vn_type type, double is, long double value, long double bound)
+{
+    if (isnan(value) || isnan(is))
+        return isnan(value) && isnan(is) ? 0 : INFINITY;
+    if (kind == EXACT)
+        return is == oracle_round(type, (double)value) ? 0 : INFINITY;
+    if (isinf(value) || isinf(is))
+        return is == (double)value ? 0 : INFINITY;
+    return is == value ? 0 : (double)(fabsl(is - value) / bound);
+}
+
+static void compare_one(void *context, int64_t at, const int64_t place[VN_RANK])
+{
+    struct run         *r = context;
+    struct arena       *a = &r->s->arenas[r->o.output];
+    const vn_type       type = r->p->type;
+    const double        is = oracle_load(type, a->after, at);
+    const double        share = share_of(r->kind, type, is, r->value[at], r->bound[at]);
+    const size_t        size = vn_type_bytes(type);
+
+    r->first      = r->seen ? r->first : is;
+    r->seen++;
+    r->zeros     += is == 0;
+    r->different += is != r->first;
+    r->worst      = share > r->worst ? share : r->worst;
+    memcpy(a->before + (size_t)at * size, a->after + (size_t)at * size, size);      /* what follows compares the rest */
+    if (!(share <= 1)) {
+        char where[96], slack[32] = "";
+
+        say_place(where, sizeof where, place, r->o.t[r->o.output].rank);
+        if (r->kind != EXACT && isfinite((double)r->value[at]))
+            snprintf(slack, sizeof slack, " give or take %.3g", (double)r->bound[at]);
+        find_fault(r, "element [%s] is %.9g and should be %.9g%s", where, is, (double)r->value[at], slack);
+    }
+}
+
+static const char *const slot_names[SLOTS] = { "the first operand", "the second operand", "the third operand",
+                                               "the bias", "the mask" };
+
+/* All bytes but the elements of the output. */
+static void compare_rest(struct run *r)
+{
+    const size_t size = vn_type_bytes(r->p->type);
+
+    for (int i = 0; i < SLOTS; i++) {
+        const struct arena *a = &r->s->arenas[i];
+        const size_t bytes = (size_t)r->elements[i] * size;
+        size_t at = 0;
+
+        if (!r->view[i] || memcmp(a->before, a->after, bytes) == 0)
+            continue;
+        while (a->before[at] == a->after[at])
+            at++;
+        find_fault(r, "%s changed outside the result, at element %lld of its buffer's %lld (the view starts at %lld)",
+                   slot_names[i], (long long)(at / size) - GUARD, (long long)r->elements[i] - 2 * GUARD,
+                   (long long)r->view[i]->start - GUARD);
+    }
+}
+
+static int intends_zeros(const struct problem *p)
+{
+    return p->act == VN_RELU || p->op == SOFTMAX || (p->alpha == 0 && p->beta == 0) || p->k == 0;
+}
+
+/* A case whose output is mostly zeros, or one number everywhere, shows little. */
+static int is_vacuous(const struct run *r)
+{
+    if (r->seen < 8 || r->kind == SPECIAL || intends_zeros(r->p))
+        return 0;
+    return 10 * r->zeros > 3 * r->seen || (r->different == 0 && (r->p->alpha != 0 || r->p->beta != 0));
+}
+
+static void compare(struct run *r)
+{
+    const struct arena *arenas = r->s->arenas;
+    const struct oracle_inputs in = { { arenas[0].values, arenas[1].values, arenas[2].values },
+                                      arenas[BIAS].values, arenas[MASK].values };
+    const size_t n = (size_t)r->elements[r->o.output];
+
+    r->value = malloc(n * sizeof *r->value);
+    r->bound = malloc(n * sizeof *r->bound);
+    if (r->value && r->bound) {
+        oracle_run(r->value, r->bound, r->p, &r->o, &in);
+        oracle_each(r->view[r->o.output], compare_one, r);
+        compare_rest(r);
+    } else
+        find_fault(r, "host memory ran out");
+    free(r->value);
+    free(r->bound);
+}
+
+/* ---- keeping count ---------------------------------------------------------------- */
+
+static struct suite_group *group_of(struct suite *s)
+{
+    return &s->groups[s->group_count - 1];
+}
+
+void suite_fault(struct suite *s, const char *sentence, ...)
+{
+    struct suite_group *g = group_of(s);
+    const size_t used = strlen(g->failures);
+    va_list ap;
+
+    g->failed++;
+    s->failed++;
+    va_start(ap, sentence);
+    vsnprintf(g->failures + used, sizeof g->failures - used, sentence, ap);
+    va_end(ap);
+}
+
+/* The line that runs it again, and what was wrong. */
+static void note_failure(struct suite *s, const struct run *r)
+{
+    char text[PROBLEM_TEXT], seed[48] = "";
+
+    problem_format(text, r->p);
+    if (s->seed != SUITE_SEED)
+        snprintf(seed, sizeof seed, " --seed %llu", (unsigned long long)s->seed);
+    suite_fault(s, "vernier check%s '%s'\n    %s%s%s: %s\n", seed, text, suite_kinds[r->kind],
+                r->pattern ? ", " : "", r->pattern ? r->pattern->name : "", r->why);
+}
+
+static void note(struct suite *s, const struct run *r)
+{
+    struct suite_group *g = group_of(s);
+
+    g->cases++;
+    s->count[r->kind]++;
+    s->vacuous += is_vacuous(r);
+    if (r->wrong)
+        note_failure(s, r);
+    else if (r->kind == REAL) {
+        g->worst = r->worst > g->worst ? r->worst : g->worst;
+        s->worst[r->p->type] = r->worst > s->worst[r->p->type] ? r->worst : s->worst[r->p->type];
+    }
+}
+
+/* Runs it and looks at what came of it.  A type the device lacks must be refused, and
+ * nothing else, save that a variant asked for by name may not fit: then 0.            */
+static int run_and_compare(struct run *r)
+{
+    const int       lacks = r->p->type == VN_F64 && !r->s->info.has_f64;
+    const vn_status got = problem_run(r->s->queue, r->p, &r->o);
+
+    if (got == VN_UNSUPPORTED && !lacks && r->p->variant[0])
+        return 0;
+    if (got != (lacks ? VN_UNSUPPORTED : VN_OK))
+        find_fault(r, "returned %s: %s", vn_status_name(got), vn_last_error());
+    else if (fetch(r))
+        find_fault(r, "cannot be read back: %s", vn_last_error());
+    else if (lacks)
+        compare_rest(r);
+    else
+        compare(r);
+    return 1;
+}
+
+/* Operands shared by all batches: an extent of 1 means what a stride of 0 does. */
+static void narrow_shared(struct operands *o)
+{
+    for (int i = 0; i < 2; i++)
+        if (o->t[i].rank == 3 && o->t[i].stride[0] == 0)
+            o->t[i].extent[0] = 1;
+}
+
+static void run_once(struct suite *s, const struct problem *p, enum kind kind, const struct pattern *pattern,
+                     enum place place, int narrow)
+{
+    struct run r = { .s = s, .p = p, .kind = kind, .pattern = pattern, .place = place };
+
+    if (problem_operands(&r.o, p))
+        return;
+    if (narrow)
+        narrow_shared(&r.o);
+    find_views(&r);
+    if (fill(&r) || send(&r))
+        find_fault(&r, "cannot be set up: %s", vn_last_error());
+    else if (!run_and_compare(&r)) {
+        group_of(s)->passed_over++;
+        s->passed_over++;
+        return;
+    }
+    note(s, &r);
+}
+
+void suite_case(struct suite *s, const struct problem *p, enum kind kind)
+{
+    if (kind != SPECIAL) {
+        run_once(s, p, kind, NULL, FIRST, 0);
+        if ((p->share_a || p->share_b) && p->batch != 1)
+            run_once(s, p, kind, NULL, FIRST, 1);
+        return;
+    }
+    run_once(s, p, kind, NULL, FIRST, 0);
+    for (const struct pattern *t = patterns; t->name; t++)
+        for (int place = FIRST; place <= LAST; place++)
+            if (data_suits(p, t) && (place == FIRST || !t->everywhere))
+                run_once(s, p, kind, t, (enum place)place, 0);
+}
+
+/* ---- groups ------------------------------------------------------------------------- */
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void suite_begin(struct suite *s, const char *name, ...)
+{
+    struct suite_group *g = realloc(s->groups, (size_t)(s->group_count + 1) * sizeof *g);
+    va_list ap;
+
+    if (!g)
+        abort();                                  /* a test program without a few kilobytes */
+    s->groups = g;
+    g += s->group_count++;
+    *g = (struct suite_group){ .seconds = -seconds() };
+    va_start(ap, name);
+    vsnprintf(g->name, sizeof g->name, name, ap);
+    va_end(ap);
+}
+
+void suite_end(struct suite *s)
+{
+    struct suite_group *g = group_of(s);
+
+    g->seconds += seconds();
+    if (s->group_done && (g->cases || g->failed))
+        s->group_done(s, g);
+}
+
+void suite_problem(struct suite *s, const struct problem *p)
+{
+    char text[PROBLEM_TEXT];
+
+    problem_format(text, p);
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        suite_begin(s, "%.80s %s", text, suite_kinds[kind]);
+        suite_case(s, p, (enum kind)kind);
+        suite_end(s);
+    }
+}
+
+const char *suite_next_variant(enum op op, const char *before)
+{
+    const struct vn_variant *v = vn__tables[op];
+
+    if (!before)
+        return "";
+    if (before[0]) {
+        while (strcmp(v->name, before))
+            v++;
+        while (v->name && strcmp(v->name, before) == 0)         /* one name may serve several directions */
+            v++;
+    }
+    return v->name;
+}
+
+int suite_times(const struct suite *s, int usual)
+{
+    static const double share[] = { [SUITE_SMALL] = 0.02, [SUITE_QUICK] = 0.1, [SUITE_USUAL] = 1, [SUITE_FULL] = 10 };
+    const int times = (int)(usual * share[s->extent]);
+
+    return times > 1 ? times : 1;
+}
+
+/* ---- the whole ------------------------------------------------------------------------ */
+
+vn_status suite_open(struct suite **out, const char *spec)
+{
+    struct suite *s = calloc(1, sizeof *s);
+    vn_status     status;
+
+    *out = NULL;
+    if (!s || !(s->arenas = calloc(SLOTS, sizeof *s->arenas))) {
+        free(s);
+        return VN_NO_MEMORY;
+    }
+    s->seed   = SUITE_SEED;
+    s->extent = SUITE_USUAL;
+    if ((status = vn_device_open(&s->device, spec)) || (status = vn_queue_open(&s->queue, s->device))
+        || (status = vn_device_describe(&s->info, s->device))) {
+        suite_close(s);
+        return status;
+    }
+    *out = s;
+    return VN_OK;
+}
+
+void suite_close(struct suite *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < SLOTS; i++)
+        arena_close(&s->arenas[i]);
+    vn_queue_close(s->queue);
+    vn_device_close(s->device);
+    free(s->arenas);
+    free(s->groups);
+    free(s);
+}
+
+static long cases_of(const struct suite *s)
+{
+    long n = 0;
+
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        n += s->count[kind];
+    return n;
+}
+
+int suite_status(const struct suite *s)
+{
+    return s->failed || 50 * s->vacuous > cases_of(s) || cases_of(s) == 0;
+}
+
+void suite_report(const struct suite *s, FILE *to)
+{
+    for (int t = 0; t < VN_TYPE_COUNT; t++)
+        if (s->worst[t] > 0)
+            fprintf(to, "worst %.2f of the bound in %s\n", s->worst[t], vn_type_name((vn_type)t));
+    fprintf(to, "%ld cases, %ld failed, %ld passed over (the variant does not fit), %ld vacuous; seed %llu\n",
+            cases_of(s), s->failed, s->passed_over, s->vacuous, (unsigned long long)s->seed);
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        fprintf(to, "COUNT %s %ld\n", suite_kinds[kind], s->count[kind]);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * suite_conv.c - which convolutions the suite runs: one to three dimensions, all
+ * directions, and all that can be said about a filter.
+ */
+#include <string.h>
+
+#include "suite.h"
+
+static const int64_t images[]   = { 1, 1, 2, 3 };
+static const int64_t channels[] = { 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17 };
+static const int64_t many[]     = { 23, 31, 32, 33, 40, 48, 64, 65 };
+static const int64_t sizes[]    = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17 };
+static const int64_t filters[]  = { 1, 1, 2, 3, 3, 4, 5 };
+static const int     steps[]    = { 1, 1, 1, 2, 3 };
+static const int     dilations[] = { 1, 1, 1, 2, 3 };
+static const int     pads[]     = { 0, 0, 1, 1, 2, 3 };
+static const double  factors[]  = { 0, 1, 1, -1, 2, 0.5 };
+static const int64_t gaps[]     = { 0, 0, 0, 1, 3 };
+static const int64_t starts[]   = { 0, 0, 1, 5 };
+static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_ROW, BIAS_FULL };
+
+enum { WORK = 1 << 17 };
+
+static const struct problem plain = {
+    .op = CONV, .alpha = 1, .batch = 1, .inner = 1, .groups = 1, .scale = 1,
+    .size = { 1, 1, 1 }, .filter = { 1, 1, 1 }, .out = { 1, 1, 1 },
+    .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
+};
+
+/* One spatial dimension; 0 if the filter does not fit into it. */
+static int draw_dimension(struct problem *p, struct random *r, int i)
+{
+    int64_t room;
+
+    p->size[i]       = RANDOM_OF(r, sizes);
+    p->filter[i]     = RANDOM_OF(r, filters);
+    p->stride[i]     = RANDOM_OF(r, steps);
+    p->dilation[i]   = RANDOM_OF(r, dilations);
+    p->pad_before[i] = RANDOM_OF(r, pads);
+    p->pad_after[i]  = random_chance(r, 0.6) ? p->pad_before[i] : RANDOM_OF(r, pads);
+    room = p->size[i] + p->pad_before[i] + p->pad_after[i] - p->dilation[i] * (p->filter[i] - 1) - 1;
+    p->out[i] = room < 0 ? 0 : room / p->stride[i] + 1;
+    return room >= 0;
+}
+
+/* Groups: mostly one, sometimes a few, sometimes one a channel (depthwise). */
+static void draw_channels(struct problem *p, struct random *r, enum suite_extent extent)
+{
+    const int wide = extent != SUITE_SMALL && random_chance(r, 0.15);
+
+    p->groups  = 1;
+    p->c       = wide ? RANDOM_OF(r, many) : RANDOM_OF(r, channels);
+    p->filters = wide && random_chance(r, 0.5) ? RANDOM_OF(r, many) : RANDOM_OF(r, channels);
+    if (random_chance(r, 0.15)) {
+        p->groups  = (int)p->c;
+        p->filters = p->c * (1 + random_below(r, 2));
+    } else if (random_chance(r, 0.2)) {
+        p->groups  = 2 + (int)random_below(r, 2);
+        p->c       = p->groups * (1 + random_below(r, 5));
+        p->filters = p->groups * (1 + random_below(r, 5));
+    }
+}
+
+static int64_t work(const struct problem *p)
+{
+    int64_t n = p->images * p->filters * (p->c / p->groups);
+
+    for (int i = 0; i < 3; i++)
+        n *= p->out[i] * p->filter[i];
+    return n;
+}
+
+static void draw(struct problem *p, struct random *r, enum suite_extent extent)
+{
+    const struct problem start = *p;
+    const double which = random_real(r, 0, 1);
+    const int    spatial = which < 0.2 ? 1 : which < 0.85 ? 2 : 3;
+    int fits;
+
+    do {
+        *p = start;
+        p->spatial = spatial;
+        p->images  = RANDOM_OF(r, images);
+        draw_channels(p, r, extent);
+        fits = 1;
+        for (int i = 3 - spatial; i < 3; i++)
+            fits &= draw_dimension(p, r, i);
+    } while (!fits || work(p) > WORK);
+    p->channels_last = random_chance(r, 0.5);
+    p->alpha = RANDOM_OF(r, factors);
+    p->beta  = RANDOM_OF(r, factors);
+    if (p->alpha == 0 && random_chance(r, 0.8))
+        p->alpha = 1;
+    p->bias  = RANDOM_OF(r, biases);
+    p->act   = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
+    p->gap   = RANDOM_OF(r, gaps);
+    p->start = RANDOM_OF(r, starts);
+}
+
+static void draw_real(struct problem *p, struct random *r)
+{
+    static const double reals[] = { 1, 1, -0.75, 0.3, 1.7 };
+
+    p->alpha = RANDOM_OF(r, reals);
+    p->beta  = random_chance(r, 0.5) ? 0 : RANDOM_OF(r, reals);
+    p->act   = (vn_activation)random_below(r, VN_ACTIVATION_COUNT);
+    p->math  = random_chance(r, 0.1) ? VN_MATH_TF32 : random_chance(r, 0.1) ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
+}
+
+static const char *const directions[] = { "forward", "backward-data", "backward-filter" };
+
+static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant, enum kind kind,
+                  int times)
+{
+    struct random r = { s->seed + kind };
+
+    suite_begin(s, "conv %s %s %s %s", directions[direction], suite_kinds[kind], vn_type_name(type),
+                *variant ? variant : "(chosen)");
+    for (int i = 0; i < suite_times(s, times); i++) {
+        struct problem p = plain;
+
+        p.type = type;
+        p.direction = direction;
+        strcpy(p.variant, variant);
+        draw(&p, &r, s->extent);
+        if (kind == REAL)
+            draw_real(&p, &r);
+        suite_case(s, &p, kind);
+    }
+    suite_end(s);
+}
+
+/* The table is of problems as text, for here they are easier to read than as structs. */
+static void specials(struct suite *s, enum direction direction, vn_type type, const char *variant)
+{
+    static const struct { const char *sizes, *parts; } table[] = {
+        { "n1c3h5w7k4r3s3",     ":pad=1" },
+        { "n2c5h6w5k7r2s3",     ":nhwc:beta=1:bias" },
+        { "n1c4h7w6k6r1s1",     ":beta=-1:gap=2:act=relu" },
+        { "n2c6w17k4s3",        ":groups=2:stride=2:bias=full:act=gelu" },
+        { "n1c3d4h3w5k2t2r2s2", ":act=silu:start=1" },
+        { "n1c4h9w8k4r3s3",     ":groups=4:pad=0-1x2-0:dil=2:act=tanh" },
+        { "n1c3h5w7k4r3s3",     ":alpha=0" },
+        { "n1c3h5w7k4r3s3",     ":alpha=0:beta=2:bias:nhwc" },
+        { "n0c3h5w7k4r3s3",     "" },
+        { "n2c0h5w7k4r3s3",     ":beta=1:bias" },
+        { "n2c3h5w7k0r3s3",     "" },
+        { "n2c3h2w7k4r3s3",     "" },
+    };
+
+    suite_begin(s, "conv %s special %s %s", directions[direction], vn_type_name(type),
+                *variant ? variant : "(chosen)");
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
+        struct problem p;
+
+        snprintf(text, sizeof text, "conv:%s:%s:%s%s%s%s", table[i].sizes, vn_type_name(type), directions[direction],
+                 table[i].parts, *variant ? ":variant=" : "", variant);
+        if (problem_parse(&p, text, why, sizeof why) == 0)
+            suite_case(s, &p, SPECIAL);
+        else
+            suite_fault(s, "%s", why);
+    }
+    suite_end(s);
+}
+
+void suite_conv(struct suite *s)
+{
+    for (const char *v = suite_next_variant(CONV, NULL); v; v = suite_next_variant(CONV, v))
+        for (int direction = FORWARD; direction <= BACKWARD_FILTER; direction++)
+            for (int type = 0; type < VN_TYPE_COUNT; type++) {
+                draws(s, (enum direction)direction, (vn_type)type, v, EXACT, 400);
+                draws(s, (enum direction)direction, (vn_type)type, v, REAL, 100);
+                specials(s, (enum direction)direction, (vn_type)type, v);
+            }
+}
