@@ -112,7 +112,7 @@ struct vn_backend {
     vn_status (*launch)       (vn_queue *q, void *kernel, const struct vn_launch *l);
 };
 
-extern const struct vn_backend vn__opencl;
+extern const struct vn_backend vn__opencl, vn__cuda;
 extern const struct vn_backend *const vn__backends[];     /* ends with NULL */
 
 /* Writes the sentence for vn_last_error() and returns s. */

@@ -3,6 +3,9 @@
  * device.c - the list of backends; opening and closing devices and what lives on them.
  */
 #define _GNU_SOURCE
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +14,9 @@
 
 const struct vn_backend *const vn__backends[] = {
     &vn__opencl,
+#if VN_WITH_CUDA
+    &vn__cuda,
+#endif
     NULL
 };
 

@@ -79,6 +79,8 @@ typedef struct {
     int64_t memory, local_memory;         /* bytes; local: of one work-group */
     int     is_cpu;
     int     has_f64;
+    char    uuid[36], pci[16];            /* "0123...cdef" and "0000:17:00.0" where known, else "":
+                                             the same for one GPU seen through two backends */
 } vn_device_info;
 
 VN_API int       vn_device_count(void);

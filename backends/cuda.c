@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuda.c - the backend that talks to NVIDIA GPUs through CUDA's driver API.
+ *
+ * Kernels are built by NVRTC for the very architecture of the device, so what is cached is
+ * a cubin.  The device's primary context is used, or the caller's; whatever context is
+ * current in the calling thread stays so.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_driver.h"
+#include "core.h"
+
+struct device  { CUcontext context; CUdevice id; int primary; char arch[40]; };
+struct queue   { CUstream stream; int borrowed; };
+struct buffer  { CUdeviceptr at; int borrowed; };
+struct program { CUmodule module; vn_device *device; void *cubin; size_t bytes; };
+struct kernel  { CUfunction function; };
+
+/* Set before the first device is listed, so never NULL in what needs a device. */
+static const struct vn_cuda_functions *cu;
+
+/* ---- errors ------------------------------------------------------------------- */
+
+static vn_status status_of(CUresult e, const char *call)
+{
+    const char *name = NULL, *meaning = NULL;
+
+    if (e == 0)
+        return VN_OK;
+    cu->GetErrorName(e, &name);
+    cu->GetErrorString(e, &meaning);
+    return vn__fail(e == CU_OUT_OF_MEMORY ? VN_NO_MEMORY : e == CU_NO_DEVICE ? VN_NO_DEVICE : VN_FAILED,
+                    "%s: %s (%d): %s", call, name ? name : "an unknown error", e, meaning ? meaning : "no more is known");
+}
+
+/* Each call between these two runs in the device's context. */
+static vn_status enter(const vn_device *d)
+{
+    return status_of(cu->CtxPushCurrent(((struct device *)d->impl)->context), "cuCtxPushCurrent");
+}
+
+static vn_status leave(vn_status s)
+{
+    CUcontext ours;
+
+    cu->CtxPopCurrent(&ours);
+    return s;
+}
+
+static void *allocate(size_t bytes, const char *what)
+{
+    void *p = calloc(1, bytes);
+
+    if (!p)
+        vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a %s", bytes, what);
+    return p;
+}
+
+/* ---- devices -------------------------------------------------------------------- */
+
+static int count(void)
+{
+    const char *why;
+    int n = 0;
+
+    if (!(cu = vn__cuda_driver(&why))) {
+        vn__log(VN_LOG_BUILD, "no CUDA devices: %s", why);
+        return 0;
+    }
+    return cu->DeviceGetCount(&n) ? 0 : n;
+}
+
+static int attribute(CUdevice d, int which)
+{
+    int v = 0;
+
+    return cu->DeviceGetAttribute(&v, which, d) ? 0 : v;
+}
+
+static vn_status describe(struct vn_listing *out, CUdevice d)
+{
+    vn_device_info *info = &out->info;
+    CUuuid uuid = { { 0 } };
+    size_t memory = 0;
+    int version = 0;
+    vn_status s;
+
+    memset(out, 0, sizeof *out);
+    if ((s = status_of(cu->DeviceGetName(info->name, sizeof info->name, d), "cuDeviceGetName")) ||
+        (s = status_of(cu->DeviceTotalMem(&memory, d), "cuDeviceTotalMem")))
+        return s;
+    cu->DriverGetVersion(&version);
+    cu->DeviceGetUuid(&uuid, d);
+    cu->DeviceGetPCIBusId(info->pci, sizeof info->pci, d);
+    for (int i = 0; i < 16; i++)
+        snprintf(info->uuid + 2 * i, 3, "%02x", uuid.bytes[i]);
+    snprintf(info->vendor, sizeof info->vendor, "NVIDIA Corporation");
+    snprintf(info->platform, sizeof info->platform, "NVIDIA CUDA");
+    snprintf(info->driver, sizeof info->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
+    info->compute_units = attribute(d, CU_MULTIPROCESSOR_COUNT);
+    info->memory = (int64_t)memory;
+    info->local_memory = attribute(d, CU_MAX_SHARED_PER_BLOCK);
+    info->has_f64 = 1;
+    return VN_OK;
+}
+
+static vn_status list(struct vn_listing *out, int index)
+{
+    CUdevice d;
+    vn_status s = status_of(cu->DeviceGet(&d, index), "cuDeviceGet");
+
+    return s ? s : describe(out, d);
+}
+
+/* "sm_90a" where NVRTC is to use what only that architecture has, "sm_86" elsewhere. */
+static void name_arch(struct device *own, struct vn_facts *f)
+{
+    const int major = attribute(own->id, CU_COMPUTE_MAJOR), minor = attribute(own->id, CU_COMPUTE_MINOR);
+
+    snprintf(f->arch, sizeof f->arch, "sm_%d%d", major, minor);
+    snprintf(own->arch, sizeof own->arch, "%s%s", f->arch, major == 9 && minor == 0 ? "a" : "");
+}
+
+static void fill_facts(vn_device *d)
+{
+    struct device *own = d->impl;
+    struct vn_facts *f = &d->facts;
+    const struct vn_nvrtc_functions *rtc;
+    const char *why;
+    int major = 0, minor = 0;
+
+    snprintf(f->name, sizeof f->name, "%s", d->info.name);
+    snprintf(f->family, sizeof f->family, "nvidia");
+    name_arch(own, f);
+    if ((rtc = vn__nvrtc(&why)))
+        rtc->Version(&major, &minor);
+    snprintf(f->toolchain, sizeof f->toolchain, "CUDA cubin; %s; %s; NVRTC %d.%d", own->arch, d->info.driver, major, minor);
+    f->units = d->info.compute_units;
+    f->items = attribute(own->id, CU_MAX_THREADS_PER_BLOCK);
+    f->vector = 1;
+    f->local_bytes = (size_t)d->info.local_memory;
+    f->buffer_bytes = (size_t)d->info.memory;
+    f->types = 1u << VN_F32 | 1u << VN_F16 | 1u << VN_BF16 | 1u << VN_F64;
+}
+
+/* The caller's context, or the device's primary one. */
+static vn_status find_context(struct device *own, int index, CUcontext callers)
+{
+    CUcontext popped;
+    vn_status s;
+
+    if (!callers) {
+        own->primary = 1;
+        if ((s = status_of(cu->DeviceGet(&own->id, index), "cuDeviceGet")))
+            return s;
+        return status_of(cu->PrimaryCtxRetain(&own->context, own->id), "cuDevicePrimaryCtxRetain");
+    }
+    own->context = callers;
+    if ((s = status_of(cu->CtxPushCurrent(callers), "cuCtxPushCurrent")))
+        return s;
+    s = status_of(cu->CtxGetDevice(&own->id), "cuCtxGetDevice");
+    cu->CtxPopCurrent(&popped);
+    return s;
+}
+
+static vn_status open_device(vn_device *d, int index, void *const native[2])
+{
+    struct vn_listing l;
+    struct device *own;
+    const char *why;
+    vn_status s;
+
+    if (!(cu = vn__cuda_driver(&why)))
+        return vn__fail(VN_NO_DEVICE, "%s", why);
+    if (!(own = allocate(sizeof *own, "device")))
+        return VN_NO_MEMORY;
+    if ((s = find_context(own, index, native ? native[0] : NULL)) || (s = describe(&l, own->id))) {
+        if (own->primary && own->context)
+            cu->PrimaryCtxRelease(own->id);
+        free(own);
+        return s;
+    }
+    d->impl = own;
+    d->info = l.info;
+    fill_facts(d);
+    return VN_OK;
+}
+
+static void close_device(vn_device *d)
+{
+    struct device *own = d->impl;
+
+    if (own->primary)
+        cu->PrimaryCtxRelease(own->id);
+    free(own);
+}
+
+/* ---- queues ---------------------------------------------------------------------- */
+
+static CUstream stream_of(const vn_queue *q)
+{
+    return ((struct queue *)q->impl)->stream;
+}
+
+/* native is the address of the caller's CUstream, since NULL is a stream, too. */
+static vn_status queue_open(vn_queue *q, void *native)
+{
+    struct queue *own = allocate(sizeof *own, "queue");
+    vn_status s;
+
+    if (!own)
+        return VN_NO_MEMORY;
+    if (native) {
+        own->stream = *(CUstream *)native;
+        own->borrowed = 1;
+    } else {
+        if ((s = enter(q->device)) == VN_OK)
+            s = leave(status_of(cu->StreamCreate(&own->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
+        if (s) {
+            free(own);
+            return s;
+        }
+    }
+    q->impl = own;
+    return VN_OK;
+}
+
+static void queue_close(vn_queue *q)
+{
+    struct queue *own = q->impl;
+
+    if (!own->borrowed && enter(q->device) == VN_OK) {
+        cu->StreamDestroy(own->stream);
+        leave(VN_OK);
+    }
+    free(own);
+}
+
+static vn_status finish(vn_queue *q)
+{
+    const vn_status s = enter(q->device);
+
+    return s ? s : leave(status_of(cu->StreamSynchronize(stream_of(q)), "cuStreamSynchronize"));
+}
+
+/* A stream starts what it is given without being told. */
+static vn_status flush(vn_queue *q)
+{
+    (void)q;
+    return VN_OK;
+}
+
+/* ---- events ----------------------------------------------------------------------- */
+
+static vn_status event_record(vn_event *e, vn_queue *q)
+{
+    CUevent event;
+    vn_status s = enter(q->device);
+
+    if (s)
+        return s;
+    if ((s = status_of(cu->EventCreate(&event, 0), "cuEventCreate")))
+        return leave(s);
+    if ((s = status_of(cu->EventRecord(event, stream_of(q)), "cuEventRecord"))) {
+        cu->EventDestroy(event);
+        return leave(s);
+    }
+    e->impl = event;
+    return leave(VN_OK);
+}
+
+static vn_status event_wait(vn_queue *q, vn_event *e)
+{
+    const vn_status s = enter(q->device);
+
+    return s ? s : leave(status_of(cu->StreamWaitEvent(stream_of(q), e->impl, 0), "cuStreamWaitEvent"));
+}
+
+static vn_status event_seconds(double *out, vn_event *from, vn_event *to)
+{
+    float milliseconds = 0;
+    vn_status s = enter(from->device);
+
+    if (s)
+        return s;
+    if ((s = status_of(cu->EventSynchronize(from->impl), "cuEventSynchronize")) == VN_OK &&
+        (s = status_of(cu->EventSynchronize(to->impl), "cuEventSynchronize")) == VN_OK)
+        s = status_of(cu->EventElapsedTime(&milliseconds, from->impl, to->impl), "cuEventElapsedTime");
+    *out = milliseconds * 1e-3;
+    return leave(s);
+}
+
+static void event_close(vn_event *e)
+{
+    if (enter(e->device))
+        return;
+    cu->EventDestroy(e->impl);
+    leave(VN_OK);
+}
+
+/* ---- buffers ------------------------------------------------------------------------ */
+
+static CUdeviceptr address_of(const vn_buffer *b)
+{
+    return ((const struct buffer *)b->impl)->at;
+}
+
+/* native is the address of the caller's CUdeviceptr; its size was said by the caller. */
+static vn_status buffer_open(vn_buffer *b, size_t bytes, void *native)
+{
+    struct buffer *own = allocate(sizeof *own, "buffer");
+    vn_status s;
+
+    if (!own)
+        return VN_NO_MEMORY;
+    if (native) {
+        own->at = *(CUdeviceptr *)native;
+        own->borrowed = 1;
+    } else {
+        if ((s = enter(b->device)) == VN_OK)
+            s = leave(status_of(cu->MemAlloc(&own->at, bytes ? bytes : 1), "cuMemAlloc"));
+        if (s) {
+            free(own);
+            return s;
+        }
+    }
+    b->impl = own;
+    return VN_OK;
+}
+
+static void buffer_close(vn_buffer *b)
+{
+    struct buffer *own = b->impl;
+
+    if (!own->borrowed && enter(b->device) == VN_OK) {
+        cu->MemFree(own->at);
+        leave(VN_OK);
+    }
+    free(own);
+}
+
+static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes)
+{
+    vn_status s = enter(q->device);
+
+    if (s)
+        return s;
+    if ((s = status_of(cu->MemcpyHtoDAsync(address_of(to) + at, from, bytes, stream_of(q)), "cuMemcpyHtoDAsync")) == VN_OK)
+        s = status_of(cu->StreamSynchronize(stream_of(q)), "cuStreamSynchronize");
+    return leave(s);
+}
+
+static vn_status read_buffer(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes)
+{
+    vn_status s = enter(q->device);
+
+    if (s)
+        return s;
+    if ((s = status_of(cu->MemcpyDtoHAsync(to, address_of(from) + at, bytes, stream_of(q)), "cuMemcpyDtoHAsync")) == VN_OK)
+        s = status_of(cu->StreamSynchronize(stream_of(q)), "cuStreamSynchronize");
+    return leave(s);
+}
+
+/* ---- programs ------------------------------------------------------------------------- */
+
+static void program_close(void *program)
+{
+    struct program *p = program;
+
+    if (p->module && enter(p->device) == VN_OK) {
+        cu->ModuleUnload(p->module);
+        leave(VN_OK);
+    }
+    free(p->cubin);
+    free(p);
+}
+
+/* Takes over the cubin. */
+static vn_status make_program(void **out, vn_device *d, void *cubin, size_t bytes)
+{
+    struct program *p = allocate(sizeof *p, "program");
+    vn_status s;
+
+    if (!p) {
+        free(cubin);
+        return VN_NO_MEMORY;
+    }
+    *p = (struct program){ .device = d, .cubin = cubin, .bytes = bytes };
+    if ((s = enter(d)) == VN_OK)
+        s = leave(status_of(cu->ModuleLoadData(&p->module, cubin), "cuModuleLoadData"));
+    if (s) {
+        p->module = NULL;
+        program_close(p);
+        return s;
+    }
+    *out = p;
+    return VN_OK;
+}
+
+static vn_status compile_error(const struct vn_nvrtc_functions *rtc, nvrtcProgram program, nvrtcResult e)
+{
+    size_t n = 0;
+    char *text;
+    vn_status s;
+
+    if (rtc->GetLogSize(program, &n) || !n || !(text = calloc(1, n + 1)))
+        return vn__fail(VN_FAILED, "nvrtcCompileProgram: %s", rtc->GetErrorString(e));
+    rtc->GetLog(program, text);
+    vn__log(VN_LOG_BUILD, "%s", text);
+    s = vn__fail(VN_FAILED, "nvrtcCompileProgram: %s: %.400s", rtc->GetErrorString(e), text);
+    free(text);
+    return s;
+}
+
+static vn_status take_cubin(void **cubin, size_t *bytes, const struct vn_nvrtc_functions *rtc, nvrtcProgram program)
+{
+    nvrtcResult e;
+
+    *cubin = NULL;
+    if ((e = rtc->GetCUBINSize(program, bytes)) || !*bytes)
+        return vn__fail(VN_FAILED, "nvrtcGetCUBINSize: %s", rtc->GetErrorString(e));
+    if (!(*cubin = allocate(*bytes, "cubin")))
+        return VN_NO_MEMORY;
+    if (!(e = rtc->GetCUBIN(program, *cubin)))
+        return VN_OK;
+    free(*cubin);
+    return vn__fail(VN_FAILED, "nvrtcGetCUBIN: %s", rtc->GetErrorString(e));
+}
+
+static vn_status program_build(void **out, vn_device *d, const char *text)
+{
+    char arch[64];
+    /* what OpenCL promises too: no contraction, denormals, correct division */
+    const char *const options[] = { arch, "--fmad=false", "--std=c++14" };
+    const struct vn_nvrtc_functions *rtc;
+    nvrtcProgram program;
+    const char *why;
+    void *cubin = NULL;
+    size_t bytes = 0;
+    nvrtcResult e;
+    vn_status s;
+
+    if (!(rtc = vn__nvrtc(&why)))
+        return vn__fail(VN_UNSUPPORTED, "%s", why);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s", ((struct device *)d->impl)->arch);
+    if ((e = rtc->CreateProgram(&program, text, "vernier.cu", 0, NULL, NULL)))
+        return vn__fail(VN_FAILED, "nvrtcCreateProgram: %s", rtc->GetErrorString(e));
+    if ((e = rtc->CompileProgram(program, sizeof options / sizeof *options, options)))
+        s = compile_error(rtc, program, e);
+    else
+        s = take_cubin(&cubin, &bytes, rtc, program);
+    rtc->DestroyProgram(&program);
+    return s ? s : make_program(out, d, cubin, bytes);
+}
+
+static vn_status program_load(void **out, vn_device *d, const void *blob, size_t bytes)
+{
+    void *cubin = allocate(bytes, "cubin");
+
+    if (!cubin)
+        return VN_NO_MEMORY;
+    memcpy(cubin, blob, bytes);
+    return make_program(out, d, cubin, bytes);
+}
+
+static vn_status program_save(void *program, void **blob, size_t *bytes)
+{
+    const struct program *p = program;
+
+    if (!(*blob = allocate(p->bytes, "cubin")))
+        return VN_NO_MEMORY;
+    memcpy(*blob, p->cubin, p->bytes);
+    *bytes = p->bytes;
+    return VN_OK;
+}
+
+/* ---- kernels ---------------------------------------------------------------------------- */
+
+static vn_status kernel_open(void **out, vn_device *d, void *program, const char *entry)
+{
+    struct program *p = program;
+    struct kernel *k = allocate(sizeof *k, "kernel");
+    vn_status s;
+
+    if (!k)
+        return VN_NO_MEMORY;
+    if ((s = enter(d)) == VN_OK)
+        s = leave(status_of(cu->ModuleGetFunction(&k->function, p->module, entry), "cuModuleGetFunction"));
+    if (s) {
+        free(k);
+        return s;
+    }
+    *out = k;
+    return VN_OK;
+}
+
+static void kernel_close(void *kernel)
+{
+    free(kernel);
+}
+
+static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
+{
+    struct kernel *k = kernel;
+    CUdeviceptr address[VN_ARGS];
+    void *arguments[VN_ARGS];
+    vn_status s;
+
+    if (l->groups[0] > INT_MAX || l->groups[1] > 65535 || l->groups[2] > 65535)
+        return vn__fail(VN_UNSUPPORTED, "the launch has %lld x %lld x %lld work-groups; CUDA takes 2147483647 x 65535 x 65535",
+                        (long long)l->groups[0], (long long)l->groups[1], (long long)l->groups[2]);
+    for (int i = 0; i < l->nargs; i++) {
+        const struct vn_arg *a = &l->args[i];
+
+        if (a->size == 0)
+            address[i] = a->buffer ? address_of(a->buffer) : 0;
+        arguments[i] = a->size ? (void *)&a->value : &address[i];
+    }
+    if ((s = enter(q->device)))
+        return s;
+    return leave(status_of(cu->LaunchKernel(k->function, (unsigned)l->groups[0], (unsigned)l->groups[1],
+                                            (unsigned)l->groups[2], (unsigned)l->items, 1, 1, 0, stream_of(q),
+                                            arguments, NULL), "cuLaunchKernel"));
+}
+
+const struct vn_backend vn__cuda = {
+    .name = "cuda",
+    .count = count,
+    .list = list,
+    .open = open_device,
+    .close = close_device,
+    .queue_open = queue_open,
+    .queue_close = queue_close,
+    .finish = finish,
+    .flush = flush,
+    .event_record = event_record,
+    .event_wait = event_wait,
+    .event_seconds = event_seconds,
+    .event_close = event_close,
+    .buffer_open = buffer_open,
+    .buffer_close = buffer_close,
+    .write = write_buffer,
+    .read = read_buffer,
+    .program_build = program_build,
+    .program_load = program_load,
+    .program_save = program_save,
+    .program_close = program_close,
+    .kernel_open = kernel_open,
+    .kernel_close = kernel_close,
+    .launch = launch,
+};
