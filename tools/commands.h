@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * commands.h - the subcommands of vernier, and what they share.
+ *
+ * A subcommand gets its own words as argv, argv[0] being "vernier bench", and returns
+ * the exit status: 0, EXIT_FAILURE if something went wrong, EXIT_USAGE if nothing
+ * could be tried (bad usage, no device).
+ */
+#ifndef VERNIER_COMMANDS_H
+#define VERNIER_COMMANDS_H
+
+#include "vernier.h"
+
+enum { EXIT_USAGE = 2 };
+
+int bench_main  (int argc, char **argv);
+int check_main  (int argc, char **argv);
+int devices_main(int argc, char **argv);
+int explain_main(int argc, char **argv);
+
+/* "vernier: " and the sentence, on stderr. */
+void complain(const char *sentence, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 1, 2)))
+#endif
+    ;
+
+/* 0, or the exit status after a sentence on stderr (of no device: with what to install). */
+int  device_open(vn_device **out, vn_queue **queue, const char *spec);
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * main.c - the command vernier: finds the subcommand and hands it its words.
+ */
+#include <argp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "commands.h"
+
+static const struct command {
+    const char *name, *title;
+    int       (*run)(int argc, char **argv);
+} commands[] = {
+    { "devices", "vernier devices", devices_main },
+    { "bench",   "vernier bench",   bench_main   },
+    { "check",   "vernier check",   check_main   },
+    { "explain", "vernier explain", explain_main },
+    { NULL, NULL, NULL }
+};
+
+static const char doc[] =
+    "GEMM, convolution and softmax on any OpenCL device.\n"
+    "\n"
+    "  devices   list the devices and what they can do\n"
+    "  bench     measure problems and standard suites, beside other libraries\n"
+    "  check     test the results on a device\n"
+    "  explain   run one problem and say how it ran, and why so\n"
+    "\n"
+    "Each has its own --help; vernier(1) says how problems are named."
+    "\v"
+    "Exit status: 0, 1 if something went wrong, 2 if nothing could be tried.\n"
+    "\n"
+    "  vernier devices\n"
+    "  vernier bench gemm:1024x1024x1024:f32:nn\n"
+    "  vernier bench resnet50 --compare onednn\n"
+    "  vernier check --quick\n"
+    "  vernier explain conv:n1c64h56w56k64r3s3:f32:pad=1";
+
+void complain(const char *sentence, ...)
+{
+    va_list args;
+
+    fputs("vernier: ", stderr);
+    va_start(args, sentence);
+    vfprintf(stderr, sentence, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+int device_open(vn_device **out, vn_queue **queue, const char *spec)
+{
+    const vn_status s = vn_device_open(out, spec);
+
+    if (s) {
+        complain("%s", vn_last_error());
+        if (vn_device_count() == 0)
+            fputs("No OpenCL device was found.  For the CPU, on Debian or Ubuntu: apt install pocl-opencl-icd;\n"
+                  "for a GPU, install its maker's driver.\n", stderr);
+        else if (s == VN_NO_DEVICE)
+            fputs("`vernier devices` lists those that there are.\n", stderr);
+        return s == VN_NO_DEVICE ? EXIT_USAGE : EXIT_FAILURE;
+    }
+    if (queue && vn_queue_open(queue, *out)) {
+        complain("%s", vn_last_error());
+        vn_device_close(*out);
+        return EXIT_FAILURE;
+    }
+    return 0;
+}
+
+static const struct command *command_named(const char *name)
+{
+    for (const struct command *c = commands; c->name; c++)
+        if (!strcmp(c->name, name))
+            return c;
+    return NULL;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    int *const status = state->input;
+
+    switch (key) {
+    case ARGP_KEY_ARG: {
+        const struct command *const c = command_named(arg);
+        char **const argv = state->argv + state->next - 1;
+
+        if (!c)
+            argp_error(state, "there is no command \"%s\": devices, bench, check or explain", arg);
+        argv[0] = (char *)c->title;
+        *status = c->run(state->argc - state->next + 1, argv);
+        state->next = state->argc;
+        return 0;
+    }
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which command? devices, bench, check or explain");
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static void print_version(FILE *to, struct argp_state *state)
+{
+    (void)state;
+    fprintf(to, "vernier %s\n", vn_version());
+}
+
+int main(int argc, char **argv)
+{
+    const struct argp argp = { .parser = parse, .args_doc = "COMMAND [WORD...]", .doc = doc };
+    int status = 0;
+
+    argp_program_version_hook = print_version;
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &status))
+        return EXIT_USAGE;
+    if (fflush(stdout) || ferror(stdout)) {
+        complain("standard output cannot be written");
+        return status ? status : EXIT_FAILURE;
+    }
+    return status;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report.c - tables, a progress line, JSON.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "commands.h"
+#include "core.h"
+#include "report.h"
+
+/* ---- JSON ---- */
+
+FILE *report_stream(const char *json_path)
+{
+    return json_path && !strcmp(json_path, "-") ? stderr : stdout;
+}
+
+int report_json(json_t *root, const char *path)
+{
+    const size_t style = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
+    int failed;
+
+    if (!strcmp(path, "-"))
+        failed = json_dumpf(root, stdout, style) || putchar('\n') == EOF || fflush(stdout);
+    else
+        failed = json_dump_file(root, path, style);
+    json_decref(root);
+    if (failed)
+        complain("the report cannot be written to \"%s\"", path);
+    return failed ? -1 : 0;
+}
+
+/* ---- tables ---- */
+
+static int has_colour(FILE *to)
+{
+    const char *const no = getenv("NO_COLOR"), *const term = getenv("TERM");
+
+    return isatty(fileno(to)) && !(no && *no) && term && strcmp(term, "dumb");
+}
+
+void table_open(struct table *t, FILE *to)
+{
+    *t = (struct table){ .to = to, .colour = has_colour(to) };
+}
+
+void table_column(struct table *t, const char *title, int width, int left)
+{
+    const int c = t->columns++;
+
+    snprintf(t->column[c].title, CELL, "%s", title);
+    t->column[c].width = width > (int)strlen(title) ? width : (int)strlen(title);
+    t->column[c].left  = left;
+}
+
+static void write_shaded(const struct table *t, enum shade shade, const char *text, int pad_before, int pad_after)
+{
+    static const char *const codes[] = { "", "\033[32m", "\033[33m", "\033[2m", "\033[1m" };
+    const int shaded = t->colour && shade != PLAIN;
+
+    fprintf(t->to, "%*s%s%s%s%*s", pad_before, "", shaded ? codes[shade] : "", text,
+            shaded ? "\033[0m" : "", pad_after, "");
+}
+
+void table_cell(struct table *t, enum shade shade, const char *text)
+{
+    const int c = t->at++, last = t->at == t->columns;
+    const int room = t->column[c].width - (int)strlen(text), pad = room > 0 ? room : 0;
+
+    if (c)
+        fputs("  ", t->to);
+    write_shaded(t, shade, text, t->column[c].left ? 0 : pad, t->column[c].left && !last ? pad : 0);
+}
+
+void table_note(struct table *t, enum shade shade, const char *text)
+{
+    if (t->at)
+        fputs("  ", t->to);
+    write_shaded(t, shade, text, 0, 0);
+    table_end(t);
+}
+
+void table_end(struct table *t)
+{
+    fputc('\n', t->to);
+    fflush(t->to);
+    t->at = 0;
+}
+
+void table_head(struct table *t)
+{
+    for (int c = 0; c < t->columns; c++)
+        table_cell(t, STRONG, t->column[c].title);
+    table_end(t);
+}
+
+const char *figure(char out[CELL], double v)
+{
+    if (!(v > 0) || isinf(v))
+        return "-";
+
+    const int exponent = (int)floor(log10(v)), places = 2 - exponent;
+
+    snprintf(out, CELL, "%.*f", places < 0 ? 0 : places > 6 ? 6 : places, v);
+    return out;
+}
+
+const char *bytes_text(char out[CELL], double bytes)
+{
+    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+    int u = 0;
+
+    while (bytes >= 1024 && u < 4) {
+        bytes /= 1024;
+        u++;
+    }
+    snprintf(out, CELL, bytes == floor(bytes) ? "%.0f %s" : "%.2f %s", bytes, units[u]);
+    return out;
+}
+
+/* ---- progress ---- */
+
+void progress_open(struct progress *p, int total)
+{
+    *p = (struct progress){ isatty(STDERR_FILENO), total, vn__seconds() };
+}
+
+void progress_show(const struct progress *p, int done, const char *what)
+{
+    if (!p->shown)
+        return;
+    fprintf(stderr, "\r\033[K[%d/%d] %.60s", done + 1, p->total, what);
+    if (done) {
+        const double left = (vn__seconds() - p->start) / done * (p->total - done);
+
+        fprintf(stderr, "  about %d:%02d left", (int)left / 60, (int)left % 60);
+    }
+    fflush(stderr);
+}
+
+void progress_clear(const struct progress *p)
+{
+    if (p->shown) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report.h - what the commands print: tables, a progress line, JSON.
+ */
+#ifndef VERNIER_REPORT_H
+#define VERNIER_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* ---- JSON ---- */
+
+/* Writes root to a file, or with "-" to standard output, and releases it.  0, or -1 after
+ * a sentence on stderr.                                                                  */
+int report_json(json_t *root, const char *path);
+
+/* Where tables go: stdout, unless the JSON does. */
+FILE *report_stream(const char *json_path);
+
+/* ---- tables ---- */
+
+enum { TABLE_COLUMNS = 12, CELL = 32 };
+enum shade { PLAIN, GOOD, POOR, FAINT, STRONG };
+
+struct table {
+    FILE *to;
+    int   colour;                 /* a terminal, and no NO_COLOR */
+    int   columns, at;            /* the next cell's column */
+    struct { char title[CELL]; int width, left; } column[TABLE_COLUMNS];
+};
+
+void table_open  (struct table *t, FILE *to);
+void table_column(struct table *t, const char *title, int width, int left);
+void table_head  (struct table *t);
+void table_cell  (struct table *t, enum shade shade, const char *text);
+/* A cell that takes the rest of the row. */
+void table_note  (struct table *t, enum shade shade, const char *text);
+void table_end   (struct table *t);     /* of the row */
+
+/* Three digits without an exponent: "0.0123", "1.23", "123", "4567"; "-" for what is not above 0. */
+const char *figure(char out[CELL], double v);
+/* "4.38 GiB", "512 KiB" */
+const char *bytes_text(char out[CELL], double bytes);
+
+/* ---- the progress line, on stderr if that is a terminal ---- */
+
+struct progress { int shown, total; double start; };
+
+void progress_open (struct progress *p, int total);
+void progress_show (const struct progress *p, int done, const char *what);
+void progress_clear(const struct progress *p);
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * roofline.h - what the device can do, measured: fused multiply-adds and bandwidth.
+ *
+ * No run can take less than the larger of flops / peak and bytes / bandwidth, unless its
+ * data stays in a cache (then its share of the roofline may pass 1) or a matrix engine
+ * computes it.
+ */
+#ifndef VERNIER_ROOFLINE_H
+#define VERNIER_ROOFLINE_H
+
+#include "vernier.h"
+
+struct roofline {
+    double    peak[2];                /* FLOP/s in f32 and in f64; 0: not measured yet */
+    double    bandwidth;              /* bytes read and written per second */
+};
+
+/* Measures what is not measured yet for arithmetic of this type (0.3 s). */
+vn_status roofline_measure(struct roofline *r, vn_queue *q, vn_type type);
+
+double    roofline_peak   (const struct roofline *r, vn_type type);
+/* The least time on this device. */
+double    roofline_seconds(const struct roofline *r, vn_type type, double flops, double bytes);
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sampling.h - timing: a stopwatch for a queue, and rounds in which several runners take turns.
+ *
+ * What disturbs a machine (other work, clocks, heat) then disturbs all runners alike, and
+ * the median of the samples forgets the worst of it.
+ */
+#ifndef VERNIER_SAMPLING_H
+#define VERNIER_SAMPLING_H
+
+#include "vernier.h"
+
+/* On a CPU the wall clock, with the queue finished; else the time between two events. */
+struct stopwatch { vn_queue *queue; int by_events; vn_event *from; double start; };
+
+vn_status stopwatch_start(struct stopwatch *s, vn_queue *q, int by_events);
+vn_status stopwatch_stop (double *seconds, struct stopwatch *s);
+
+enum { SAMPLES = 31 };
+
+/* One that takes turns. */
+struct runner {
+    /* Runs `repeats` times and says how many seconds all took; 0, or -1 if it failed. */
+    int   (*run)(void *state, int repeats, double *seconds);
+    void   *state;
+
+    int     repeats;                  /* in a sample: short runs are repeated */
+    int     count, failed;
+    double  sample[SAMPLES];          /* seconds of one run */
+    double  spent, median;
+};
+
+/* Samples each of the runners in turn until each has spent its share of the seconds, and
+ * has at least one sample.                                                            */
+void   sample_in_turns(struct runner *r, int count, double seconds);
+
+double median_of(double *v, int count);      /* sorts v */
+#endif

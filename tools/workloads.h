@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * workloads.h - what to measure: a problem, or each row of a suite (a CSV file of suites/).
+ *
+ * Suites are looked for in $VERNIER_SUITES, beside the source of an uninstalled build, and
+ * where they were installed.
+ */
+#ifndef VERNIER_WORKLOADS_H
+#define VERNIER_WORKLOADS_H
+
+#include "problem.h"
+
+/* What the command line says of all problems; -1 and NULL: nothing. */
+struct workload_options {
+    int         type, direction;
+    int64_t     batch, tokens;
+    const char *variant, *filter;
+};
+
+struct workload {
+    struct problem problem;
+    char           text[PROBLEM_TEXT];
+    char           label[64];            /* "res2a_branch1", or "" */
+};
+
+struct workloads { struct workload *it; int count, room; };
+
+/* Adds what `what` stands for; 0, or -1 with a sentence in why[]. */
+int  workloads_add(struct workloads *w, const char *what, const struct workload_options *o,
+                   char *why, size_t why_size);
+void workloads_close(struct workloads *w);
+
+/* "squares, resnet50, ..." for --help */
+const char *workloads_suites(void);
+#endif
