@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench.h - what the files of `vernier bench` share.
+ */
+#ifndef VERNIER_BENCH_H
+#define VERNIER_BENCH_H
+
+#include <jansson.h>
+#include "peers/peer.h"
+#include "roofline.h"
+#include "workloads.h"
+
+enum { BENCH_PEERS = 4, SENTENCE = 200 };
+
+struct bench {
+    vn_device         *device;
+    vn_queue          *queue;
+    vn_device_info     info;
+    struct roofline    roofline;
+    const struct peer *peer[BENCH_PEERS];
+    int                peers;
+    double             budget;            /* seconds of a row */
+};
+
+/* What was measured of one problem. */
+struct row {
+    char   variant[32];
+    double seconds;                       /* median; 0: not measured, and note says why */
+    double flops, bytes, roofline;        /* roofline: the share reached */
+    int    samples, repeats;              /* of ours */
+    int    failed;                        /* as opposed to skipped */
+    char   note[SENTENCE];
+    struct {
+        double seconds;                   /* 0: not measured, and note says why */
+        char   note[SENTENCE];
+    } peer[BENCH_PEERS];
+};
+
+/* ours' time is better than the roofline's where data stays in a cache */
+int    row_is_bound_by_memory(const struct bench *b, const struct problem *p);
+void   row_measure(struct row *out, struct bench *b, const struct problem *p);
+double row_ratio(const struct row *r, int peer);          /* 0: none */
+
+/* "variant" of what the queue explains */
+void   explained_variant(char out[32], vn_queue *q);
+
+/* ---- overhead.c: what a call and a start cost ---- */
+
+/* Prints its table to `to` and adds its benchmarks to the JSON array; an exit status. */
+int    overhead_bench(struct bench *b, FILE *to, json_t *benchmarks);
+/* The second process of the start-up measurement: prints its seconds.  An exit status. */
+int    overhead_first_call(const char *spec);
+#endif

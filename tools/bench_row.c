@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bench_row.c - measures one problem: ours and the peers, in turns.
+ *
+ * Before anything is timed each one runs once and the results are compared: what is wrong
+ * is reported and not timed.  On a CPU the wall clock counts, from the first call to the
+ * finish after the last; on other devices, the time between two events of the device.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bench.h"
+#include "core.h"
+#include "sampling.h"
+#include "values.h"
+
+static const double PATIENCE = 10;       /* a first run may take this many budgets: it also builds */
+
+/* ---- what can be measured at all ---- */
+
+static double host_memory(void)
+{
+    FILE *const f = fopen("/proc/meminfo", "r");
+    char line[128];
+    double kib = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lf", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib > 0 ? kib * 1024 : INFINITY;
+}
+
+static int has_room(struct row *r, const struct bench *b, const struct problem *p)
+{
+    struct operands o;
+    size_t largest, bytes;
+
+    if (problem_operands(&o, p)) {
+        snprintf(r->note, SENTENCE, "skipped: its size overflows");
+        return 0;
+    }
+    bytes = problem_footprint(&o, &largest);
+
+    /* our copy on the host, that of a device in host memory, and two of each peer there */
+    const double copies = 1 + (b->info.is_cpu ? 1 + 2 * b->peers : 0);
+
+    if (bytes > 0.9 * b->info.memory || largest > b->device->facts.buffer_bytes) {
+        snprintf(r->note, SENTENCE, "skipped: %.1f GB do not fit into the device", bytes / 1e9);
+        return 0;
+    }
+    if (copies * bytes > 0.9 * host_memory()) {
+        snprintf(r->note, SENTENCE, "skipped: %.1f GB do not fit into host memory", copies * bytes / 1e9);
+        return 0;
+    }
+    return 1;
+}
+
+static double least_seconds(const struct bench *b, const struct problem *p)
+{
+    return roofline_seconds(&b->roofline, p->type, problem_flops(p), problem_bytes(p));
+}
+
+int row_is_bound_by_memory(const struct bench *b, const struct problem *p)
+{
+    return problem_bytes(p) / b->roofline.bandwidth > problem_flops(p) / roofline_peak(&b->roofline, p->type);
+}
+
+static int is_quick_enough(struct row *r, const struct bench *b, const struct problem *p)
+{
+    const double seconds = least_seconds(b, p);
+
+    if (seconds <= b->budget)
+        return 1;
+    snprintf(r->note, SENTENCE, "skipped: %.3g s a run at the best, above --budget %g", seconds, b->budget);
+    return 0;
+}
+
+/* ---- those who take turns ---- */
+
+struct ours {
+    struct bench         *bench;
+    const struct problem *problem;
+    struct values         values;
+    void                 *result;        /* of the first run */
+};
+
+struct theirs {
+    const struct peer *peer;
+    void              *state;
+    int                by_device;        /* its own device time counts */
+};
+
+static int run_ours(void *state, int repeats, double *seconds)
+{
+    struct ours *const us = state;
+    vn_queue *const q = us->bench->queue;
+    struct stopwatch watch;
+
+    if (us->bench->peers)
+        peer_settle();
+    if (repeats > 1 && problem_run(q, us->problem, &us->values.o))         /* wakes the threads */
+        return -1;
+    if (stopwatch_start(&watch, q, !us->bench->info.is_cpu))
+        return -1;
+    for (int i = 0; i < repeats; i++)
+        if (problem_run(q, us->problem, &us->values.o))
+            return -1;
+    return stopwatch_stop(seconds, &watch) ? -1 : 0;
+}
+
+static int run_theirs(void *state, int repeats, double *seconds)
+{
+    struct theirs *const them = state;
+
+    peer_settle();
+    if (repeats > 1 && them->peer->run(them->state))
+        return -1;
+
+    const double start = vn__seconds();
+    double device = 0;
+
+    for (int i = 0; i < repeats; i++) {
+        if (them->peer->run(them->state))
+            return -1;
+        if (them->by_device)
+            device += them->peer->seconds(them->state);
+    }
+    *seconds = them->by_device ? device : vn__seconds() - start;
+    return 0;
+}
+
+/* ---- first runs, and whether they agree ---- */
+
+/* Products summed for one element of the output. */
+static double summands(const struct problem *p)
+{
+    const double window = (double)p->filter[0] * p->filter[1] * p->filter[2];
+
+    if (p->op == GEMM)
+        return (double)p->k;
+    if (p->op == SOFTMAX)
+        return (double)p->n;
+    switch (p->direction) {
+    case BACKWARD_DATA:   return (double)p->filters / p->groups * window;
+    case BACKWARD_FILTER: return (double)p->images * p->out[0] * p->out[1] * p->out[2];
+    default:              return (double)p->c / p->groups * window;
+    }
+}
+
+/* Two orders of summing n products of numbers in [-1, 1) differ by about eps n / 3 in the
+ * root mean square; eight times that is beyond chance, and one wrong product is far beyond.
+ * The softmax itself divides by such a sum, of n positive numbers.                       */
+static double tolerance(const struct problem *p, double value)
+{
+    static const double storage[VN_TYPE_COUNT] = {
+        [VN_F32] = FLT_EPSILON, [VN_F16] = 0x1p-10, [VN_BF16] = 0x1p-7, [VN_F64] = DBL_EPSILON };
+    const double eps = p->type == VN_F64 ? DBL_EPSILON : FLT_EPSILON;
+    const double tiny = p->type == VN_F16 ? 0x1p-24 : 0;                   /* its denormals */
+    const double sums = p->op == SOFTMAX && p->direction == FORWARD
+                      ? (sqrt((double)p->n) + 4) * fabs(value)
+                      : (summands(p) + 4) * fmax(1, fabs(p->alpha));
+
+    return 8.0 / 3 * eps * sums + 2 * storage[p->type] * fabs(value) + tiny;
+}
+
+static int agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
+                 char *note, const char *name)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double a = value_at(ours, p->type, i), b = value_at(theirs, p->type, i);
+
+        if (fabs(a - b) <= tolerance(p, b))
+            continue;
+        snprintf(note, SENTENCE, "differs from %s at element %lld: %.9g, and %.9g there", name, (long long)i, a, b);
+        return 0;
+    }
+    return 1;
+}
+
+static int64_t output_elements(const struct ours *us)
+{
+    return us->values.o.elements[us->values.o.output];
+}
+
+static int first_run(struct row *r, struct ours *us)
+{
+    const struct operands *const o = &us->values.o;
+    const size_t bytes = (size_t)output_elements(us) * vn_type_bytes(us->problem->type);
+    const double start = vn__seconds();
+    vn_status s = problem_run(us->bench->queue, us->problem, o);
+
+    if (!s) {
+        explained_variant(r->variant, us->bench->queue);
+        s = vn_queue_finish(us->bench->queue);
+    }
+    if (s) {
+        r->failed = s != VN_UNSUPPORTED;
+        snprintf(r->note, SENTENCE, "%s: %s", r->failed ? "failed" : "skipped", vn_last_error());
+        return -1;
+    }
+    if (vn__seconds() - start > PATIENCE * us->bench->budget) {
+        snprintf(r->note, SENTENCE, "skipped: %.3g s for the first run, far above --budget", vn__seconds() - start);
+        return -1;
+    }
+    if (!(us->result = malloc(bytes ? bytes : 1))
+        || vn_read(us->bench->queue, us->result, o->t[o->output].buffer, 0, bytes)) {
+        r->failed = 1;
+        snprintf(r->note, SENTENCE, "failed: the result cannot be read");
+        return -1;
+    }
+    return 0;
+}
+
+/* Runs the peer once; whatever ours left between rows is left so in its result too. */
+static int peer_agrees(struct row *r, const struct ours *us, const struct theirs *them, char *note)
+{
+    const size_t bytes = (size_t)output_elements(us) * vn_type_bytes(us->problem->type);
+    void *const result = malloc(bytes ? bytes : 1);
+    int right = 0;
+
+    if (!result)
+        snprintf(note, SENTENCE, "host memory ran out");
+    else if (them->peer->run(them->state) || them->peer->read(them->state, memcpy(result, us->result, bytes)))
+        snprintf(note, SENTENCE, "%s failed", them->peer->name);
+    else
+        right = agree(us->problem, us->result, result, output_elements(us), r->note, them->peer->name);
+    free(result);
+    if (*r->note)
+        r->failed = 1;
+    return right;
+}
+
+static int peer_ready(struct row *r, const struct ours *us, struct theirs *them, int index)
+{
+    const struct values *const v = &us->values;
+    const struct peer_data data = { { v->operand[0], v->operand[1], v->operand[2] }, v->bias, v->mask };
+    char *const note = r->peer[index].note;
+
+    them->peer = us->bench->peer[index];
+    if (them->peer->prepare(&them->state, us->problem, &data, note, SENTENCE))
+        return 0;
+
+    const double start = vn__seconds();
+
+    if (!peer_agrees(r, us, them, note))
+        return 0;
+    them->by_device = !us->bench->info.is_cpu && them->peer->seconds(them->state) >= 0;
+    if (vn__seconds() - start <= PATIENCE * us->bench->budget)
+        return 1;
+    snprintf(note, SENTENCE, "%.3g s for its first run, far above --budget", vn__seconds() - start);
+    return 0;
+}
+
+/* ---- a row ---- */
+
+static void note_ours(struct row *r, const struct bench *b, const struct problem *p, const struct runner *us)
+{
+    r->repeats = us->repeats;
+    r->samples = us->count;
+    if (us->failed) {
+        r->failed = 1;
+        snprintf(r->note, SENTENCE, "failed: %s", vn_last_error());
+        return;
+    }
+    r->seconds  = us->median;
+    r->roofline = least_seconds(b, p) / us->median;
+}
+
+static void take_turns(struct row *r, struct ours *us, struct theirs *them)
+{
+    struct bench *const b = us->bench;
+    struct runner runner[1 + BENCH_PEERS] = { { .run = run_ours, .state = us } };
+    int peer_of[1 + BENCH_PEERS], runners = 1;
+
+    for (int i = 0; i < b->peers; i++)
+        if (peer_ready(r, us, &them[i], i)) {
+            peer_of[runners] = i;
+            runner[runners++] = (struct runner){ .run = run_theirs, .state = &them[i] };
+        }
+    if (r->failed)
+        return;
+    sample_in_turns(runner, runners, b->budget);
+    note_ours(r, b, us->problem, &runner[0]);
+    for (int i = 1; i < runners; i++)
+        if (runner[i].failed)
+            snprintf(r->peer[peer_of[i]].note, SENTENCE, "it failed");
+        else
+            r->peer[peer_of[i]].seconds = runner[i].median;
+}
+
+void row_measure(struct row *r, struct bench *b, const struct problem *p)
+{
+    struct ours us = { .bench = b, .problem = p };
+    struct theirs them[BENCH_PEERS] = { { NULL, NULL, 0 } };
+
+    *r = (struct row){ .flops = problem_flops(p), .bytes = problem_bytes(p) };
+    if (!has_room(r, b, p) || !is_quick_enough(r, b, p))
+        return;
+    if (values_open(&us.values, b->queue, b->device, p)) {
+        r->failed = 1;
+        snprintf(r->note, SENTENCE, "failed: %s", *vn_last_error() ? vn_last_error() : "host memory ran out");
+    } else if (!first_run(r, &us))
+        take_turns(r, &us, them);
+    for (int i = 0; i < b->peers; i++)
+        if (them[i].peer)
+            them[i].peer->finish(them[i].state);
+    values_close(&us.values);
+    free(us.result);
+}
+
+double row_ratio(const struct row *r, int peer)
+{
+    return r->seconds > 0 && r->peer[peer].seconds > 0 ? r->peer[peer].seconds / r->seconds : 0;
+}
+
+void explained_variant(char out[32], vn_queue *q)
+{
+    json_t *const root = json_loads(vn_queue_explain(q), 0, NULL);
+    const char *const name = json_string_value(json_object_get(root, "variant"));
+
+    snprintf(out, 32, "%s", name ? name : "");
+    json_decref(root);
+}

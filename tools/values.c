@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * values.c - random numbers for a problem's buffers.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "values.h"
+
+/* xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016) */
+static uint64_t next(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545f4914f6cdd1dull;
+}
+
+/* As many random bits as the type's mantissa holds, so that each number is exact in it. */
+static const struct { int bits; double step; } grain[VN_TYPE_COUNT] = {
+    [VN_F32]  = { 24, 0x1p-23 },
+    [VN_F16]  = { 11, 0x1p-10 },
+    [VN_BF16] = {  8, 0x1p-7  },
+    [VN_F64]  = { 53, 0x1p-52 },
+};
+
+static uint32_t float_bits(float x)
+{
+    uint32_t u;
+
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static float bits_float(uint32_t u)
+{
+    float x;
+
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* Of a number that binary16 holds exactly and that is 0 or normal there. */
+static uint16_t half_bits(float x)
+{
+    const uint32_t u = float_bits(x), magnitude = u & 0x7fffffffu;
+
+    return (uint16_t)((u >> 16 & 0x8000u) | (magnitude ? (magnitude - 0x38000000u) >> 13 : 0));
+}
+
+static double half_value(uint16_t h)
+{
+    const int exponent = h >> 10 & 31, mantissa = h & 1023;
+    const double magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
+                           : exponent       ? ldexp(1024 + mantissa, exponent - 25)
+                                            : ldexp(mantissa, -24);
+
+    return h & 0x8000 ? -magnitude : magnitude;
+}
+
+double value_at(const void *values, vn_type type, int64_t i)
+{
+    switch (type) {
+    case VN_F16:  return half_value(((const uint16_t *)values)[i]);
+    case VN_BF16: return bits_float((uint32_t)((const uint16_t *)values)[i] << 16);
+    case VN_F64:  return ((const double *)values)[i];
+    default:      return ((const float *)values)[i];
+    }
+}
+
+static void put(void *values, vn_type type, int64_t i, double x)
+{
+    switch (type) {
+    case VN_F16:  ((uint16_t *)values)[i] = half_bits((float)x);                    break;
+    case VN_BF16: ((uint16_t *)values)[i] = (uint16_t)(float_bits((float)x) >> 16); break;
+    case VN_F64:  ((double *)values)[i]   = x;                                      break;
+    default:      ((float *)values)[i]    = (float)x;
+    }
+}
+
+static void *random_values(vn_type type, int64_t count, uint64_t seed)
+{
+    void *const values = malloc((size_t)(count ? count : 1) * vn_type_bytes(type));
+
+    for (int64_t i = 0; values && i < count; i++)
+        put(values, type, i, (double)(int64_t)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1);
+    return values;
+}
+
+static int fill(void **host, vn_tensor *t, vn_queue *q, vn_device *d, int64_t count, uint64_t seed)
+{
+    const size_t bytes = (size_t)count * vn_type_bytes(t->type);
+
+    return !(*host = random_values(t->type, count, seed))
+        || vn_buffer_open(&t->buffer, d, bytes ? bytes : 1)
+        || vn_write(q, t->buffer, 0, *host, bytes) ? -1 : 0;
+}
+
+int values_open(struct values *out, vn_queue *q, vn_device *d, const struct problem *p)
+{
+    *out = (struct values){ .o.count = 0 };
+    if (problem_operands(&out->o, p))
+        return -1;
+    for (int i = 0; i < out->o.count; i++)
+        if (fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], i + 1))
+            return -1;
+    if (out->o.bias.rank && fill(&out->bias, &out->o.bias, q, d, out->o.bias_elements, 4))
+        return -1;
+    if (out->o.mask.rank && fill(&out->mask, &out->o.mask, q, d, out->o.mask_elements, 5))
+        return -1;
+    return 0;
+}
+
+void values_close(struct values *v)
+{
+    for (int i = 0; i < v->o.count; i++) {
+        vn_buffer_close(v->o.t[i].buffer);
+        free(v->operand[i]);
+    }
+    vn_buffer_close(v->o.bias.buffer);
+    vn_buffer_close(v->o.mask.buffer);
+    free(v->bias);
+    free(v->mask);
+}
+
+size_t problem_footprint(const struct operands *o, size_t *largest)
+{
+    const size_t each = vn_type_bytes(o->t[0].type);
+    int64_t sum = o->bias_elements + o->mask_elements, most = 0;
+
+    for (int i = 0; i < o->count; i++) {
+        sum += o->elements[i];
+        if (o->elements[i] > most)
+            most = o->elements[i];
+    }
+    *largest = (size_t)most * each;
+    return (size_t)sum * each;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * values.h - the data that is measured on: random numbers, uniform in [-1, 1).
+ *
+ * Never zeros: a processor that multiplies zeros draws less power, and clocks higher.
+ */
+#ifndef VERNIER_VALUES_H
+#define VERNIER_VALUES_H
+
+#include "problem.h"
+
+/* The contents of a problem's buffers on the host, and those buffers on the device. */
+struct values {
+    struct operands o;                    /* buffers filled in */
+    void           *operand[3], *bias, *mask;
+};
+
+/* -1 after vn_last_error() or, where that is empty, for lack of host memory. */
+int    values_open (struct values *out, vn_queue *q, vn_device *d, const struct problem *p);
+void   values_close(struct values *v);
+
+size_t problem_footprint(const struct operands *o, size_t *largest);   /* bytes of all buffers, and of the largest */
+double value_at(const void *values, vn_type type, int64_t i);
+#endif
