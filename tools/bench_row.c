@@ -2,8 +2,8 @@
  *
  * bench_row.c - measures one problem: ours and the peers, in turns.
  *
- * Before anything is timed each one runs once and the results are compared: what is wrong
- * is reported and not timed.  On a CPU the wall clock counts, from the first call to the
+ * Before anything is timed each one runs once, ours is checked by the oracle in a few places
+ * and compared with the peers: what is wrong is reported and not timed.  On a CPU the wall clock counts, from the first call to the
  * finish after the last; on other devices, the time between two events of the device.
  */
 #include <float.h>
@@ -12,8 +12,9 @@
 #include <string.h>
 #include "bench.h"
 #include "core.h"
+#include "oracle.h"
 #include "sampling.h"
-#include "values.h"
+#include "spot.h"
 
 static const double PATIENCE = 10;       /* a first run may take this many budgets: it also builds */
 
@@ -170,9 +171,9 @@ static int agree(const struct problem *p, const void *ours, const void *theirs, 
                  char *note, const char *name)
 {
     for (int64_t i = 0; i < count; i++) {
-        const double a = value_at(ours, p->type, i), b = value_at(theirs, p->type, i);
+        const double a = oracle_load(p->type, ours, i), b = oracle_load(p->type, theirs, i);
 
-        if (fabs(a - b) <= tolerance(p, b))
+        if (a == b || fabs(a - b) <= tolerance(p, b))
             continue;
         snprintf(note, SENTENCE, "differs from %s at element %lld: %.9g, and %.9g there", name, (long long)i, a, b);
         return 0;
@@ -211,7 +212,8 @@ static int first_run(struct row *r, struct ours *us)
         snprintf(r->note, SENTENCE, "failed: the result cannot be read");
         return -1;
     }
-    return 0;
+    r->failed = spot_check(us->problem, &us->values, us->result, r->note, SENTENCE);
+    return r->failed ? -1 : 0;
 }
 
 /* Runs the peer once; whatever ours left between rows is left so in its result too. */

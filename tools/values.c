@@ -2,9 +2,8 @@
  *
  * values.c - random numbers for a problem's buffers.
  */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
+#include "oracle.h"
 #include "values.h"
 
 /* xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016) */
@@ -24,66 +23,12 @@ static const struct { int bits; double step; } grain[VN_TYPE_COUNT] = {
     [VN_F64]  = { 53, 0x1p-52 },
 };
 
-static uint32_t float_bits(float x)
-{
-    uint32_t u;
-
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static float bits_float(uint32_t u)
-{
-    float x;
-
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
-
-/* Of a number that binary16 holds exactly and that is 0 or normal there. */
-static uint16_t half_bits(float x)
-{
-    const uint32_t u = float_bits(x), magnitude = u & 0x7fffffffu;
-
-    return (uint16_t)((u >> 16 & 0x8000u) | (magnitude ? (magnitude - 0x38000000u) >> 13 : 0));
-}
-
-static double half_value(uint16_t h)
-{
-    const int exponent = h >> 10 & 31, mantissa = h & 1023;
-    const double magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                           : exponent       ? ldexp(1024 + mantissa, exponent - 25)
-                                            : ldexp(mantissa, -24);
-
-    return h & 0x8000 ? -magnitude : magnitude;
-}
-
-double value_at(const void *values, vn_type type, int64_t i)
-{
-    switch (type) {
-    case VN_F16:  return half_value(((const uint16_t *)values)[i]);
-    case VN_BF16: return bits_float((uint32_t)((const uint16_t *)values)[i] << 16);
-    case VN_F64:  return ((const double *)values)[i];
-    default:      return ((const float *)values)[i];
-    }
-}
-
-static void put(void *values, vn_type type, int64_t i, double x)
-{
-    switch (type) {
-    case VN_F16:  ((uint16_t *)values)[i] = half_bits((float)x);                    break;
-    case VN_BF16: ((uint16_t *)values)[i] = (uint16_t)(float_bits((float)x) >> 16); break;
-    case VN_F64:  ((double *)values)[i]   = x;                                      break;
-    default:      ((float *)values)[i]    = (float)x;
-    }
-}
-
 static void *random_values(vn_type type, int64_t count, uint64_t seed)
 {
     void *const values = malloc((size_t)(count ? count : 1) * vn_type_bytes(type));
 
     for (int64_t i = 0; values && i < count; i++)
-        put(values, type, i, (double)(int64_t)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1);
+        oracle_store(type, values, i, (double)(int64_t)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1);
     return values;
 }
 

@@ -20,5 +20,4 @@ int    values_open (struct values *out, vn_queue *q, vn_device *d, const struct 
 void   values_close(struct values *v);
 
 size_t problem_footprint(const struct operands *o, size_t *largest);   /* bytes of all buffers, and of the largest */
-double value_at(const void *values, vn_type type, int64_t i);
 #endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * explain.c - vernier explain: runs one problem and says how it ran, and why so.
+ */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bench.h"
+#include "commands.h"
+#include "core.h"
+#include "report.h"
+#include "sampling.h"
+#include "values.h"
+
+struct request { const char *device, *json, *problem; };
+
+static const struct argp_option options[] = {
+    { "device", 'd', "SPEC", 0, "Run on this device; else $VERNIER_DEVICE, else the fastest", 0 },
+    { "json",   'j', "FILE", 0, "Write it as JSON too; - is standard output, the text then goes to stderr", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static const char doc[] =
+    "Runs one problem, as gemm:1024x1024x1024:f32:nn, and says which variant was chosen, with which "
+    "parameters and from where, why the ones before it were passed over, and how near to the device's "
+    "roofline it came.  variant=NAME in the problem asks for a variant.";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *const r = state->input;
+
+    switch (key) {
+    case 'd': r->device = arg; return 0;
+    case 'j': r->json = arg;   return 0;
+    case ARGP_KEY_ARG:
+        if (r->problem)
+            argp_error(state, "one problem at a time: \"%s\" is the second", arg);
+        r->problem = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!r->problem)
+            argp_error(state, "explain what? A problem, as gemm:1024x1024x1024:f32:nn");
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+/* ---- running ---- */
+
+struct explained {
+    struct problem  problem;
+    char            text[PROBLEM_TEXT];
+    vn_device_info  info;
+    struct roofline roofline;
+    double          first, warm;          /* seconds of the first run, and of a later one */
+    json_t         *how;                  /* vn_queue_explain() */
+};
+
+static vn_status timed(double *seconds, const struct explained *e, vn_queue *q, const struct operands *o)
+{
+    struct stopwatch watch;
+    vn_status s = stopwatch_start(&watch, q, !e->info.is_cpu);
+
+    if (!s)
+        s = problem_run(q, &e->problem, o);
+    return s ? s : stopwatch_stop(seconds, &watch);
+}
+
+/* The first run, by the clock on the wall, also chooses and builds; the median of the next few is the warm one. */
+static vn_status run(struct explained *e, vn_queue *q, const struct operands *o)
+{
+    const double start = vn__seconds();
+    double sample[5];
+    vn_status s = problem_run(q, &e->problem, o);
+
+    if (!s) {
+        e->how = json_loads(vn_queue_explain(q), 0, NULL);
+        s = vn_queue_finish(q);
+        e->first = vn__seconds() - start;
+    }
+    for (int i = 0; i < 5 && !s; i++)
+        s = timed(&sample[i], e, q, o);
+    if (!s)
+        e->warm = median_of(sample, 5);
+    return s;
+}
+
+static vn_status explain(struct explained *e, vn_device *d, vn_queue *q)
+{
+    struct values v;
+    vn_status s = VN_OK;
+
+    if (values_open(&v, q, d, &e->problem)) {
+        complain("%s", *vn_last_error() ? vn_last_error() : "host memory ran out");
+        s = VN_NO_MEMORY;
+    } else if ((s = run(e, q, &v.o)) || (s = roofline_measure(&e->roofline, q, e->problem.type)))
+        complain("%s", vn_last_error());
+    values_close(&v);
+    return s;
+}
+
+/* ---- printing ---- */
+
+static double share(const struct explained *e)
+{
+    return roofline_seconds(&e->roofline, e->problem.type, problem_flops(&e->problem), problem_bytes(&e->problem)) / e->warm;
+}
+
+static const char *word(const struct explained *e, const char *key)
+{
+    const char *const text = json_string_value(json_object_get(e->how, key));
+
+    return text ? text : "";
+}
+
+static void print_parameters(FILE *to, const struct explained *e)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(json_object_get(e->how, "parameters"), name, value)
+        fprintf(to, "  %s=%lld", name, (long long)json_integer_value(value));
+}
+
+static void print_passed_over(FILE *to, const struct explained *e)
+{
+    size_t i;
+    json_t *it;
+
+    json_array_foreach(json_object_get(e->how, "passed_over"), i, it)
+        fprintf(to, "%-11s %s: %s\n", i ? "" : "passed over", json_string_value(json_object_get(it, "variant")),
+                json_string_value(json_object_get(it, "why")));
+}
+
+static void print(FILE *to, const struct explained *e)
+{
+    const double flops = problem_flops(&e->problem), bytes = problem_bytes(&e->problem);
+    char a[CELL], b[CELL];
+
+    fprintf(to, "problem     %s\n", e->text);
+    fprintf(to, "device      %s, %s\n", e->info.spec, e->info.name);
+    fprintf(to, "variant     %s\n", word(e, "variant"));
+    fprintf(to, "row         %s ", word(e, "row"));
+    print_parameters(to, e);
+    fputc('\n', to);
+    print_passed_over(to, e);
+    fprintf(to, "workspace   %s\n", bytes_text(a, json_number_value(json_object_get(e->how, "workspace"))));
+    fprintf(to, "work        %s GFLOP, ", figure(a, flops * 1e-9));
+    fprintf(to, "%s MB: %.3g flops a byte\n", figure(a, bytes * 1e-6), flops / bytes);
+    fprintf(to, "first run   %s ms, with choosing and building\n", figure(a, e->first * 1e3));
+    fprintf(to, "then        %s ms: %s GFLOP/s, ", figure(a, e->warm * 1e3), figure(b, flops / e->warm * 1e-9));
+    fprintf(to, "%s GB/s\n", figure(a, bytes / e->warm * 1e-9));
+    fprintf(to, "roofline    %.0f%% of what the device can do (%s GFLOP/s, ", share(e) * 100,
+            figure(a, roofline_peak(&e->roofline, e->problem.type) * 1e-9));
+    fprintf(to, "%s GB/s)\n", figure(a, e->roofline.bandwidth * 1e-9));
+}
+
+static json_t *json_explained(const struct explained *e)
+{
+    json_t *const out = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f}",
+        "name", e->text, "device", e->info.spec, "first_time", e->first, "real_time", e->warm,
+        "gflops", problem_flops(&e->problem) / e->warm * 1e-9,
+        "gbytes_per_second", problem_bytes(&e->problem) / e->warm * 1e-9, "roofline", share(e));
+
+    json_object_set(out, "explain", e->how);
+    return out;
+}
+
+int explain_main(int argc, char **argv)
+{
+    static const struct argp argp = { options, parse, "PROBLEM", doc, NULL, NULL, NULL };
+    struct request r = { NULL, NULL, NULL };
+    struct explained e = { .how = NULL };
+    vn_device *d;
+    vn_queue *q;
+    char why[512];
+    int status;
+
+    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+        return EXIT_USAGE;
+    if (problem_parse(&e.problem, r.problem, why, sizeof why)) {
+        complain("%s", why);
+        return EXIT_USAGE;
+    }
+    problem_format(e.text, &e.problem);
+    if ((status = device_open(&d, &q, r.device)))
+        return status;
+    vn_device_describe(&e.info, d);
+    if (!(status = explain(&e, d, q) ? EXIT_FAILURE : 0)) {
+        print(report_stream(r.json), &e);
+        if (r.json && report_json(json_explained(&e), r.json))
+            status = EXIT_FAILURE;
+    }
+    json_decref(e.how);
+    vn_queue_close(q);
+    vn_device_close(d);
+    return status;
+}

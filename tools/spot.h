@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * spot.h - is a result right?  The oracle, asked about a small part of a large problem.
+ */
+#ifndef VERNIER_SPOT_H
+#define VERNIER_SPOT_H
+
+#include "values.h"
+
+/* result: the output's buffer after one run.  0, or -1 with a sentence in why[]. */
+int spot_check(const struct problem *p, const struct values *v, const void *result, char *why, size_t why_size);
+#endif
