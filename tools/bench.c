@@ -409,8 +409,10 @@ static int measure_what(struct session *s, const char *what)
     char why[512];
     int status = 0;
 
-    if (!strcmp(what, "overhead"))
-        return overhead_bench(&s->bench, s->to, s->benchmarks);
+    if (!strcmp(what, "overhead")) {
+        status = overhead_bench(&s->bench, s->to, s->benchmarks);
+        return status ? status : startup_bench(&s->bench, s->to, s->benchmarks);
+    }
     if (workloads_add(&w, what, o, why, sizeof why)) {
         complain("%s", why);
         workloads_close(&w);
@@ -488,7 +490,7 @@ int bench_main(int argc, char **argv)
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     if (r.first_call)
-        return overhead_first_call(r.first_call);
+        return startup_first_call(r.first_call);
     peer_calm();
     if ((status = device_open(&s.bench.device, &s.bench.queue, r.device)))
         return status;

@@ -44,10 +44,11 @@ double row_ratio(const struct row *r, int peer);          /* 0: none */
 /* "variant" of what the queue explains */
 void   explained_variant(char out[32], vn_queue *q);
 
-/* ---- overhead.c: what a call and a start cost ---- */
+/* ---- overhead.c, startup.c: what a call and a start cost ---- */
 
-/* Prints its table to `to` and adds its benchmarks to the JSON array; an exit status. */
-int    overhead_bench(struct bench *b, FILE *to, json_t *benchmarks);
-/* The second process of the start-up measurement: prints its seconds.  An exit status. */
-int    overhead_first_call(const char *spec);
+/* Print their tables to `to` and add their benchmarks to the JSON array; an exit status. */
+int    overhead_bench(const struct bench *b, FILE *to, json_t *benchmarks);
+int    startup_bench (const struct bench *b, FILE *to, json_t *benchmarks);
+/* What the second process of startup_bench() does; an exit status. */
+int    startup_first_call(const char *spec);
 #endif

@@ -26,7 +26,7 @@ static struct shape shape_for(const struct vn_facts *f, vn_type type)
     const int items = f->items < 256 ? f->items : 256;
     int width = type == VN_F64 ? f->vector / 2 : f->vector;
 
-    if (strcmp(f->family, "cpu"))
+    if (strcmp(f->family, "cpu") || f->vector < 2)
         return (struct shape){ .items = items, .fma_width = 1, .copy_width = 4, .chains = 8,
                                .groups = 32 * f->units };
     width = width >= 16 ? 16 : width >= 8 ? 8 : width >= 4 ? 4 : 2;

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * overhead.c - what a warm call costs beside the bare OpenCL calls that it makes.
+ *
+ * One warm vn_gemm() is recorded as it talks to OpenCL: its kernels, their arguments, their
+ * sizes.  The bare loop then makes those calls itself, clSetKernelArg for every argument and
+ * clEnqueueNDRangeKernel, on the same queue and kernels.  The two take turns.
+ */
+#include <stdlib.h>
+#include "bench.h"
+#include "commands.h"
+#include "core.h"
+#include "interposed.h"
+#include "report.h"
+#include "sampling.h"
+#include "values.h"
+
+enum { CALLS = 64, TURNS = 41, COUNTED_CALLS = 1000 };
+
+/* Small, so that what is measured is the call and not the work. */
+static const char *const text = "gemm:32x32x32:f32:nn";
+
+struct subject {
+    vn_device     *device;
+    vn_queue      *queue;
+    struct problem problem;
+    struct values  values;
+    int            launches;
+};
+
+/* Enqueues once: through the library, or bare. */
+static int enqueue_ours(const struct subject *s)
+{
+    return problem_run(s->queue, &s->problem, &s->values.o) ? -1 : 0;
+}
+
+static int enqueue_bare(const struct subject *s)
+{
+    (void)s;
+    return recording_replay() ? -1 : 0;
+}
+
+static int finish_ours(const struct subject *s)
+{
+    return vn_queue_finish(s->queue) ? -1 : 0;
+}
+
+static int finish_bare(const struct subject *s)
+{
+    (void)s;
+    return clFinish(recording_queue()) ? -1 : 0;
+}
+
+static const struct side {
+    int (*enqueue)(const struct subject *s), (*finish)(const struct subject *s);
+} ours = { enqueue_ours, finish_ours }, bare = { enqueue_bare, finish_bare };
+
+/* Seconds of one call, with or without waiting for its end; -1 if it failed. */
+static double seconds_of(const struct subject *s, const struct side *side, int waits)
+{
+    const double start = vn__seconds();
+    double end;
+
+    for (int i = 0; i < CALLS; i++)
+        if (side->enqueue(s) || (waits && side->finish(s)))
+            return -1;
+    end = vn__seconds();
+    return side->finish(s) ? -1 : (end - start) / CALLS;
+}
+
+struct pair { double ours, bare; };
+
+static int compare(struct pair *out, const struct subject *s, int waits)
+{
+    double o[TURNS], b[TURNS];
+
+    for (int i = 0; i < TURNS; i++)
+        if ((o[i] = seconds_of(s, &ours, waits)) < 0 || (b[i] = seconds_of(s, &bare, waits)) < 0)
+            return -1;
+    *out = (struct pair){ median_of(o, TURNS), median_of(b, TURNS) };
+    return 0;
+}
+
+static long count_allocations(const struct subject *s)
+{
+    allocations_start();
+    for (int i = 0; i < COUNTED_CALLS; i++)
+        if (enqueue_ours(s) || (i % CALLS == 0 && finish_ours(s)))
+            break;
+    finish_ours(s);
+    return allocations_stop();
+}
+
+/* A device of its own: the recording must see its kernels get their first arguments. */
+static int subject_open(struct subject *s, const char *spec)
+{
+    char why[256];
+
+    recording_open();
+    if (problem_parse(&s->problem, text, why, sizeof why)
+        || device_open(&s->device, &s->queue, spec))
+        return -1;
+    if (values_open(&s->values, s->queue, s->device, &s->problem) || enqueue_ours(s) || finish_ours(s)) {
+        complain("%s", vn_last_error());
+        return -1;
+    }
+    recording_start();
+    enqueue_ours(s);
+    s->launches = recording_stop();
+    recording_close();
+    if (s->launches > 0)
+        return 0;
+    complain("the calls of vn_gemm() could not be recorded: the device is not of the OpenCL backend");
+    return -1;
+}
+
+static void subject_close(struct subject *s)
+{
+    values_close(&s->values);
+    vn_queue_close(s->queue);
+    vn_device_close(s->device);
+}
+
+static void report_pair(FILE *to, json_t *benchmarks, const char *what, const char *name, const struct pair *p)
+{
+    fprintf(to, "%-28s %8.2f us %8.2f us   %.2f times\n", what, p->ours * 1e6, p->bare * 1e6, p->ours / p->bare);
+    json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s, s:f, s:f}", "name", name, "real_time", p->ours,
+                                                "time_unit", "s", "bare_time", p->bare, "ratio", p->ours / p->bare));
+}
+
+static int measure(const struct subject *s, FILE *to, json_t *benchmarks)
+{
+    struct pair enqueue, finish;
+
+    if (compare(&enqueue, s, 0) || compare(&finish, s, 1)) {
+        complain("%s", vn_last_error());
+        return EXIT_FAILURE;
+    }
+
+    const long allocations = count_allocations(s);
+
+    fprintf(to, "%s: %d kernel%s, %d arguments\n\n", text, s->launches, s->launches == 1 ? "" : "s", recording_arguments());
+    fprintf(to, "%-28s %11s %11s   %s\n", "a warm call", "vn_gemm", "bare", "ratio");
+    report_pair(to, benchmarks, "enqueue", "overhead:enqueue", &enqueue);
+    report_pair(to, benchmarks, "enqueue and finish", "overhead:enqueue+finish", &finish);
+    fprintf(to, "%-28s %8ld\n", "allocations in 1000 calls", allocations);
+    json_array_append_new(benchmarks, json_pack("{s:s, s:i, s:i}", "name", "overhead:allocations",
+                                                "calls", COUNTED_CALLS, "allocations", (int)allocations));
+    return 0;
+}
+
+int overhead_bench(const struct bench *b, FILE *to, json_t *benchmarks)
+{
+    struct subject s = { NULL, NULL, { .op = GEMM }, { .o.count = 0 }, 0 };
+    int status = EXIT_FAILURE;
+
+    if (!subject_open(&s, b->info.spec))
+        status = measure(&s, to, benchmarks);
+    subject_close(&s);
+    return status;
+}
