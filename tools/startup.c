@@ -5,6 +5,7 @@
  * This program runs itself with empty caches in a temporary folder, ours and those of the
  * drivers, and then again with what the first left there.
  */
+#define _GNU_SOURCE                   /* pipe2, nftw */
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
