@@ -378,5 +378,5 @@ static int read_output(void *state, void *to)
 }
 
 const struct peer peer_clblast = {
-    "clblast", load, version, prepare, run, seconds, read_output, finish, unload
+    "clblast", 0, load, version, prepare, run, seconds, read_output, finish, unload
 };

@@ -49,6 +49,7 @@ static void name_the_core(void)
 static int load(const struct peer_context *c, char *why, size_t why_size)
 {
     static const char *const sonames[] = { "libopenblas.so.0", "libopenblas.so", NULL };
+    struct peer_threads before;
     const char *number;
 
     if (!c->is_cpu)
@@ -56,12 +57,14 @@ static int load(const struct peer_context *c, char *why, size_t why_size)
     if (blas.library)
         return 0;
     name_the_core();
+    peer_threads_note(&before);
     if (peer_load(&blas.library, sonames, "libopenblas0-pthread", why, why_size))
         return -1;
     if (peer_symbols(blas.library, symbols, why, why_size)) {
         blas.library = NULL;
         return -1;
     }
+    peer_threads_tie(&before);
     number = blas.config();                         /* "OpenBLAS 0.3.21 DYNAMIC_ARCH ..." */
     if (!strncmp(number, "OpenBLAS ", 9))
         number += 9;
@@ -164,5 +167,5 @@ static void unload(void)
 }
 
 const struct peer peer_openblas = {
-    "openblas", load, version, prepare, run, seconds, read_output, finish, unload
+    "openblas", 1, load, version, prepare, run, seconds, read_output, finish, unload
 };

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "peer.h"
 
 extern const struct peer peer_onednn, peer_openblas, peer_clblast;
@@ -130,30 +129,4 @@ int peer_blas(struct peer_blas *out, const struct problem *p, const struct opera
         turn(&g);
     *out = g;
     return 0;
-}
-
-/* Pools of threads spin for a while after their work in case more follows: libgomp for some
- * milliseconds, OpenBLAS for 25, Intel's OpenMP for 200.  When runs of several libraries alternate
- * on the same cores, that is time stolen from the next one.  Sleeping at once would be as unfair,
- * since waking costs a small problem dearly.  So they may spin for a fraction of a millisecond,
- * longer than the gap between two runs of one library; peer_settle() waits until that is over.
- * The libraries read these once, when loaded; what the user has set stays.                        */
-void peer_calm(void)
-{
-    static const char *const settings[][2] = {
-        { "GOMP_SPINCOUNT",          "20000" },     /* turns of a loop with a pause */
-        { "OPENBLAS_THREAD_TIMEOUT", "20" },        /* two to this power cycles */
-        { "KMP_BLOCKTIME",           "1" },         /* milliseconds */
-    };
-    size_t i;
-
-    for (i = 0; i < sizeof settings / sizeof *settings; i++)
-        setenv(settings[i][0], settings[i][1], 0);
-}
-
-void peer_settle(void)
-{
-    const struct timespec while_they_spin = { 0, 3000000 };
-
-    nanosleep(&while_they_spin, NULL);
 }

@@ -15,7 +15,7 @@
  *     else { peer->run(run); peer->read(run, y); peer->finish(run); }
  *     peer->close();
  *
- * Call peer_calm() before the first OpenCL or peer call of the process.
+ * Call peer_calm() before the first OpenCL or peer call of the process; peer_turn() when timing.
  */
 #ifndef VERNIER_PEER_H
 #define VERNIER_PEER_H
@@ -37,6 +37,7 @@ struct peer_data {
 /* Functions that return int: 0, or -1 with a sentence in why[]. */
 struct peer {
     const char *name;
+    int         threads;                     /* it computes on its own threads and the caller's */
 
     /* Loads the library and finds the device; again is harmless. */
     int         (*open)   (const struct peer_context *c, char *why, size_t why_size);
@@ -63,9 +64,11 @@ const struct peer *peer_named(const char *name);     /* NULL: there is none */
 
 /* Makes the thread pools of several libraries in one process leave each other's cores alone. */
 void peer_calm(void);
-/* Waits until the threads of whoever ran last sleep.  Call it before another library's turn;
- * a turn is one run that is not measured, to wake its threads, and some that are.             */
-void peer_settle(void);
+/* Before another contender's turn on the clock, with NULL before ours: waits until the threads
+ * of the last one sleep, and gives the calling thread the CPUs it needs next.  A turn is a few
+ * runs that are not measured, to wake the threads, and some that are.  After the last turn,
+ * NULL again: threads made meanwhile would inherit the one CPU.                                */
+void peer_turn(const struct peer *next);
 
 /* ---- for the peers themselves ---- */
 
@@ -80,6 +83,10 @@ int  peer_refuse(char *why, size_t why_size, const char *sentence, ...)       /*
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
+/* Between the two calls a library makes its threads: each is then tied to a CPU of its own. */
+struct peer_threads { int count, id[1024]; };
+void peer_threads_note(struct peer_threads *out);
+void peer_threads_tie(const struct peer_threads *before);
 /* An aligned copy of a buffer, or fresh zeros where from is NULL; NULL: out of memory. */
 void *peer_copy(const void *from, int64_t elements, vn_type type);
 /* Copies the elements of a tensor from one buffer of its layout to another. */
