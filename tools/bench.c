@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "bench.h"
 #include "commands.h"
+#include "core.h"
 #include "report.h"
 
 /* ---- the command line ---- */
@@ -126,11 +127,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* ---- peers ---- */
 
 /* 0, or an exit status.  A peer that is not there is said so once, and left out. */
-static int open_peers(struct bench *b, char *names)
+static int open_peers(struct bench *b, const char *list)
 {
     const struct peer_context context = { b->info.is_cpu, b->info.platform, b->info.name };
-    char why[SENTENCE];
+    char why[SENTENCE], copy[sizeof ((struct request *)0)->compare], *names = copy;
 
+    snprintf(copy, sizeof copy, "%s", list);
     for (char *name; (name = strsep(&names, ","));) {
         const struct peer *const p = peer_named(name);
 
@@ -171,22 +173,35 @@ static const char *shown(char out[PROBLEM_TEXT], const char *text)
     return out;
 }
 
+/* The longest name that a variant of this operation has. */
+static int variant_width(enum op op)
+{
+    int width = 7;
+
+    for (const struct vn_variant *v = vn__tables[op]; v->name; v++)
+        width = (int)strlen(v->name) > width ? (int)strlen(v->name) : width;
+    return width;
+}
+
 static void sheet_open(struct sheet *s, const struct bench *b, const struct workloads *w, FILE *to)
 {
-    int width = 10;
+    int width = 10, names = 0;
 
     *s = (struct sheet){ .gflops = 0 };
     for (int i = 0; i < w->count; i++) {
         char text[PROBLEM_TEXT];
         const int length = (int)strlen(shown(text, w->it[i].text));
 
+        const int name   = variant_width(w->it[i].problem.op);
+
         width = length > width ? length : width;
+        names = name > names ? name : names;
         s->gflops |= w->it[i].problem.op != SOFTMAX;
         s->gbytes |= w->it[i].problem.op == SOFTMAX || row_is_bound_by_memory(b, &w->it[i].problem);
     }
     table_open(&s->table, to);
     table_column(&s->table, "problem", width, 1);
-    table_column(&s->table, "variant", 11, 1);
+    table_column(&s->table, "variant", names, 1);
     table_column(&s->table, "ms", 7, 0);
     if (s->gflops)
         table_column(&s->table, "GFLOP/s", 7, 0);
@@ -402,38 +417,55 @@ static int measure_all(struct session *s, const char *what, const struct workloa
     return 0;
 }
 
-static int measure_what(struct session *s, const char *what)
+static int is_overhead(const char *what)
 {
-    const struct workload_options *const o = &s->request->options;
-    struct workloads w = { NULL, 0, 0 };
+    return !strcmp(what, "overhead");
+}
+
+static int measure_roofline(struct session *s, const struct workloads *w)
+{
+    for (int i = 0; i < w->count; i++) {
+        const vn_type type = w->it[i].problem.type;
+
+        if ((type == VN_F64 && !s->bench.info.has_f64) || !roofline_measure(&s->bench.roofline, s->bench.queue, type))
+            continue;
+        complain("the roofline cannot be measured: %s", vn_last_error());
+        return EXIT_FAILURE;
+    }
+    return 0;
+}
+
+static int measure_what(struct session *s, const char *what, const struct workloads *w)
+{
+    int status;
+
+    if (!is_overhead(what)) {
+        status = measure_roofline(s, w);
+        return status ? status : measure_all(s, what, w);
+    }
+    status = overhead_bench(&s->bench, s->to, s->benchmarks);
+    return status ? status : startup_bench(&s->bench, s->to, s->benchmarks);
+}
+
+/* Reads everything that was asked for before anything is measured. */
+static int expand(struct workloads *out, const struct request *r)
+{
     char why[512];
-    int status = 0;
 
-    if (!strcmp(what, "overhead")) {
-        status = overhead_bench(&s->bench, s->to, s->benchmarks);
-        return status ? status : startup_bench(&s->bench, s->to, s->benchmarks);
-    }
-    if (workloads_add(&w, what, o, why, sizeof why)) {
-        complain("%s", why);
-        workloads_close(&w);
-        return EXIT_USAGE;
-    }
-    if (!w.count) {
-        complain("no row of %s has \"%s\" in its name or problem", what, o->filter ? o->filter : "");
-        return EXIT_USAGE;
-    }
-    for (int i = 0; i < w.count && !status; i++) {
-        const vn_type type = w.it[i].problem.type;
-
-        if ((type != VN_F64 || s->bench.info.has_f64) && roofline_measure(&s->bench.roofline, s->bench.queue, type)) {
-            complain("the roofline cannot be measured: %s", vn_last_error());
-            status = EXIT_FAILURE;
+    for (int i = 0; i < r->whats; i++) {
+        if (is_overhead(r->what[i]))
+            continue;
+        if (workloads_add(&out[i], r->what[i], &r->options, why, sizeof why)) {
+            complain("%s", why);
+            return EXIT_USAGE;
+        }
+        if (!out[i].count) {
+            complain("nothing of %s has \"%s\" in its name or problem", r->what[i],
+                     r->options.filter ? r->options.filter : "");
+            return EXIT_USAGE;
         }
     }
-    if (!status)
-        status = measure_all(s, what, &w);
-    workloads_close(&w);
-    return status;
+    return 0;
 }
 
 static void print_device(const struct session *s)
@@ -462,14 +494,14 @@ static int write_json(struct session *s, const char *program)
         "roofline", json_roofline(&s->bench)), r->json) ? EXIT_FAILURE : 0;
 }
 
-static int run_session(struct session *s, const char *program)
+static int run_session(struct session *s, const struct workloads *w, const char *program)
 {
     const struct request *const r = s->request;
     int status = 0;
 
     print_device(s);
     for (int i = 0; i < r->whats && !status; i++)
-        status = measure_what(s, r->what[i]);
+        status = measure_what(s, r->what[i], &w[i]);
     if (s->bench.roofline.bandwidth > 0)
         fprintf(s->to, "\nroof: %.0f GFLOP/s, %.1f GB/s\n",
                 (s->bench.roofline.peak[0] > 0 ? s->bench.roofline.peak[0] : s->bench.roofline.peak[1]) * 1e-9,
@@ -480,11 +512,32 @@ static int run_session(struct session *s, const char *program)
     return status ? status : s->failures ? EXIT_FAILURE : unwritten;
 }
 
+static int bench(const struct request *r, const struct workloads *w, const char *program)
+{
+    struct session s = { .request = r, .to = report_stream(r->json) };
+    struct bench *const b = &s.bench;
+    int status = device_open(&b->device, &b->queue, r->device);
+
+    if (status)
+        return status;
+    vn_device_describe(&b->info, b->device);
+    b->budget    = r->budget;
+    s.benchmarks = json_array();
+    s.suites     = json_object();
+    if (!(status = open_peers(b, r->compare)))
+        status = run_session(&s, w, program);
+    for (int i = 0; i < b->peers; i++)
+        b->peer[i]->close();
+    vn_queue_close(b->queue);
+    vn_device_close(b->device);
+    return status;
+}
+
 int bench_main(int argc, char **argv)
 {
     static const struct argp argp = { options, parse, "WHAT...", doc, NULL, NULL, NULL };
     struct request r = { .budget = 2, .options = { .type = -1, .direction = -1 } };
-    struct session s = { .request = &r };
+    struct workloads w[WHATS] = { { NULL, 0, 0 } };
     int status;
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
@@ -492,18 +545,9 @@ int bench_main(int argc, char **argv)
     if (r.first_call)
         return startup_first_call(r.first_call);
     peer_calm();
-    if ((status = device_open(&s.bench.device, &s.bench.queue, r.device)))
-        return status;
-    vn_device_describe(&s.bench.info, s.bench.device);
-    s.bench.budget = r.budget;
-    s.to         = report_stream(r.json);
-    s.benchmarks = json_array();
-    s.suites     = json_object();
-    if (!(status = open_peers(&s.bench, r.compare)))
-        status = run_session(&s, argv[0]);
-    for (int i = 0; i < s.bench.peers; i++)
-        s.bench.peer[i]->close();
-    vn_queue_close(s.bench.queue);
-    vn_device_close(s.bench.device);
+    if (!(status = expand(w, &r)))
+        status = bench(&r, w, argv[0]);
+    for (int i = 0; i < r.whats; i++)
+        workloads_close(&w[i]);
     return status;
 }

@@ -20,43 +20,19 @@ static const double PATIENCE = 10;       /* a first run may take this many budge
 
 /* ---- what can be measured at all ---- */
 
-static double host_memory(void)
+/* Our copy on the host, that of a device in host memory, and two of each peer there. */
+static int can_hold(struct row *r, const struct bench *b, const struct problem *p)
 {
-    FILE *const f = fopen("/proc/meminfo", "r");
-    char line[128];
-    double kib = 0;
+    char why[SENTENCE - 16];
 
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %lf", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kib > 0 ? kib * 1024 : INFINITY;
-}
-
-static int has_room(struct row *r, const struct bench *b, const struct problem *p)
-{
-    struct operands o;
-    size_t largest, bytes;
-
-    if (problem_operands(&o, p)) {
-        snprintf(r->note, SENTENCE, "skipped: its size overflows");
+    if (!(b->device->facts.types >> p->type & 1)) {
+        snprintf(r->note, SENTENCE, "skipped: the device has no %s", vn_type_name(p->type));
         return 0;
     }
-    bytes = problem_footprint(&o, &largest);
-
-    /* our copy on the host, that of a device in host memory, and two of each peer there */
-    const double copies = 1 + (b->info.is_cpu ? 1 + 2 * b->peers : 0);
-
-    if (bytes > 0.9 * b->info.memory || largest > b->device->facts.buffer_bytes) {
-        snprintf(r->note, SENTENCE, "skipped: %.1f GB do not fit into the device", bytes / 1e9);
-        return 0;
-    }
-    if (copies * bytes > 0.9 * host_memory()) {
-        snprintf(r->note, SENTENCE, "skipped: %.1f GB do not fit into host memory", copies * bytes / 1e9);
-        return 0;
-    }
-    return 1;
+    if (!values_fit(b->device, p, b->info.is_cpu ? 2 + 2 * b->peers : 1, why, sizeof why))
+        return 1;
+    snprintf(r->note, SENTENCE, "skipped: %s", why);
+    return 0;
 }
 
 static double least_seconds(const struct bench *b, const struct problem *p)
@@ -299,7 +275,7 @@ void row_measure(struct row *r, struct bench *b, const struct problem *p)
     struct theirs them[BENCH_PEERS] = { { NULL, NULL, 0 } };
 
     *r = (struct row){ .flops = problem_flops(p), .bytes = problem_bytes(p) };
-    if (!has_room(r, b, p) || !is_quick_enough(r, b, p))
+    if (!can_hold(r, b, p) || !is_quick_enough(r, b, p))
         return;
     if (values_open(&us.values, b->queue, b->device, p)) {
         r->failed = 1;

@@ -25,6 +25,6 @@ void complain(const char *sentence, ...)
 #endif
     ;
 
-/* 0, or the exit status after a sentence on stderr (of no device: with what to install). */
+/* 0, or the exit status after a sentence on stderr; queue may be NULL. */
 int  device_open(vn_device **out, vn_queue **queue, const char *spec);
 #endif

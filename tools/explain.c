@@ -88,8 +88,13 @@ static vn_status run(struct explained *e, vn_queue *q, const struct operands *o)
 static vn_status explain(struct explained *e, vn_device *d, vn_queue *q)
 {
     struct values v;
+    char why[SENTENCE];
     vn_status s = VN_OK;
 
+    if (values_fit(d, &e->problem, 1 + e->info.is_cpu, why, sizeof why)) {
+        complain("%s: %s", e->text, why);
+        return VN_NO_MEMORY;
+    }
     if (values_open(&v, q, d, &e->problem)) {
         complain("%s", *vn_last_error() ? vn_last_error() : "host memory ran out");
         s = VN_NO_MEMORY;

@@ -55,10 +55,7 @@ int device_open(vn_device **out, vn_queue **queue, const char *spec)
 
     if (s) {
         complain("%s", vn_last_error());
-        if (vn_device_count() == 0)
-            fputs("No OpenCL device was found.  For the CPU, on Debian or Ubuntu: apt install pocl-opencl-icd;\n"
-                  "for a GPU, install its maker's driver.\n", stderr);
-        else if (s == VN_NO_DEVICE)
+        if (s == VN_NO_DEVICE && vn_device_count() > 0)
             fputs("`vernier devices` lists those that there are.\n", stderr);
         return s == VN_NO_DEVICE ? EXIT_USAGE : EXIT_FAILURE;
     }

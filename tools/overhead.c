@@ -31,7 +31,9 @@ struct subject {
 /* Enqueues once: through the library, or bare. */
 static int enqueue_ours(const struct subject *s)
 {
-    return problem_run(s->queue, &s->problem, &s->values.o) ? -1 : 0;
+    const vn_tensor *const t = s->values.o.t;
+
+    return vn_gemm(s->queue, 1, t[0], t[1], 0, t[2], NULL) ? -1 : 0;
 }
 
 static int enqueue_bare(const struct subject *s)

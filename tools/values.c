@@ -2,7 +2,9 @@
  *
  * values.c - random numbers for a problem's buffers.
  */
+#include <math.h>
 #include <stdlib.h>
+#include "core.h"
 #include "oracle.h"
 #include "values.h"
 
@@ -68,16 +70,46 @@ void values_close(struct values *v)
     free(v->mask);
 }
 
-size_t problem_footprint(const struct operands *o, size_t *largest)
-{
-    const size_t each = vn_type_bytes(o->t[0].type);
-    int64_t sum = o->bias_elements + o->mask_elements, most = 0;
+/* ---- room ---- */
 
-    for (int i = 0; i < o->count; i++) {
-        sum += o->elements[i];
-        if (o->elements[i] > most)
-            most = o->elements[i];
+static double host_memory(void)
+{
+    FILE *const f = fopen("/proc/meminfo", "r");
+    char line[128];
+    double kib = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lf", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib > 0 ? kib * 1024 : INFINITY;
+}
+
+int values_fit(const vn_device *d, const struct problem *p, int copies, char *why, size_t why_size)
+{
+    struct operands o;
+    double all, largest = 0;
+
+    if (problem_operands(&o, p)) {
+        snprintf(why, why_size, "its size overflows");
+        return -1;
     }
-    *largest = (size_t)most * each;
-    return (size_t)sum * each;
+    all = (double)o.bias_elements + (double)o.mask_elements;
+    for (int i = 0; i < o.count; i++) {
+        all    += (double)o.elements[i];
+        largest = fmax(largest, (double)o.elements[i]);
+    }
+    all     *= (double)vn_type_bytes(p->type);
+    largest *= (double)vn_type_bytes(p->type);
+    if (all > 0.9 * (double)d->info.memory || largest > (double)d->facts.buffer_bytes) {
+        snprintf(why, why_size, "its %.1f GB do not fit into the device", all * 1e-9);
+        return -1;
+    }
+    if (copies * all > 0.9 * host_memory()) {
+        snprintf(why, why_size, "it needs %.1f GB of host memory, and there are %.1f",
+                 copies * all * 1e-9, host_memory() * 1e-9);
+        return -1;
+    }
+    return 0;
 }

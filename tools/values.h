@@ -19,5 +19,7 @@ struct values {
 int    values_open (struct values *out, vn_queue *q, vn_device *d, const struct problem *p);
 void   values_close(struct values *v);
 
-size_t problem_footprint(const struct operands *o, size_t *largest);   /* bytes of all buffers, and of the largest */
+/* Is there room on the device, and for so many copies of everything on the host?  0, or -1
+ * with a sentence in why[].                                                              */
+int    values_fit(const vn_device *d, const struct problem *p, int copies, char *why, size_t why_size);
 #endif
