@@ -70,6 +70,12 @@ struct theirs {
     int                by_device;        /* its own device time counts */
 };
 
+/* Not measured: they wake the threads.  Long runs do not notice. */
+static int waking_runs(int repeats)
+{
+    return repeats > 1 ? 2 : 0;
+}
+
 static int run_ours(void *state, int repeats, double *seconds)
 {
     struct ours *const us = state;
@@ -77,9 +83,10 @@ static int run_ours(void *state, int repeats, double *seconds)
     struct stopwatch watch;
 
     if (us->bench->peers)
-        peer_settle();
-    if (repeats > 1 && problem_run(q, us->problem, &us->values.o))         /* wakes the threads */
-        return -1;
+        peer_turn(NULL);
+    for (int i = 0; i < waking_runs(repeats); i++)
+        if (problem_run(q, us->problem, &us->values.o))
+            return -1;
     if (stopwatch_start(&watch, q, !us->bench->info.is_cpu))
         return -1;
     for (int i = 0; i < repeats; i++)
@@ -92,9 +99,10 @@ static int run_theirs(void *state, int repeats, double *seconds)
 {
     struct theirs *const them = state;
 
-    peer_settle();
-    if (repeats > 1 && them->peer->run(them->state))
-        return -1;
+    peer_turn(them->peer);
+    for (int i = 0; i < waking_runs(repeats); i++)
+        if (them->peer->run(them->state))
+            return -1;
 
     const double start = vn__seconds();
     double device = 0;
@@ -261,6 +269,8 @@ static void take_turns(struct row *r, struct ours *us, struct theirs *them)
     if (r->failed)
         return;
     sample_in_turns(runner, runners, b->budget);
+    if (b->peers)
+        peer_turn(NULL);
     note_ours(r, b, us->problem, &runner[0]);
     for (int i = 1; i < runners; i++)
         if (runner[i].failed)
