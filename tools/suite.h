@@ -37,10 +37,10 @@ struct suite {
     vn_device_info     info;
     uint64_t           seed;
     enum suite_extent  extent;
-    long               count[KIND_COUNT], failed, passed_over, vacuous;
+    long               count[KIND_COUNT], failed, passed_over, refused, vacuous;
     double             worst[VN_TYPE_COUNT];
     struct suite_group *groups;
-    int                group_count;
+    int                group_count, reported;     /* reported: those in which something ran */
     void             (*group_done)(const struct suite *s, const struct suite_group *g);   /* may be NULL */
     struct arena      *arenas;
 };

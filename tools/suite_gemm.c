@@ -16,7 +16,7 @@ static const int64_t larger[]  = { 67, 79, 95, 96, 97, 101, 127, 128, 129, 131, 
 static const double  factors[] = { 0, 1, 1, -1, 2, 0.5 };
 static const int64_t gaps[]    = { 0, 0, 1, 3, 16 };
 static const int64_t starts[]  = { 0, 0, 1, 5 };
-static const int64_t batches[] = { 1, 1, 1, 2, 3 };
+static const int64_t batches[] = { 1, 1, 1, 2, 3, 4 };
 static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_COL, BIAS_FULL };
 
 enum { WORK = 1 << 18 };          /* multiplications, at most: the oracle's time */
