@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 #include "peers/peer.h"
+#include "report.h"
 #include "roofline.h"
 #include "workloads.h"
 
@@ -43,6 +44,26 @@ double row_ratio(const struct row *r, int peer);          /* 0: none */
 
 /* "variant" of what the queue explains */
 void   explained_variant(char out[32], vn_queue *q);
+
+/* ---- bench_report.c ---- */
+
+struct means { double log_sum[BENCH_PEERS]; int count[BENCH_PEERS]; };
+
+struct sheet {
+    struct table table;
+    int gflops, gbytes;                   /* has the column */
+};
+
+void    sheet_open (struct sheet *s, const struct bench *b, const struct workloads *w, FILE *to);
+void    sheet_row  (struct sheet *s, const struct bench *b, const struct workload *w, const struct row *r);
+void    sheet_means(struct sheet *s, const struct bench *b, const struct means *m);
+
+void    means_add(struct means *m, const struct bench *b, const struct row *r);
+
+json_t *json_context (const struct bench *b, const char *program);
+json_t *json_row     (const struct bench *b, const struct workload *w, const struct row *r);
+json_t *json_means   (const struct bench *b, const struct means *m);
+json_t *json_roofline(const struct bench *b);
 
 /* ---- overhead.c, startup.c: what a call and a start cost ---- */
 
