@@ -63,7 +63,7 @@ struct launch {
 };
 
 static struct {
-    int           open, started, full, kernels, launches;
+    int           open, started, muted, full, kernels, launches;
     struct kernel kernel[KERNELS];
     struct launch launch[LAUNCHES];
 } recording;
@@ -120,7 +120,7 @@ cl_int __wrap_clSetKernelArg(cl_kernel id, cl_uint index, size_t size, const voi
 {
     if (recording.open)
         note_argument(id, index, size, value);
-    return __real_clSetKernelArg(id, index, size, value);
+    return recording.muted ? CL_SUCCESS : __real_clSetKernelArg(id, index, size, value);
 }
 
 cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel id, cl_uint dimensions, const size_t *offset,
@@ -129,7 +129,8 @@ cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel id, cl_ui
 {
     if (recording.started)
         note_launch(queue, id, dimensions, global, local);
-    return __real_clEnqueueNDRangeKernel(queue, id, dimensions, offset, global, local, waits, wait, event);
+    return recording.muted ? CL_SUCCESS : __real_clEnqueueNDRangeKernel(queue, id, dimensions, offset, global, local,
+                                                                        waits, wait, event);
 }
 
 void recording_open(void)
@@ -153,6 +154,11 @@ int recording_stop(void)
 void recording_close(void)
 {
     recording.open = 0;
+}
+
+void recording_mute(int on)
+{
+    recording.muted = on;
 }
 
 cl_int recording_replay(void)

@@ -22,6 +22,9 @@ void recording_start(void);
 int  recording_stop (void);           /* the number of launches */
 void recording_close(void);
 
+/* While on, nothing reaches OpenCL: what is left is the library's own time. */
+void recording_mute (int on);
+
 /* The bare calls again: clSetKernelArg for each argument, then clEnqueueNDRangeKernel. */
 cl_int           recording_replay(void);
 cl_command_queue recording_queue(void);
