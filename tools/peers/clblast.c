@@ -5,8 +5,10 @@
  * It has its own context and queue.  The device is found by the names of its platform and its
  * own, since CLBlast must meet the very device that ours ran on.
  */
+#define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include "peer.h"
@@ -38,6 +40,7 @@ static struct {
     cl_context       context;
     cl_command_queue queue;
     int              is_cpu, has_half, has_double;
+    char             version[64];
     function         gemm[VN_TYPE_COUNT], batched[VN_TYPE_COUNT];
     convgemm         conv[VN_TYPE_COUNT];
 } clblast;
@@ -63,7 +66,7 @@ struct run {
     cl_event         from, to;               /* around the last run, on devices that are no CPUs */
 };
 
-/* ---- the device ---- */
+/* ---- the library and the device ---- */
 
 static int device_is(cl_device_id id, const char *name)
 {
@@ -140,6 +143,23 @@ static void unload(void)
     clblast.context = NULL;
 }
 
+/* No function tells its version, but its file is named after it: libclblast.so.1.5.3. */
+static void read_version(void)
+{
+    static const char before[] = "libclblast.so.";
+    void *symbol;
+    Dl_info info;
+    char *path = NULL, *found = NULL;
+
+    memcpy(&symbol, &clblast.gemm[VN_F32], sizeof symbol);
+    if (dladdr(symbol, &info))
+        path = realpath(info.dli_fname, NULL);
+    if (path)
+        found = strstr(path, before);
+    snprintf(clblast.version, sizeof clblast.version, "CLBlast %.40s", found ? found + strlen(before) : "1");
+    free(path);
+}
+
 static int load(const struct peer_context *c, char *why, size_t why_size)
 {
     static const char *const sonames[] = { "libclblast.so.1", "libclblast.so", NULL };
@@ -153,6 +173,7 @@ static int load(const struct peer_context *c, char *why, size_t why_size)
             clblast.library = NULL;
             return -1;
         }
+        read_version();
     }
     if (find_device(c))
         return peer_refuse(why, why_size, "there is no OpenCL device \"%s\" of \"%s\"",
@@ -167,10 +188,9 @@ static int load(const struct peer_context *c, char *why, size_t why_size)
     return 0;
 }
 
-/* It tells nobody its version: that of its soname, and of the package, is all there is. */
 static const char *version(void)
 {
-    return "CLBlast 1";
+    return clblast.version;
 }
 
 /* ---- one prepared problem ---- */
