@@ -42,7 +42,7 @@ if command -v clang-19 > /dev/null; then
     for arch in gfx90a gfx942 gfx1100 gfx1201; do
         texts opencl amd/$arch
         each $arch sh -c 'for text; do clang-19 -x cl -cl-std=CL1.2 --target=amdgcn-amd-amdhsa -mcpu='$arch' \
-            -nogpulib -Werror -O2 -S "$text" -o /dev/null || exit 255; done' sh
+            -nogpulib -Werror -O1 -S "$text" -o /dev/null || exit 255; done' sh
     done
 else
     left_out="$left_out clang-19"

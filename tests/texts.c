@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * texts.c - writes what the library would give to a compiler: the whole text of each
- * variant of each operation, in each type, with the tune rows of a device.
+ * variant of each operation, in each type, with the tune rows of a device for large problems.
  *
  *     texts BACKEND FAMILY/ARCH DIRECTORY SUFFIX
  *
@@ -41,25 +41,17 @@ static int write_text(const struct target *t, const struct vn_variant *v, const 
     return failed;
 }
 
-/* One text for each row that the buckets find. */
-static int write_type(const struct target *t, const struct vn_variant *v, vn_type type, int *number)
+static int write_type(const struct target *t, const struct vn_variant *v, vn_type type, int number)
 {
-    int seen[VN_BUCKET_COUNT][VN_PARAMS], failed = 0;
     const char *source;
+    int p[VN_PARAMS], failed = 0;
 
-    for (int i = 0; i < VN_BUCKET_COUNT; i++) {
-        int known = 0;
-
-        if (vn__tune_find(seen[i], &source, &t->device, v, type, (enum vn_bucket)i)) {
-            fprintf(stderr, "%s\n", vn_last_error());
-            return 1;
-        }
-        for (int j = 0; j < i; j++)
-            known |= !memcmp(seen[i], seen[j], sizeof seen[i]);
-        for (int wide = 0; !known && wide <= (type == VN_F32); wide++)
-            failed |= write_text(t, v, seen[i], type, wide, *number);
-        *number += !known;
+    if (vn__tune_find(p, &source, &t->device, v, type, VN_LARGE)) {
+        fprintf(stderr, "%s\n", vn_last_error());
+        return 1;
     }
+    for (int wide = 0; wide <= (type == VN_F32); wide++)
+        failed |= write_text(t, v, p, type, wide, number);
     return failed;
 }
 
@@ -78,8 +70,8 @@ int main(int argc, char **argv)
     t.suffix     = argv[4];
     strcpy(t.device.facts.name, "a device");
     for (const struct vn_variant *const *table = vn__tables; *table; table++)
-        for (const struct vn_variant *v = *table; v->name; v++)
+        for (const struct vn_variant *v = *table; v->name; v++, number++)
             for (int type = 0; v->texts && type < VN_TYPE_COUNT; type++)
-                failed |= write_type(&t, v, (vn_type)type, &number);
+                failed |= write_type(&t, v, (vn_type)type, number);
     return failed;
 }
