@@ -365,7 +365,7 @@ static void make_loop(void)      { wipe(entry); if (symlink(strrchr(entry, '/') 
 static void make_fifo(void)      { wipe(entry); mkfifo(entry, 0600); }
 static void make_directory(void) { wipe(entry); mkdir(entry, 0700); }
 static void make_device(void)    { wipe(entry); if (mknod(entry, S_IFCHR | 0600, 0x103)) mkfifo(entry, 0600); }
-static void make_foreign(void)   { if (chown(entry, NOBODY, (gid_t)-1)) wipe(entry); }
+static void make_foreign(void)   { if (geteuid() != 0 || chown(entry, NOBODY, (gid_t)-1)) wipe(entry); }
 static void make_crowded(void)
 {
     char below[PATH + 100];
@@ -778,6 +778,7 @@ static void in_process(const char *name, void (*group)(void))
 
     fflush(stdout);
     if ((child = fork()) == 0) {
+        alarm(120);               /* what hangs has failed */
         group();
         fflush(stdout);
         _exit(0);
