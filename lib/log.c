@@ -45,7 +45,6 @@ static struct {
     pthread_mutex_t lock;
     int    fd;                    /* -1: no trace */
     pid_t  pid;                   /* who opened it; a fork'd child must not write to it */
-    double start;
     size_t used;
     char   text[TEXT_BYTES];
 } trace = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
@@ -137,7 +136,7 @@ static void emit_span(const char *category, const char *name, int pid, long row,
     char kind[NAME_BYTES], text[NAME_BYTES];
 
     emit(",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,\"tid\":%ld,\"ts\":%.3f,\"dur\":%.3f}",
-         plain(kind, category), plain(text, name), pid, row, 1e6 * (from - trace.start), 1e6 * (to - from));
+         plain(kind, category), plain(text, name), pid, row, 1e6 * from, 1e6 * (to - from));
 }
 
 /* ---- the environment, once --------------------------------------------------- */
@@ -164,9 +163,8 @@ static void trace_begin(const char *path)
             fprintf(stderr, "vernier log: no trace, %s cannot be opened: %s\n", path, strerror(errno));
         return;
     }
-    trace.fd    = fd;
-    trace.pid   = getpid();
-    trace.start = vn__seconds();
+    trace.fd  = fd;
+    trace.pid = getpid();
     emit("[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"host\"}}", HOST);
     emit_name("process_name", DEVICES, 0, "devices");
     drain();

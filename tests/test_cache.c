@@ -755,6 +755,7 @@ static void trimmed(void)
     put_aged("a friend's file.kernel", BIG, 20 * HOUR);
     put_aged(".tmp-0123456789abcdef", 999, 2 * HOUR);
     put_aged(".tmp-0123456789abcdee", 999, HOUR / 2);
+    age(entry, 20 * HOUR);
     check(run("text") == LOADED, "a full cache is read");
     check(run("new") == BUILT && run("new") == LOADED, "a full cache makes room");
     for (int i = 0; i < 9; i++) {
