@@ -11,7 +11,7 @@
 
 /* what runs where */
 #define KERNEL(items)        __kernel __attribute__((reqd_work_group_size(items, 1, 1)))
-#define DEVICE               static inline
+#define DEVICE               static inline __attribute__((always_inline))
 
 /* what lives where */
 #define GLOBAL               __global
