@@ -47,7 +47,7 @@ rule "kernels do not ask which language they are in" \
 rule "structs do not end in _t" \
     '^[[:space:]]*}[[:space:]]*[[:alnum:]_]+_t[[:space:]]*;' $c_files
 rule "no code left behind" \
-    '^[[:space:]]*#[[:space:]]*if[[:space:]]+0([^-_[:alnum:]]|$)|(TODO|FIXME|XXX)' $c_files $kernels
+    '^[[:space:]]*#[[:space:]]*if[[:space:]]+0([^-_[:alnum:]]|$)|(^|[^[:alnum:]])(TODO|FIXME|XXX)([^[:alnum:]]|$)' $c_files $kernels
 
 for file in $c_files; do
     head -n 1 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
