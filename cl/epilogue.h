@@ -7,23 +7,34 @@
  * Library (S. L. Moshier), expf/exp and tanhf/tanh; error below 2 units in the last place.
  */
 
+/* EXP_FUNCTION(name, V, FROM_BITS, BITS) makes `DEVICE V name(V x)`, V being R or a vector of
+ * them, BITS and FROM_BITS its bits as whole numbers and back.
+ *
+ * x is n log 2 + r, n whole.  Adding 1.5 times the power of two at which numbers are whole
+ * rounds to whole and leaves n in the lower bits; shifted up, with the bias, those are 2^n.
+ * It is multiplied in two halves, for 2^n may be denormal.                                   */
 #if TYPE == 3
-DEVICE R exp_of(R x)
-{
-    x = x < -746.0 ? -746.0 : x > 710.0 ? 710.0 : x;              /* keeps NaN */
-
-    const R n  = RINT(x * 1.4426950408889634074);
-    const R r  = FMA(n, -1.42860682030941723212e-6, FMA(n, -6.93145751953125e-1, x));
-    const R rr = r * r;
-    const R p  = r * FMA(FMA(1.26177193074810590878e-4, rr, 3.02994407707441961300e-2), rr, 9.99999999999999999910e-1);
-    const R q  = FMA(FMA(FMA(3.00198505138664455042e-6, rr, 2.52448340349684104192e-3), rr,
-                         2.27265548208155028766e-1), rr, 2.0);
-    const R e  = FMA(2.0, p / (q - p), 1.0);
-    const R h  = RINT(n * 0.5);                                   /* in two steps: 2^n may be denormal */
-
-    return e * BITS_DOUBLE((unsigned long)((INT64)h + 1023) << 52)
-             * BITS_DOUBLE((unsigned long)((INT64)(n - h) + 1023) << 52);
+#define EXP_FUNCTION(name, V, FROM_BITS, BITS)                                              \
+DEVICE V name(V x)                                                                          \
+{                                                                                           \
+    x = PICK(x, (V)-746.0, (V)-746.0, x);                         /* keeps NaN */           \
+    x = PICK((V)710.0, x, (V)710.0, x);                                                     \
+                                                                                            \
+    const V whole = (V)6755399441055744.0;                                                  \
+    const V n  = (x * (V)1.4426950408889634074 + whole) - whole;                            \
+    const V r  = FMA(n, (V)-1.42860682030941723212e-6, FMA(n, (V)-6.93145751953125e-1, x)); \
+    const V rr = r * r;                                                                     \
+    const V p  = r * FMA(FMA((V)1.26177193074810590878e-4, rr, (V)3.02994407707441961300e-2), rr, \
+                         (V)9.99999999999999999910e-1);                                     \
+    const V q  = FMA(FMA(FMA((V)3.00198505138664455042e-6, rr, (V)2.52448340349684104192e-3), rr, \
+                         (V)2.27265548208155028766e-1), rr, (V)2.0);                        \
+    const V e  = FMA((V)2.0, p / (q - p), (V)1.0);                                          \
+    const V h  = (n * (V)0.5 + whole) - whole;                                              \
+    const V biased = whole + (V)1023.0;                                                     \
+                                                                                            \
+    return e * FROM_BITS(BITS(h + biased) << 52) * FROM_BITS(BITS((n - h) + biased) << 52); \
 }
+EXP_FUNCTION(exp_of, R, BITS_DOUBLE, DOUBLE_BITS)
 
 DEVICE R tanh_of(R x)
 {
@@ -39,26 +50,30 @@ DEVICE R tanh_of(R x)
     return x < 0.0 ? -t : t;
 }
 #else
-DEVICE R exp_of(R x)
-{
-    x = x < -105.0f ? -105.0f : x > 89.0f ? 89.0f : x;            /* keeps NaN */
-
-    const R n = RINT(x * 1.44269504f);
-    const R r = FMA(n, 2.12194440e-4f, FMA(n, -0.693359375f, x));
-    R       p = 1.9875691500e-4f;
-
-    p = FMA(p, r, 1.3981999507e-3f);
-    p = FMA(p, r, 8.3334519073e-3f);
-    p = FMA(p, r, 4.1665795894e-2f);
-    p = FMA(p, r, 1.6666665459e-1f);
-    p = FMA(p, r, 5.0000001201e-1f);
-    p = FMA(p, r * r, r) + 1.0f;
-
-    const R h = RINT(n * 0.5f);                                   /* in two steps: 2^n may be denormal */
-
-    return p * BITS_FLOAT((unsigned int)((int)h + 127) << 23)
-             * BITS_FLOAT((unsigned int)((int)(n - h) + 127) << 23);
+#define EXP_FUNCTION(name, V, FROM_BITS, BITS)                                              \
+DEVICE V name(V x)                                                                          \
+{                                                                                           \
+    x = PICK(x, (V)-105.0f, (V)-105.0f, x);                       /* keeps NaN */           \
+    x = PICK((V)89.0f, x, (V)89.0f, x);                                                     \
+                                                                                            \
+    const V whole = (V)12582912.0f;                                                         \
+    const V n = (x * (V)1.44269504f + whole) - whole;                                       \
+    const V r = FMA(n, (V)2.12194440e-4f, FMA(n, (V)-0.693359375f, x));                     \
+    V       p = (V)1.9875691500e-4f;                                                        \
+                                                                                            \
+    p = FMA(p, r, (V)1.3981999507e-3f);                                                     \
+    p = FMA(p, r, (V)8.3334519073e-3f);                                                     \
+    p = FMA(p, r, (V)4.1665795894e-2f);                                                     \
+    p = FMA(p, r, (V)1.6666665459e-1f);                                                     \
+    p = FMA(p, r, (V)5.0000001201e-1f);                                                     \
+    p = FMA(p, r * r, r) + (V)1.0f;                                                         \
+                                                                                            \
+    const V h = (n * (V)0.5f + whole) - whole;                                              \
+    const V biased = whole + (V)127.0f;                                                     \
+                                                                                            \
+    return p * FROM_BITS(BITS(h + biased) << 23) * FROM_BITS(BITS((n - h) + biased) << 23); \
 }
+EXP_FUNCTION(exp_of, R, BITS_FLOAT, FLOAT_BITS)
 
 DEVICE R tanh_of(R x)
 {

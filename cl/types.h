@@ -14,13 +14,16 @@
 #define INDEX int
 #endif
 
-/* The upper half of a binary32, to nearest even; a NaN stays one. */
+/* The upper half of a binary32, to nearest even; a NaN stays one.  U is the type of its bits u. */
+#define BF16_BITS(U, u)                                                             \
+    PICK((U)0x7f800000u, (u) & (U)0x7fffffffu, ((u) >> 16) | (U)0x40u,              \
+         ((u) + (U)0x7fffu + (((u) >> 16) & (U)1u)) >> 16)
+
 DEVICE unsigned short bf16_bits(float x)
 {
-    const unsigned int u = FLOAT_BITS(x);
+    const UINT32 u = FLOAT_BITS(x);
 
-    return (unsigned short)((u & 0x7fffffffu) > 0x7f800000u ? u >> 16 | 0x40u
-                                                            : (u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+    return (unsigned short)BF16_BITS(UINT32, u);
 }
 
 #if TYPE == 0
@@ -43,6 +46,8 @@ DEVICE unsigned short bf16_bits(float x)
 #define LOAD(p, i)          BITS_FLOAT((unsigned int)(p)[i] << 16)
 #define STORE(p, i, x)      ((p)[i] = bf16_bits(x))
 #define LOAD_VECTOR(n, p)   VBF16_LOAD(n, p)
+#define STORE_VECTOR(n, p, v) \
+    VSTORE(n, p, CONVERT(VECTOR(UINT16, n), BF16_BITS(VECTOR(UINT32, n), AS(VECTOR(UINT32, n), v))))
 #elif TYPE == 3
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define T                   double

@@ -30,8 +30,11 @@
 #define UNROLL               _Pragma("unroll")
 #define RESTRICT             restrict
 
-/* integers: 64 bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */
+/* integers of so many bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */
 #define INT64                long
+#define UINT16               ushort
+#define UINT32               uint
+#define UINT64               ulong
 #define VIEW                 long8
 
 /* bits of a number */
@@ -59,6 +62,12 @@
 #define VBF16_LOAD_(n, p)    as_float##n(convert_uint##n(vload##n(0, p)) << 16)
 #define VBF16_LOAD(n, p)     VBF16_LOAD_(n, p)
 
+/* a vector as another kind: its numbers, rounded; or its bits, as they are */
+#define CONVERT_(V, v)       convert_##V(v)
+#define CONVERT(V, v)        CONVERT_(V, v)
+#define AS_(V, v)            as_##V(v)
+#define AS(V, v)             AS_(V, v)
+
 /* arithmetic that the two languages spell differently; numbers or vectors */
 #define MAX(a, b)            fmax(a, b)
 #define MIN(a, b)            fmin(a, b)
@@ -66,3 +75,6 @@
 #define RINT(a)              rint(a)
 #define FMA(a, b, c)         fma(a, b, c)
 #define LOG(a)               log(a)
+
+/* x where a < b, else y (where one of them is NaN, too); numbers or vectors of one kind */
+#define PICK(a, b, x, y)     ((a) < (b) ? (x) : (y))

@@ -28,8 +28,11 @@
 #define UNROLL               _Pragma("unroll")
 #define RESTRICT             __restrict__
 
-/* integers: 64 bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */
+/* integers of so many bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */
 #define INT64                long long
+#define UINT16               unsigned short
+#define UINT32               unsigned int
+#define UINT64               unsigned long long
 #define VIEW                 view8
 
 /* bits of a number */
@@ -49,13 +52,19 @@
 #define VLOAD_(n, p)         vec_load<n>(p)
 #define VLOAD(n, p)          VLOAD_(n, p)
 #define VSTORE_(n, p, v)     vec_store(p, v)
-#define VSTORE(n, p, v)      VSTORE_(n, p, v)
+#define VSTORE(n, p, v)      vec_store(p, v)
 #define VHALF_LOAD_(n, p)    vec_half_load<n>(p)
 #define VHALF_LOAD(n, p)     VHALF_LOAD_(n, p)
 #define VHALF_STORE_(n, p, v) vec_half_store(p, v)
-#define VHALF_STORE(n, p, v) VHALF_STORE_(n, p, v)
+#define VHALF_STORE(n, p, v) vec_half_store(p, v)
 #define VBF16_LOAD_(n, p)    vec_bf16_load<n>(p)
 #define VBF16_LOAD(n, p)     VBF16_LOAD_(n, p)
+
+/* a vector as another kind: its numbers, rounded; or its bits, as they are */
+#define CONVERT_(V, v)       convert_to<V>(v)
+#define CONVERT(V, v)        convert_to<V>(v)
+#define AS_(V, v)            bits_as<V>(v)
+#define AS(V, v)             bits_as<V>(v)
 
 /* arithmetic that the two languages spell differently; numbers or vectors */
 #define MAX(a, b)            max_of(a, b)
@@ -64,6 +73,9 @@
 #define RINT(a)              rint_of(a)
 #define FMA(a, b, c)         fma_of(a, b, c)
 #define LOG(a)               log_of(a)
+
+/* x where a < b, else y (where one of them is NaN, too); numbers or vectors of one kind */
+#define PICK(a, b, x, y)     pick(a, b, x, y)
 
 /* What OpenCL C has in the language and CUDA C++ has not. */
 
@@ -93,8 +105,10 @@ DEVICE float  fma_of(float a, float b, float c)    { return fmaf(a, b, c); }
 DEVICE double fma_of(double a, double b, double c) { return fma(a, b, c); }
 DEVICE float  log_of(float a)                      { return logf(a); }
 DEVICE double log_of(double a)                     { return log(a); }
+template <class A, class E> DEVICE E pick(A a, A b, E x, E y) { return a < b ? x : y; }
 
 template <class E, int n> struct vec {
+    typedef E element;
     E e[n];
     __device__ vec() {}
     __device__ vec(E x) { UNROLL for (int i = 0; i < n; i++) e[i] = x; }
@@ -103,6 +117,11 @@ template <class E, int n> struct vec {
 EACH vec<E, n> operator+(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] += b.e[i]; return a; }
 EACH vec<E, n> operator-(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] -= b.e[i]; return a; }
 EACH vec<E, n> operator*(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] *= b.e[i]; return a; }
+EACH vec<E, n> operator/(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] /= b.e[i]; return a; }
+EACH vec<E, n> operator&(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] &= b.e[i]; return a; }
+EACH vec<E, n> operator|(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] |= b.e[i]; return a; }
+EACH vec<E, n> operator<<(vec<E, n> a, int bits)   { UNROLL for (int i = 0; i < n; i++) a.e[i] <<= bits; return a; }
+EACH vec<E, n> operator>>(vec<E, n> a, int bits)   { UNROLL for (int i = 0; i < n; i++) a.e[i] >>= bits; return a; }
 EACH vec<E, n> max_of(vec<E, n> a, vec<E, n> b)    { UNROLL for (int i = 0; i < n; i++) a.e[i] = max_of(a.e[i], b.e[i]); return a; }
 EACH vec<E, n> rint_of(vec<E, n> a)                { UNROLL for (int i = 0; i < n; i++) a.e[i] = rint_of(a.e[i]); return a; }
 EACH vec<E, n> fma_of(vec<E, n> a, vec<E, n> b, vec<E, n> c)
@@ -132,5 +151,23 @@ template <int n> DEVICE vec<float, n> vec_bf16_load(const unsigned short *p)
 template <int n> DEVICE void vec_half_store(unsigned short *p, vec<float, n> v)
 {
     UNROLL for (int i = 0; i < n; i++) half_store(p + i, v.e[i]);
+}
+template <class A, class E, int n> DEVICE vec<E, n> pick(vec<A, n> a, vec<A, n> b, vec<E, n> x, vec<E, n> y)
+{
+    UNROLL for (int i = 0; i < n; i++) y.e[i] = a.e[i] < b.e[i] ? x.e[i] : y.e[i];
+    return y;
+}
+template <class V, class E, int n> DEVICE V convert_to(vec<E, n> v)
+{
+    V w;
+    UNROLL for (int i = 0; i < n; i++) w.e[i] = (typename V::element)v.e[i];
+    return w;
+}
+template <class V, class E, int n> DEVICE V bits_as(vec<E, n> v)
+{
+    V w;
+    static_assert(sizeof w == sizeof v, "as many bits");
+    UNROLL for (int i = 0; i < n; i++) memcpy(&w.e[i], &v.e[i], sizeof(E));
+    return w;
 }
 #undef EACH
