@@ -40,8 +40,7 @@ static vn_status borrow_queue(struct vn_cl_queue *own, const struct vn_cl_device
                           "clGetCommandQueueInfo(CL_QUEUE_PROPERTIES)");
     if (s == VN_OK)
         s = vn__cl_status(clRetainCommandQueue(id), "clRetainCommandQueue");
-    *own = (struct vn_cl_queue){ .id = id, .borrowed = 1,
-                                 .unordered = !!(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) };
+    *own = (struct vn_cl_queue){ .id = id, .unordered = !!(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) };
     return s;
 }
 
@@ -104,16 +103,16 @@ static vn_status fence(vn_queue *q)
 
 /* ---- events ---------------------------------------------------------------- */
 
-/* Who waits for an event from another queue waits for ever if this one was never flushed. */
+/* Who waits for an event from another queue waits for ever if this one was never flushed.
+ * The caller's queue is the caller's to flush.                                           */
 vn_status vn__cl_marker(cl_event *out, vn_queue *q)
 {
-    const struct vn_cl_queue *own = q->impl;
     cl_event event;
-    vn_status s = vn__cl_status(clEnqueueMarkerWithWaitList(own->id, 0, NULL, &event), "clEnqueueMarkerWithWaitList");
+    vn_status s = vn__cl_status(clEnqueueMarkerWithWaitList(id_of(q), 0, NULL, &event), "clEnqueueMarkerWithWaitList");
 
     if (s)
         return s;
-    if (!own->borrowed && (s = flush(q))) {
+    if (!q->borrowed && (s = flush(q))) {
         clReleaseEvent(event);
         return s;
     }

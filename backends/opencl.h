@@ -24,7 +24,6 @@ struct vn_cl_device {
 
 struct vn_cl_queue {
     cl_command_queue id;
-    int              borrowed;    /* the caller's: not ours to flush */
     int              unordered;   /* commands may overtake each other: fence them */
 };
 

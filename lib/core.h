@@ -73,6 +73,7 @@ struct vn_queue {
     struct vn_handle  head;
     vn_device        *device;
     void             *impl;
+    int               borrowed;       /* the caller's own: not ours to finish */
     vn_buffer        *workspace;      /* NULL until an operation needs some */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */

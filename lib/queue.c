@@ -18,6 +18,7 @@ vn_status vn__queue_open(vn_queue **out, vn_device *d, void *native)
     if (!q)
         return VN_NO_MEMORY;
     q->device = d;
+    q->borrowed = native != NULL;
     q->workspace_limit = SIZE_MAX;
     if ((s = d->backend->queue_open(q, native))) {
         vn__handle_close(q);
@@ -59,7 +60,8 @@ void vn_queue_close(vn_queue *q)
 
     vn_device *d = q->device;
 
-    d->backend->finish(q);
+    if (!q->borrowed)
+        d->backend->finish(q);
     vn__trace_flush(q);
     workspace_close(q);
     free(q->explain);

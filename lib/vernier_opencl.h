@@ -19,7 +19,8 @@ extern "C" {
 VN_API vn_status vn_opencl_device_open(vn_device **out, cl_context context, cl_device_id device);
 
 /* The caller's queue, in order or out of order (then each operation is fenced by
- * barriers).  vn_event_seconds() needs CL_QUEUE_PROFILING_ENABLE.                */
+ * barriers).  vn_event_seconds() needs CL_QUEUE_PROFILING_ENABLE.  vn_queue_close()
+ * does not wait for it.                                                            */
 VN_API vn_status vn_opencl_queue_open(vn_queue **out, vn_device *d, cl_command_queue queue);
 
 /* The caller's buffer or sub-buffer; its size is asked of it. */
