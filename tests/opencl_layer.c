@@ -46,6 +46,10 @@
          (cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *error), (c, d, p, error)) \
     MAKE(clCreateBuffer, cl_mem, MEMORY, \
          (cl_context c, cl_mem_flags flags, size_t bytes, void *host, cl_int *error), (c, flags, bytes, host, error)) \
+    MAKE(clCreateSubBuffer, cl_mem, MEMORY, \
+         (cl_mem m, cl_mem_flags flags, cl_buffer_create_type type, const void *region, cl_int *error), \
+         (m, flags, type, region, error)) \
+    MAKE(clCreateUserEvent, cl_event, EVENT, (cl_context c, cl_int *error), (c, error)) \
     MAKE(clCreateProgramWithSource, cl_program, PROGRAM, \
          (cl_context c, cl_uint n, const char **texts, const size_t *lengths, cl_int *error), \
          (c, n, texts, lengths, error)) \
@@ -156,7 +160,7 @@ static void count(enum kind kind, int change)
 
 /* ---- for the tests ------------------------------------------------------------- */
 
-EXPORT void layer_arm(const char *function, long nth, int error, int persistent)
+static void arm(const char *function, long nth, int error, int persistent)
 {
     pthread_mutex_lock(&lock);
     fault.on = 1;
@@ -169,24 +173,24 @@ EXPORT void layer_arm(const char *function, long nth, int error, int persistent)
     pthread_mutex_unlock(&lock);
 }
 
-EXPORT void layer_disarm(void)
+static void disarm(void)
 {
     pthread_mutex_lock(&lock);
     fault.on = 0;
     pthread_mutex_unlock(&lock);
 }
 
-EXPORT long layer_failed(void)
+static long failed(void)
 {
     return fault.failed;
 }
 
-EXPORT const char *layer_victim(void)
+static const char *victim(void)
 {
     return fault.victim;
 }
 
-EXPORT long layer_calls(const char *function)
+static long count_calls(const char *function)
 {
     long sum = 0;
 
@@ -196,7 +200,7 @@ EXPORT long layer_calls(const char *function)
     return sum;
 }
 
-EXPORT long layer_live(const char *kind)
+static long count_live(const char *kind)
 {
     long sum = 0;
 
@@ -205,6 +209,8 @@ EXPORT long layer_live(const char *kind)
             sum += live[k];
     return sum;
 }
+
+EXPORT const struct layer vernier_test_layer = { arm, disarm, failed, victim, count_calls, count_live };
 
 /* ---- the wrappers, and the table ------------------------------------------------ */
 

@@ -21,7 +21,6 @@
 #define _GNU_SOURCE
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,13 +52,7 @@ enum { ERRORS = sizeof errors / sizeof *errors, CASES = sizeof cases / sizeof *c
 
 #define DEVICES "devices"                 /* the case of listing them */
 
-static struct {
-    layer_arm_function    *arm;
-    layer_disarm_function *disarm;
-    layer_failed_function *failed;
-    layer_victim_function *victim;
-    layer_live_function   *live;
-} layer;
+static struct layer layer;
 
 /* ---- the point we are at, and what went wrong there -------------------------------- */
 
@@ -438,30 +431,6 @@ static int sweep_uncached(const void *text)
 
 /* ---- main ----------------------------------------------------------------------------------- */
 
-/* The loader reads $OPENCL_LAYERS before main() can set it. */
-static void load_layer(char **argv)
-{
-    const char *layers = getenv("OPENCL_LAYERS");
-    void *self;
-
-    if (!layers || strcmp(layers, LAYER)) {
-        setenv("OPENCL_LAYERS", LAYER, 1);
-        execv("/proc/self/exe", argv);
-        perror("execv");
-        exit(2);
-    }
-    self = dlopen(LAYER, RTLD_NOW | RTLD_LOCAL);
-    *(void **)&layer.arm    = self ? dlsym(self, "layer_arm")    : NULL;
-    *(void **)&layer.disarm = self ? dlsym(self, "layer_disarm") : NULL;
-    *(void **)&layer.failed = self ? dlsym(self, "layer_failed") : NULL;
-    *(void **)&layer.victim = self ? dlsym(self, "layer_victim") : NULL;
-    *(void **)&layer.live   = self ? dlsym(self, "layer_live")   : NULL;
-    if (!layer.arm || !layer.disarm || !layer.failed || !layer.victim || !layer.live) {
-        printf("%s\n", dlerror());
-        exit(2);
-    }
-}
-
 static int index_of_error(const char *name)
 {
     for (int i = 0; i < ERRORS; i++)
@@ -502,7 +471,7 @@ int main(int argc, char **argv)
 {
     static const int deadly[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGALRM };
 
-    load_layer(argv);
+    layer = layer_open(LAYER, argv);
     tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (tally == MAP_FAILED)
         return 2;
