@@ -6,6 +6,7 @@
  * a cubin.  The device's primary context is used, or the caller's; whatever context is
  * current in the calling thread stays so.
  */
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct device  { CUcontext context; CUdevice id; int primary; char arch[40]; };
 struct queue   { CUstream stream; int borrowed; };
 struct buffer  { CUdeviceptr at; int borrowed; };
 struct program { CUmodule module; vn_device *device; void *cubin; size_t bytes; };
-struct kernel  { CUfunction function; };
+struct kernel  { CUfunction function; int large_local; };
 
 /* Set before the first device is listed, so never NULL in what needs a device. */
 static const struct vn_cuda_functions *cu;
@@ -96,15 +97,18 @@ static vn_status describe(struct vn_listing *out, CUdevice d)
     cu->DriverGetVersion(&version);
     cu->DeviceGetUuid(&uuid, d);
     cu->DeviceGetPCIBusId(info->pci, sizeof info->pci, d);
+    for (char *c = info->pci; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
     for (int i = 0; i < 16; i++)
         snprintf(info->uuid + 2 * i, 3, "%02x", uuid.bytes[i]);
     snprintf(info->vendor, sizeof info->vendor, "NVIDIA Corporation");
-    snprintf(info->platform, sizeof info->platform, "NVIDIA CUDA");
+    snprintf(info->platform, sizeof info->platform, "CUDA");
     snprintf(info->driver, sizeof info->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
     info->compute_units = attribute(d, CU_MULTIPROCESSOR_COUNT);
     info->memory = (int64_t)memory;
     info->local_memory = attribute(d, CU_MAX_SHARED_PER_BLOCK);
     info->has_f64 = 1;
+    out->rank = 2e12;           /* any GPU; after the same one through OpenCL, whose rank adds to this */
     return VN_OK;
 }
 
@@ -480,6 +484,21 @@ static vn_status program_save(void *program, void **blob, size_t *bytes)
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
+/* Above 48 KiB local memory is asked for at the launch.  How much, the text says in a constant
+ * (the word LARGE_LOCAL); kernels that do not use it do not mind.                            */
+static vn_status find_large_local(struct kernel *k, const struct program *p)
+{
+    CUdeviceptr at;
+    size_t bytes;
+    vn_status s;
+
+    if (cu->ModuleGetGlobal(&at, &bytes, p->module, "vn_large_local") || bytes != sizeof k->large_local)
+        return VN_OK;
+    if ((s = status_of(cu->MemcpyDtoH(&k->large_local, at, bytes), "cuMemcpyDtoH")))
+        return s;
+    return status_of(cu->FuncSetAttribute(k->function, CU_FUNC_DYNAMIC_SHARED, k->large_local), "cuFuncSetAttribute");
+}
+
 static vn_status kernel_open(void **out, vn_device *d, void *program, const char *entry)
 {
     struct program *p = program;
@@ -488,8 +507,11 @@ static vn_status kernel_open(void **out, vn_device *d, void *program, const char
 
     if (!k)
         return VN_NO_MEMORY;
-    if ((s = enter(d)) == VN_OK)
-        s = leave(status_of(cu->ModuleGetFunction(&k->function, p->module, entry), "cuModuleGetFunction"));
+    if ((s = enter(d)) == VN_OK) {
+        if ((s = status_of(cu->ModuleGetFunction(&k->function, p->module, entry), "cuModuleGetFunction")) == VN_OK)
+            s = find_large_local(k, p);
+        leave(s);
+    }
     if (s) {
         free(k);
         return s;
@@ -523,7 +545,7 @@ static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
     if ((s = enter(q->device)))
         return s;
     return leave(status_of(cu->LaunchKernel(k->function, (unsigned)l->groups[0], (unsigned)l->groups[1],
-                                            (unsigned)l->groups[2], (unsigned)l->items, 1, 1, 0, stream_of(q),
+                                            (unsigned)l->groups[2], (unsigned)l->items, 1, 1, (unsigned)k->large_local, stream_of(q),
                                             arguments, NULL), "cuLaunchKernel"));
 }
 

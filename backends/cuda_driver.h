@@ -28,7 +28,7 @@ enum {                                              /* CUdevice_attribute */
     CU_MAX_THREADS_PER_BLOCK = 1, CU_MAX_SHARED_PER_BLOCK = 8, CU_MULTIPROCESSOR_COUNT = 16,
     CU_CLOCK_RATE = 13, CU_COMPUTE_MAJOR = 75, CU_COMPUTE_MINOR = 76
 };
-enum { CU_FUNC_MAX_THREADS_PER_BLOCK = 0 };         /* CUfunction_attribute */
+enum { CU_FUNC_DYNAMIC_SHARED = 8 };                /* CUfunction_attribute */
 enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
 
 /* F(result, name, exported name, parameters) */
@@ -60,12 +60,14 @@ enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
     F(CUresult, EventElapsedTime,    cuEventElapsedTime,          (float *out, CUevent from, CUevent to))      \
     F(CUresult, MemAlloc,            cuMemAlloc_v2,               (CUdeviceptr *out, size_t bytes))            \
     F(CUresult, MemFree,             cuMemFree_v2,                (CUdeviceptr p))                             \
+    F(CUresult, MemcpyDtoH,          cuMemcpyDtoH_v2,             (void *to, CUdeviceptr from, size_t n))      \
     F(CUresult, MemcpyHtoDAsync,     cuMemcpyHtoDAsync_v2,        (CUdeviceptr to, const void *from, size_t n, CUstream s)) \
     F(CUresult, MemcpyDtoHAsync,     cuMemcpyDtoHAsync_v2,        (void *to, CUdeviceptr from, size_t n, CUstream s))       \
     F(CUresult, ModuleLoadData,      cuModuleLoadData,            (CUmodule *out, const void *image))          \
     F(CUresult, ModuleUnload,        cuModuleUnload,              (CUmodule m))                                \
     F(CUresult, ModuleGetFunction,   cuModuleGetFunction,         (CUfunction *out, CUmodule m, const char *name)) \
-    F(CUresult, FuncGetAttribute,    cuFuncGetAttribute,          (int *out, int attribute, CUfunction f))     \
+    F(CUresult, ModuleGetGlobal,     cuModuleGetGlobal_v2,        (CUdeviceptr *out, size_t *bytes, CUmodule m, const char *name)) \
+    F(CUresult, FuncSetAttribute,    cuFuncSetAttribute,          (CUfunction f, int attribute, int v))        \
     F(CUresult, LaunchKernel,        cuLaunchKernel,              (CUfunction f, unsigned gx, unsigned gy, unsigned gz, \
                                                                    unsigned bx, unsigned by, unsigned bz, unsigned shared, \
                                                                    CUstream s, void **arguments, void **extra))

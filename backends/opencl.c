@@ -308,15 +308,6 @@ static vn_status make_program(void **out, const struct vn_cl_device *d, cl_progr
     return s;
 }
 
-static vn_status program_build(void **out, vn_device *device, const char *text)
-{
-    const struct vn_cl_device *d = device->impl;
-    cl_int error;
-    const cl_program id = clCreateProgramWithSource(d->context, 1, &text, NULL, &error);
-
-    return error ? vn__cl_status(error, "clCreateProgramWithSource") : make_program(out, d, id);
-}
-
 static vn_status program_load(void **out, vn_device *device, const void *blob, size_t bytes)
 {
     const struct vn_cl_device *d = device->impl;
@@ -378,6 +369,34 @@ static vn_status program_save(void *program, void **blob, size_t *bytes)
     return VN_OK;
 }
 
+static vn_status build_source(void **out, vn_device *device, const char *text)
+{
+    const struct vn_cl_device *d = device->impl;
+    cl_int error;
+    const cl_program id = clCreateProgramWithSource(d->context, 1, &text, NULL, &error);
+
+    return error ? vn__cl_status(error, "clCreateProgramWithSource") : make_program(out, d, id);
+}
+
+/* A program for NVIDIA whose PTX has lines that only the device's very architecture knows
+ * is built again from that PTX.                                                         */
+static vn_status program_build(void **out, vn_device *device, const char *text)
+{
+    void *ptx, *program;
+    size_t bytes;
+    vn_status s = build_source(&program, device, text);
+
+    *out = program;
+    if (s || strcmp(device->facts.family, "nvidia") || program_save(program, &ptx, &bytes))
+        return s;
+    if (vn__cl_retarget(&ptx, &bytes, device->facts.arch)) {
+        program_close(program);
+        s = program_load(out, device, ptx, bytes);
+    }
+    free(ptx);
+    return s;
+}
+
 /* ---- kernels --------------------------------------------------------------- */
 
 struct kernel {
@@ -430,9 +449,9 @@ static vn_status check_local_memory(const struct kernel *k, vn_device *device)
 
     if (s)
         return s;
-    if (bytes > limit)
+    if (bytes > limit && !((const struct vn_cl_device *)device->impl)->hides_local)
         bytes = bytes * 256 / counted_for_256(device);
-    if (bytes > limit)
+    if (bytes > limit && !((const struct vn_cl_device *)device->impl)->hides_local)
         return vn__fail(VN_UNSUPPORTED, "kernel %s needs %llu bytes of local memory; the device has %zu", k->entry,
                         (unsigned long long)bytes, limit);
     return VN_OK;

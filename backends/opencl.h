@@ -18,6 +18,8 @@ struct vn_cl_device {
     cl_device_id id;
     cl_context   context;
     char         options[80];     /* of every build */
+    int          hides_local;     /* runs kernels with more local memory than it admits to (NVIDIA:
+                                     48 KiB said, 227 had): the variant's trial finds out */
     int          limits_kernels;  /* CL_KERNEL_WORK_GROUP_SIZE can be believed: it is what the
                                      registers allow (rusticl 22.3 says 32, and runs 1024) */
 };
@@ -39,6 +41,10 @@ vn_status vn__cl_open(vn_device *d, int index, void *const native[2]);
 void      vn__cl_close(vn_device *d);
 /* "opencl:0", or "opencl" for what is not in the list: a sub-device. */
 void      vn__cl_spec(char *out, size_t room, cl_device_id id);
+
+/* opencl_ptx.c: makes PTX that was built for the architecture in general ("sm_90") PTX for
+ * the very one ("sm_90a"), with the lines that waited behind ARCH_ONLY.  0: nothing to do. */
+int       vn__cl_retarget(void **ptx, size_t *bytes, const char *arch);
 
 /* Completes when all that was queued before has. */
 vn_status vn__cl_marker(cl_event *out, vn_queue *q);

@@ -216,6 +216,27 @@ static const struct family *describe_facts(struct vn_facts *f, struct inquiry *q
     return family;
 }
 
+#define PCI_BUS_ID_NV    0x4008
+#define PCI_SLOT_ID_NV   0x4009             /* device << 3 | function */
+#define PCI_DOMAIN_ID_NV 0x400a
+#define DEVICE_UUID      0x106a             /* cl_khr_device_uuid: 16 bytes */
+
+/* By which the same GPU is found again in another backend's list. */
+static void describe_identity(vn_device_info *i, struct inquiry *q)
+{
+    unsigned char uuid[16];
+
+    if (has_extension(q, "cl_khr_device_uuid") && !answer(q, DEVICE_UUID, sizeof uuid, uuid, NULL))
+        for (int b = 0; b < 16; b++)
+            snprintf(i->uuid + 2 * b, 3, "%02x", uuid[b]);
+    if (has_extension(q, "cl_nv_device_attribute_query")) {
+        const unsigned slot = (unsigned)ASK_IF_KNOWN(q, PCI_SLOT_ID_NV);
+
+        snprintf(i->pci, sizeof i->pci, "%04x:%02x:%02x.%u", (unsigned)ASK_IF_KNOWN(q, PCI_DOMAIN_ID_NV),
+                 (unsigned)ASK_IF_KNOWN(q, PCI_BUS_ID_NV), slot >> 3, slot & 7);
+    }
+}
+
 static void describe_info(vn_device_info *i, struct inquiry *q)
 {
     ASK_TEXT(q, CL_DEVICE_NAME, i->name);
@@ -227,6 +248,7 @@ static void describe_info(vn_device_info *i, struct inquiry *q)
     i->local_memory  = (int64_t)ASK(q, CL_DEVICE_LOCAL_MEM_SIZE);
     i->is_cpu        = !!(type_of(q) & CL_DEVICE_TYPE_CPU);
     i->has_f64       = ASK_IF_KNOWN(q, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+    describe_identity(i, q);
 }
 
 /* Any GPU before any other accelerator before any CPU; among equals, what they could do
@@ -388,6 +410,7 @@ static vn_status describe(vn_device *d, struct vn_cl_device *own)
     choose_options(own->options, sizeof own->options, &q);
     describe_info(&d->info, &q);
     own->limits_kernels = describe_facts(&d->facts, &q, own->options)->extension != NULL;
+    own->hides_local = !strcmp(d->facts.family, "nvidia");
     if (q.error)
         return vn__cl_status(q.error, q.asked);
     if (!compiles)

@@ -18,6 +18,14 @@
 #define LOCAL                __local
 #define LOCAL_ARRAY(T, v, n) __local T v[n] __attribute__((aligned(64)))
 #define CONSTANT             __constant
+#define LOCAL_ADDRESS(p)     ((unsigned int)(ulong)(p))
+
+/* more local memory than a device admits to: once in a file, then the array in the kernel */
+#define LARGE_LOCAL(n)
+#define LARGE_LOCAL_ARRAY(v, n) __local uchar v[n] __attribute__((aligned(1024)))
+
+/* begins inline assembly that one architecture alone understands */
+#define ARCH_ONLY            "//@ "
 
 /* who am I */
 #define GROUP_ID(d)          ((int)get_group_id(d))

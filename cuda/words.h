@@ -16,6 +16,14 @@
 #define LOCAL
 #define LOCAL_ARRAY(T, v, n) __shared__ __align__(64) T v[n]
 #define CONSTANT             static __device__ const
+#define LOCAL_ADDRESS(p)     ((unsigned int)__cvta_generic_to_shared(p))
+
+/* more local memory than a device admits to: once in a file, then the array in the kernel */
+#define LARGE_LOCAL(n)       extern "C" __device__ const int vn_large_local = n; extern __shared__ __align__(1024) unsigned char vn_large[];
+#define LARGE_LOCAL_ARRAY(v, n) unsigned char *v = vn_large
+
+/* begins inline assembly that one architecture alone understands */
+#define ARCH_ONLY            ""
 
 /* who am I */
 #define GROUP_ID(d)          ((int)((d) == 0 ? blockIdx.x : (d) == 1 ? blockIdx.y : blockIdx.z))

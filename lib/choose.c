@@ -26,6 +26,7 @@ struct entry {
     struct vn_choice choice;
     void            *program;               /* NULL: the kernels are another entry's */
     size_t           kernels;
+    int              failed;                /* its trial: not to be used */
 };
 
 struct vn_choices {
@@ -44,14 +45,14 @@ static size_t slot_of(const struct vn_choices *c, const struct key *key)
     return i;
 }
 
-static const struct vn_choice *lookup(struct vn_choices *c, const struct key *key)
+static const struct entry *lookup(struct vn_choices *c, const struct key *key)
 {
     const struct entry *e;
 
     pthread_mutex_lock(&c->lock);
     e = c->size ? c->slots[slot_of(c, key)] : NULL;
     pthread_mutex_unlock(&c->lock);
-    return e ? &e->choice : NULL;
+    return e;
 }
 
 static vn_status grow(struct vn_choices *c)
@@ -249,7 +250,20 @@ static vn_status build(struct entry *e, vn_device *d)
     return s;
 }
 
-static vn_status make(const struct vn_choice **out, vn_device *d, struct vn_choices *c, const struct key *key,
+/* On a queue of its own: the caller's may be waiting for something. */
+static vn_status try_out(struct entry *e, vn_device *d)
+{
+    vn_queue *q;
+    vn_status s = vn__queue_open(&q, d, NULL);
+
+    if (s == VN_OK) {
+        s = e->key.variant->trial(q, &e->choice, (vn_type)e->key.type);
+        vn__queue_close(q);
+    }
+    return s;
+}
+
+static vn_status make(const struct entry **out, vn_device *d, struct vn_choices *c, const struct key *key,
                       const int *p, const char *source)
 {
     struct entry *e = calloc(1, sizeof *e);
@@ -262,17 +276,27 @@ static vn_status make(const struct vn_choice **out, vn_device *d, struct vn_choi
     e->choice.variant = key->variant;
     e->choice.source = source;
     memcpy(e->choice.p, p, sizeof e->choice.p);
-    if ((twin = same_kernels(c, e)))
+    if ((twin = same_kernels(c, e))) {
         memcpy(e->choice.kernel, twin->choice.kernel, sizeof e->choice.kernel);
-    else if (key->variant->texts)
-        s = build(e, d);
+        e->failed = twin->failed;
+    } else {
+        if (key->variant->texts)
+            s = build(e, d);
+        if (s == VN_OK && key->variant->trial)
+            s = try_out(e, d);
+        if (key->variant->trial && (s == VN_FAILED || s == VN_UNSUPPORTED)) {
+            vn__log(VN_LOG_CHOOSE, "%s failed its trial on %s: %s", key->variant->name, d->info.spec, vn_last_error());
+            e->failed = 1;
+            s = VN_OK;
+        }
+    }
     if (s == VN_OK)
         s = insert(c, e);
     if (s) {
         entry_close(d, e);
         return s;
     }
-    *out = &e->choice;
+    *out = e;
     return VN_OK;
 }
 
@@ -293,6 +317,7 @@ static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct v
 {
     const struct vn_problem *head = problem;
     const struct key key = { v, (int)head->type, (int)head->bucket, head->wide, 0 };
+    const struct entry *e;
     struct vn_choices *c;
     const char *source;
     int p[VN_PARAMS];
@@ -300,17 +325,21 @@ static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct v
 
     if ((s = choices_of(&c, q->device)))
         return s;
-    if ((*out = lookup(c, &key)))
-        return workspace_fits(q, v, problem, (*out)->p);
-
-    if ((s = vn__tune_find(p, &source, q->device, v, head->type, head->bucket)) ||
-        (s = workspace_fits(q, v, problem, p)))
-        return s;
-    pthread_mutex_lock(&c->building);
-    if (!(*out = lookup(c, &key)))          /* another thread may have been quicker */
-        s = make(out, q->device, c, &key, p, source);
-    pthread_mutex_unlock(&c->building);
-    return s;
+    if (!(e = lookup(c, &key))) {
+        if ((s = vn__tune_find(p, &source, q->device, v, head->type, head->bucket)) ||
+            (s = workspace_fits(q, v, problem, p)))
+            return s;
+        pthread_mutex_lock(&c->building);
+        if (!(e = lookup(c, &key)))         /* another thread may have been quicker */
+            s = make(&e, q->device, c, &key, p, source);
+        pthread_mutex_unlock(&c->building);
+        if (s)
+            return s;
+    }
+    *out = &e->choice;
+    if (e->failed)
+        return vn__fail(VN_UNSUPPORTED, "variant %s failed its trial on %s", v->name, q->device->facts.name);
+    return workspace_fits(q, v, problem, e->choice.p);
 }
 
 static vn_status no_such_variant(const struct vn_variant *table, const char *forced)

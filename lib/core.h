@@ -34,6 +34,11 @@ struct vn_variant {
     vn_status   (*run) (vn_queue *q, const struct vn_choice *it, const void *problem);
     size_t      (*workspace)(const void *problem, const int *p);   /* NULL: none */
 
+    /* Of a variant that rests on more than the language promises: solves a small problem
+     * whose answer is known.  Where that, or its build, fails, the variant is not used on
+     * this device again.  NULL: it needs no proof.                                       */
+    vn_status   (*trial)(vn_queue *q, const struct vn_choice *it, vn_type type);
+
     /* kernels of ours; all NULL where `run` calls a vendor's library */
     const char *texts;            /* "cl/tile.h cl/gemm.cl": after words, types and atoms */
     const char *entries;          /* "pack gemm_cpu": at most VN_ENTRIES */
@@ -109,7 +114,9 @@ void      vn__device_drop(vn_device *d);
 vn_status vn__device_open(vn_device **out, const struct vn_backend *b, int index, void *const native[2],
                           const char *spec);
 vn_status vn__queue_open (vn_queue **out, vn_device *d, void *native);
+void      vn__queue_close(vn_queue *q);
 vn_status vn__buffer_open(vn_buffer **out, vn_device *d, size_t bytes, void *native);
+void      vn__buffer_close(vn_buffer *b);         /* takes NULL */
 
 /* ---- tune rows (tune.c) --------------------------------------------------- */
 

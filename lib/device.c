@@ -230,16 +230,21 @@ vn_status vn_buffer_open(vn_buffer **out, vn_device *d, size_t bytes)
     return vn__leave(vn__buffer_open(out, d, bytes, NULL));
 }
 
+void vn__buffer_close(vn_buffer *b)
+{
+    if (b) {
+        vn_device *d = b->device;
+
+        d->backend->buffer_close(b);
+        vn__handle_close(b);
+        vn__device_drop(d);
+    }
+}
+
 void vn_buffer_close(vn_buffer *b)
 {
-    if (vn__enter("vn_buffer_close") || !b || vn__handle_check(b, VN_BUFFER, "buffer"))
-        return;
-
-    vn_device *d = b->device;
-
-    d->backend->buffer_close(b);
-    vn__handle_close(b);
-    vn__device_drop(d);
+    if (vn__enter("vn_buffer_close") == VN_OK && b && vn__handle_check(b, VN_BUFFER, "buffer") == VN_OK)
+        vn__buffer_close(b);
 }
 
 static vn_status check_transfer(vn_queue *q, const vn_buffer *b, const char *b_name, size_t at,

@@ -6,23 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "core.h"
-
-struct gemm {                     /* the problem, as variants see it */
-    struct vn_problem head;
-    int64_t   m, n, k, batches;
-    double    alpha, beta;
-    vn_tensor a, b, c, bias;      /* one rank; broadcast batches have stride 0 */
-    int       has_bias;
-    vn_activation activation;
-    vn_math   math;
-};
+#include "gemm.h"
 
 /* Past these an int in a kernel could overflow, also when rounded up to a tile. */
 enum { MOST = INT_MAX - 4096, PACK_K = 256 };
-
-static int64_t row_of(const vn_tensor *t) { return t->stride[t->rank - 2]; }
-static int64_t col_of(const vn_tensor *t) { return t->stride[t->rank - 1]; }
 
 /* ---- fits -------------------------------------------------------------------- */
 
@@ -51,7 +38,7 @@ static const char *fits_dot(const void *problem, const struct vn_facts *f)
 
     if (g->math == VN_MATH_BITWISE)
         return "it sums in another order than VN_MATH_BITWISE promises";
-    if ((col_of(&g->a) != 1 || row_of(&g->b) != 1) && g->k > 1)
+    if ((vn__col(&g->a) != 1 || vn__row(&g->b) != 1) && g->k > 1)
         return "it needs rows of A and columns of B that run along memory";
     return fits_cpu(problem, f);
 }
@@ -76,8 +63,7 @@ static const char *pays_packed(const void *problem, const struct vn_facts *f)
 
 /* ---- launches ------------------------------------------------------------------ */
 
-/* The arguments that end each kernel: C, bias, activation. */
-static void add_output(struct vn_launch *l, const struct gemm *g)
+void vn__gemm_output(struct vn_launch *l, const struct gemm *g)
 {
     vn__arg_real(l, g->head.type, g->beta);
     vn__arg_tensor(l, &g->c);
@@ -122,7 +108,7 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
     vn__arg_real(&l, g->head.type, g->alpha);
     add_input(&l, g, &g->a);
     add_input(&l, g, &g->b);
-    add_output(&l, g);
+    vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
 }
 
@@ -213,7 +199,7 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     vn__arg_buffer(&l, panels);
     vn__arg_view(&l, view);
     add_input(&l, g, &g->b);
-    add_output(&l, g);
+    vn__gemm_output(&l, g);
     return vn__launch(q, it, kernel, &l);
 }
 
@@ -258,7 +244,7 @@ static vn_status run_dot(vn_queue *q, const struct vn_choice *it, const void *pr
     vn__arg_real(&l, g->head.type, g->alpha);
     add_input(&l, g, &g->a);
     add_input(&l, g, &g->b);
-    add_output(&l, g);
+    vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
 }
 
@@ -274,6 +260,22 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_cpu_unpacked", .fits = fits_cpu, .run = run_unpacked,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
       .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n#define PANEL_A LOCAL\n" },
+    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_nn, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
+      .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
+      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 0\n#define ACROSS_B 1\n" },
+    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_nt, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
+      .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
+      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 0\n#define ACROSS_B 0\n" },
+    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_tn, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
+      .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
+      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 1\n#define ACROSS_B 1\n" },
+    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_tt, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
+      .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
+      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 1\n#define ACROSS_B 0\n" },
     { .name = "gemm", .fits = fits_any, .run = run_tiled,
       .texts = "cl/epilogue.h cl/tile.h cl/gemm.cl", .entries = "gemm",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N" },
@@ -354,7 +356,7 @@ static void orient(struct gemm *g)
 {
     const vn_tensor a = g->a;
 
-    if (g->n > 1 && (col_of(&g->c) == 1 || row_of(&g->c) != 1 || g->m == 1))
+    if (g->n > 1 && (vn__col(&g->c) == 1 || vn__row(&g->c) != 1 || g->m == 1))
         return;
     if (g->n == 1 && g->m == 1)
         return;

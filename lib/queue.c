@@ -45,19 +45,12 @@ vn_status vn_queue_open(vn_queue **out, vn_device *d)
 
 static void workspace_close(vn_queue *q)
 {
-    if (!q->workspace)
-        return;
-    q->device->backend->buffer_close(q->workspace);
-    vn__handle_close(q->workspace);
-    vn__device_drop(q->device);
+    vn__buffer_close(q->workspace);
     q->workspace = NULL;
 }
 
-void vn_queue_close(vn_queue *q)
+void vn__queue_close(vn_queue *q)
 {
-    if (vn__enter("vn_queue_close") || !q || vn__handle_check(q, VN_QUEUE, "queue"))
-        return;
-
     vn_device *d = q->device;
 
     if (!q->borrowed)
@@ -68,6 +61,12 @@ void vn_queue_close(vn_queue *q)
     d->backend->queue_close(q);
     vn__handle_close(q);
     vn__device_drop(d);
+}
+
+void vn_queue_close(vn_queue *q)
+{
+    if (vn__enter("vn_queue_close") == VN_OK && q && vn__handle_check(q, VN_QUEUE, "queue") == VN_OK)
+        vn__queue_close(q);
 }
 
 vn_status vn_queue_finish(vn_queue *q)

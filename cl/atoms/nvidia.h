@@ -1,0 +1,158 @@
+/* atoms/nvidia.h - what NVIDIA's GPUs say in PTX: matrix instructions, bulk copies, barriers
+ *
+ * PTX is written inside both OpenCL C and CUDA C++, so this is one text for both backends.
+ * What only one architecture has (wgmma, tensor maps made on the device) begins with the
+ * word ARCH_ONLY.  An address in local memory is 32 bits wide: LOCAL_ADDRESS().
+ *
+ * Source: the PTX ISA manual, sections on mbarrier, cp.async.bulk.tensor, tensormap, wgmma.
+ */
+
+/* ---- barriers in local memory, which count arrivals and bytes -------------------------- */
+
+DEVICE void barrier_init(unsigned int at, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at), "r"(arrivals) : "memory");
+}
+
+DEVICE void barrier_init_done(void)
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+DEVICE void barrier_arrive(unsigned int at)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at) : "memory");
+}
+
+/* ... and expect this many bytes of copies */
+DEVICE void barrier_arrive_expect(unsigned int at, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at), "r"(bytes) : "memory");
+}
+
+DEVICE void barrier_wait(unsigned int at, int parity)
+{
+    unsigned int done = 0;
+
+    while (!done)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done) : "r"(at), "r"(parity) : "memory");
+}
+
+/* ---- tensor maps: what the copy engine knows of a matrix --------------------------------- */
+
+#define MAP_BYTES 128
+
+#define MAP_CHOOSE(map, field, which) \
+    asm volatile(ARCH_ONLY "tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " which ";" \
+                 :: "r"(map) : "memory")
+#define MAP_SET32(map, field, which, v) \
+    asm volatile(ARCH_ONLY "tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " which ", %1;" \
+                 :: "r"(map), "r"((unsigned int)(v)) : "memory")
+#define MAP_SET64(map, field, which, v) \
+    asm volatile(ARCH_ONLY "tensormap.replace.tile." field ".shared::cta.b1024.b64 [%0], " which "%1;" \
+                 :: "r"(map), "l"((unsigned INT64)(v)) : "memory")
+
+#define MAP_F16  "6"
+#define MAP_BF16 "10"
+
+/* Describes, in 128 zeroed bytes of local memory, `batches` matrices of 16-bit numbers: `lines`
+ * of `width` numbers, `pitch` bytes apart, the matrices `step` bytes apart; to be copied in boxes
+ * of 64 numbers (128 bytes, swizzled) x box_lines, zeros past the edges.                      */
+#define MAP_DESCRIBE(map, kind, address, width, lines, batches, pitch, step, box_lines) \
+    do {                                                                   \
+        MAP_SET64(map, "global_address", "", address);                     \
+        MAP_CHOOSE(map, "rank", "2");               /* of 3: one less */   \
+        MAP_SET32(map, "box_dim", "0", 64);                                \
+        MAP_SET32(map, "box_dim", "1", box_lines);                         \
+        MAP_SET32(map, "box_dim", "2", 1);                                 \
+        MAP_SET32(map, "global_dim", "0", width);                          \
+        MAP_SET32(map, "global_dim", "1", lines);                          \
+        MAP_SET32(map, "global_dim", "2", batches);                        \
+        MAP_SET64(map, "global_stride", "0, ", pitch);                     \
+        MAP_SET64(map, "global_stride", "1, ", step);                      \
+        MAP_SET32(map, "element_stride", "0", 1);                          \
+        MAP_SET32(map, "element_stride", "1", 1);                          \
+        MAP_SET32(map, "element_stride", "2", 1);                          \
+        MAP_CHOOSE(map, "elemtype", kind);                                 \
+        MAP_CHOOSE(map, "interleave_layout", "0");                         \
+        MAP_CHOOSE(map, "swizzle_mode", "3");       /* 128 bytes */        \
+        MAP_CHOOSE(map, "fill_mode", "0");                                 \
+    } while (0)
+
+/* Before the first copy by a map that an earlier kernel wrote. */
+DEVICE void map_acquire(GLOBAL const unsigned INT64 *map)
+{
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"((unsigned INT64)map) : "memory");
+}
+
+/* Starts the copy of one box to `to`; its bytes arrive at the barrier. */
+DEVICE void copy_box(unsigned int to, GLOBAL const unsigned INT64 *map, int across, int line, int batch,
+                     unsigned int barrier_at)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4}], [%5];"
+                 :: "r"(to), "l"((unsigned INT64)map), "r"(across), "r"(line), "r"(batch), "r"(barrier_at) : "memory");
+}
+
+/* ---- wgmma: 128 items multiply 64 x 16 by 16 x N out of local memory ------------------------ */
+
+/* An operand in local memory, as copy_box() leaves it.  across: bytes between stretches of 64
+ * along M or N, where those run along memory; else it does not matter.                        */
+DEVICE unsigned INT64 wgmma_operand(unsigned int at, int across)
+{
+    return (unsigned INT64)1 << 62 | (unsigned INT64)64 << 32 | (unsigned INT64)(across >> 4) << 16 |
+           (unsigned INT64)((at & 0x3ffff) >> 4);
+}
+
+DEVICE void wgmma_begin(void)
+{
+    asm volatile(ARCH_ONLY "wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+DEVICE void wgmma_commit(void)
+{
+    asm volatile(ARCH_ONLY "wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+#define SUMS4(i)  "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define SUMS16(i) SUMS4(i), SUMS4((i) + 4), SUMS4((i) + 8), SUMS4((i) + 12)
+#define SUMS64(i) SUMS16(i), SUMS16((i) + 16), SUMS16((i) + 32), SUMS16((i) + 48)
+#define TEN(t)    "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
+#define SIXTY     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, " TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
+
+#if TYPE == 2
+#define WGMMA_KINDS "f32.bf16.bf16"
+#else
+#define WGMMA_KINDS "f32.f16.f16"
+#endif
+
+/* Two numbers of the type, the first in the lower half. */
+DEVICE unsigned int pair_of(float low, float high)
+{
+    unsigned int u;
+
+#if TYPE == 2
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(u) : "f"(high), "f"(low));
+#else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(u) : "f"(high), "f"(low));
+#endif
+    return u;
+}
+
+/* d += a b.  across_a, across_b: "1" where M (N) runs along memory, "0" where K does. */
+#define WGMMA_N128(d, a, b, across_a, across_b) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n128k16." WGMMA_KINDS " {" \
+                 SIXTY "%60, %61, %62, %63}, %64, %65, 1, 1, 1, " across_a ", " across_b ";" \
+                 : SUMS64(0) : "l"(a), "l"(b))
+#define WGMMA_N256(d, a, b, across_a, across_b) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n256k16." WGMMA_KINDS " {" \
+                 SIXTY TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) \
+                 "%120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, 1, 1, 1, " across_a ", " across_b ";" \
+                 : SUMS64(0), SUMS64(64) : "l"(a), "l"(b))
+
+/* Waits until at most `open` groups are under way; the sums may then be looked at. */
+#define WGMMA_WAIT_N128(d, open) \
+    asm volatile(ARCH_ONLY "wgmma.wait_group.sync.aligned " open ";" : SUMS64(0) :: "memory")
+#define WGMMA_WAIT_N256(d, open) \
+    asm volatile(ARCH_ONLY "wgmma.wait_group.sync.aligned " open ";" : SUMS64(0), SUMS64(64) :: "memory")

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm.h - the problem of gemm.c, for the files that solve it in a way of their own.
+ */
+#ifndef VN_GEMM_H
+#define VN_GEMM_H
+
+#include "core.h"
+
+struct gemm {                     /* the problem, as variants see it */
+    struct vn_problem head;
+    int64_t   m, n, k, batches;
+    double    alpha, beta;
+    vn_tensor a, b, c, bias;      /* one rank; broadcast batches have stride 0 */
+    int       has_bias;
+    vn_activation activation;
+    vn_math   math;
+};
+
+/* The step of a matrix from row to row, and from column to column. */
+static inline int64_t vn__row(const vn_tensor *t) { return t->stride[t->rank - 2]; }
+static inline int64_t vn__col(const vn_tensor *t) { return t->stride[t->rank - 1]; }
+
+/* The arguments that end each kernel: beta, C, bias, activation. */
+void vn__gemm_output(struct vn_launch *l, const struct gemm *g);
+
+/* gemm_wgmma.c: 16-bit types on NVIDIA's sm_90; "_nt" says which of A, B runs across K. */
+const char *vn__fits_wgmma_nn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_wgmma_nt(const void *problem, const struct vn_facts *f);
+const char *vn__fits_wgmma_tn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_wgmma_tt(const void *problem, const struct vn_facts *f);
+const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_wgmma(const void *problem, const int *p);
+vn_status   vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem);
+
+/* gemm_trial.c: a small product in integers, which must come out exactly. */
+vn_status   vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type);
+#endif
