@@ -230,10 +230,11 @@ static void describe_identity(vn_device_info *i, struct inquiry *q)
         for (int b = 0; b < 16; b++)
             snprintf(i->uuid + 2 * b, 3, "%02x", uuid[b]);
     if (has_extension(q, "cl_nv_device_attribute_query")) {
-        const unsigned slot = (unsigned)ASK_IF_KNOWN(q, PCI_SLOT_ID_NV);
+        const unsigned domain = (unsigned)ASK_IF_KNOWN(q, PCI_DOMAIN_ID_NV) & 0xffff;
+        const unsigned bus = (unsigned)ASK_IF_KNOWN(q, PCI_BUS_ID_NV) & 0xff;
+        const unsigned slot = (unsigned)ASK_IF_KNOWN(q, PCI_SLOT_ID_NV) & 0xff;
 
-        snprintf(i->pci, sizeof i->pci, "%04x:%02x:%02x.%u", (unsigned)ASK_IF_KNOWN(q, PCI_DOMAIN_ID_NV),
-                 (unsigned)ASK_IF_KNOWN(q, PCI_BUS_ID_NV), slot >> 3, slot & 7);
+        snprintf(i->pci, sizeof i->pci, "%04x:%02x:%02x.%x", domain, bus, slot >> 3, slot & 7);
     }
 }
 
