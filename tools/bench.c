@@ -119,6 +119,46 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
+/* ---- what to measure ---- */
+
+/* A table: a suite, or problems that follow each other; nothing in it: overhead. */
+struct group { const char *name; struct workloads w; };
+struct plan  { struct group group[WHATS]; int groups; };
+
+static int add_what(struct plan *p, const char *what, const struct workload_options *o)
+{
+    static const char problems[] = "problems";
+    const char *const name = strchr(what, ':') ? problems : what;
+    char why[512];
+
+    if (!p->groups || name != problems || p->group[p->groups - 1].name != problems)
+        p->group[p->groups++].name = name;
+
+    struct workloads *const w = &p->group[p->groups - 1].w;
+
+    if (!strcmp(what, "overhead"))
+        return 0;
+    if (workloads_add(w, what, o, why, sizeof why)) {
+        complain("%s", why);
+        return EXIT_USAGE;
+    }
+    if (!w->count) {
+        complain("nothing of %s has \"%s\" in its name or problem", what, o->filter ? o->filter : "");
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* Reads everything that was asked for before anything is measured. */
+static int make_plan(struct plan *p, const struct request *r)
+{
+    int status = 0;
+
+    for (int i = 0; i < r->whats && !status; i++)
+        status = add_what(p, r->what[i], &r->options);
+    return status;
+}
+
 /* ---- peers ---- */
 
 /* 0, or an exit status.  A peer that is not there is said so once, and left out. */
@@ -175,7 +215,7 @@ static void say_why_not(struct session *s, const struct row *rows, int count)
     }
 }
 
-static int measure_all(struct session *s, const char *what, const struct workloads *w)
+static int measure_all(struct session *s, const char *name, const struct workloads *w)
 {
     struct bench *const b = &s->bench;
     struct row *const rows = calloc((size_t)w->count, sizeof *rows);
@@ -203,16 +243,11 @@ static int measure_all(struct session *s, const char *what, const struct workloa
     }
     if (b->peers && w->count > 1) {
         sheet_means(&sheet, b, &means);
-        json_object_set_new(s->suites, what, json_means(b, &means));
+        json_object_set_new(s->suites, name, json_means(b, &means));
     }
     say_why_not(s, rows, w->count);
     free(rows);
     return 0;
-}
-
-static int is_overhead(const char *what)
-{
-    return !strcmp(what, "overhead");
 }
 
 static int measure_roofline(struct session *s, const struct workloads *w)
@@ -228,37 +263,21 @@ static int measure_roofline(struct session *s, const struct workloads *w)
     return 0;
 }
 
-static int measure_what(struct session *s, const char *what, const struct workloads *w)
+static int measure_overhead(struct session *s)
 {
-    int status;
+    const int status = overhead_bench(&s->bench, s->to, s->benchmarks);
 
-    if (!is_overhead(what)) {
-        status = measure_roofline(s, w);
-        return status ? status : measure_all(s, what, w);
-    }
-    status = overhead_bench(&s->bench, s->to, s->benchmarks);
     return status ? status : startup_bench(&s->bench, s->to, s->benchmarks);
 }
 
-/* Reads everything that was asked for before anything is measured. */
-static int expand(struct workloads *out, const struct request *r)
+static int measure_group(struct session *s, const struct group *g)
 {
-    char why[512];
+    int status;
 
-    for (int i = 0; i < r->whats; i++) {
-        if (is_overhead(r->what[i]))
-            continue;
-        if (workloads_add(&out[i], r->what[i], &r->options, why, sizeof why)) {
-            complain("%s", why);
-            return EXIT_USAGE;
-        }
-        if (!out[i].count) {
-            complain("nothing of %s has \"%s\" in its name or problem", r->what[i],
-                     r->options.filter ? r->options.filter : "");
-            return EXIT_USAGE;
-        }
-    }
-    return 0;
+    if (!g->w.count)
+        return measure_overhead(s);
+    status = measure_roofline(s, &g->w);
+    return status ? status : measure_all(s, g->name, &g->w);
 }
 
 static void print_device(const struct session *s)
@@ -287,17 +306,16 @@ static int write_json(struct session *s, const char *program)
         "roofline", json_roofline(&s->bench)), r->json) ? EXIT_FAILURE : 0;
 }
 
-static int run_session(struct session *s, const struct workloads *w, const char *program)
+static int run_session(struct session *s, const struct plan *plan, const char *program)
 {
-    const struct request *const r = s->request;
+    const double *const peak = s->bench.roofline.peak;
     int status = 0;
 
     print_device(s);
-    for (int i = 0; i < r->whats && !status; i++)
-        status = measure_what(s, r->what[i], &w[i]);
+    for (int i = 0; i < plan->groups && !status; i++)
+        status = measure_group(s, &plan->group[i]);
     if (s->bench.roofline.bandwidth > 0)
-        fprintf(s->to, "\nroof: %.0f GFLOP/s, %.1f GB/s\n",
-                (s->bench.roofline.peak[0] > 0 ? s->bench.roofline.peak[0] : s->bench.roofline.peak[1]) * 1e-9,
+        fprintf(s->to, "\nroof: %.0f GFLOP/s, %.1f GB/s\n", (peak[0] > 0 ? peak[0] : peak[1]) * 1e-9,
                 s->bench.roofline.bandwidth * 1e-9);
 
     const int unwritten = write_json(s, program);
@@ -305,7 +323,7 @@ static int run_session(struct session *s, const struct workloads *w, const char 
     return status ? status : s->failures ? EXIT_FAILURE : unwritten;
 }
 
-static int bench(const struct request *r, const struct workloads *w, const char *program)
+static int bench(const struct request *r, const struct plan *plan, const char *program)
 {
     struct session s = { .request = r, .to = report_stream(r->json) };
     struct bench *const b = &s.bench;
@@ -318,7 +336,7 @@ static int bench(const struct request *r, const struct workloads *w, const char 
     s.benchmarks = json_array();
     s.suites     = json_object();
     if (!(status = open_peers(b, r->compare)))
-        status = run_session(&s, w, program);
+        status = run_session(&s, plan, program);
     for (int i = 0; i < b->peers; i++)
         b->peer[i]->close();
     vn_queue_close(b->queue);
@@ -330,7 +348,7 @@ int bench_main(int argc, char **argv)
 {
     static const struct argp argp = { options, parse, "WHAT...", doc, NULL, NULL, NULL };
     struct request r = { .budget = 2, .options = { .type = -1, .direction = -1 } };
-    struct workloads w[WHATS] = { { NULL, 0, 0 } };
+    struct plan plan = { .groups = 0 };
     int status;
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
@@ -338,9 +356,9 @@ int bench_main(int argc, char **argv)
     if (r.first_call)
         return startup_first_call(r.first_call);
     peer_calm();
-    if (!(status = expand(w, &r)))
-        status = bench(&r, w, argv[0]);
-    for (int i = 0; i < r.whats; i++)
-        workloads_close(&w[i]);
+    if (!(status = make_plan(&plan, &r)))
+        status = bench(&r, &plan, argv[0]);
+    for (int i = 0; i < plan.groups; i++)
+        workloads_close(&plan.group[i].w);
     return status;
 }

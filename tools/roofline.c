@@ -12,9 +12,9 @@
 #include "roofline.h"
 #include "sampling.h"
 
-enum { RUNS = 5, COPY_ROUNDS = 4096 };
+enum { RUNS = 8, COPY_ROUNDS = 4096 };
 
-static const double RUN_SECONDS = 0.02;
+static const double RUN_SECONDS = 0.02, PATIENCE = 0.2;
 
 struct shape { int items, fma_width, copy_width, chains, groups; };
 
@@ -97,13 +97,15 @@ static vn_status timed_launch(double *seconds, vn_queue *q, void *kernel, const 
 static vn_status best_of_runs(double *best, vn_queue *q, void *kernel, const struct vn_launch *l)
 {
     vn_status s = VN_OK;
+    double spent = 0;
 
     *best = 1e30;
-    for (int i = 0; i < RUNS && !s; i++) {
-        double seconds;
+    for (int i = 0; i < RUNS && spent < PATIENCE && !s; i++) {
+        double seconds = 0;
 
-        if (!(s = timed_launch(&seconds, q, kernel, l)) && seconds < *best)
-            *best = seconds;
+        s = timed_launch(&seconds, q, kernel, l);
+        spent += seconds;
+        *best = !s && seconds < *best ? seconds : *best;
     }
     return s;
 }

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "core.h"
 #include "oracle.h"
 #include "values.h"
@@ -25,12 +26,19 @@ static const struct { int bits; double step; } grain[VN_TYPE_COUNT] = {
     [VN_F64]  = { 53, 0x1p-52 },
 };
 
+enum { PERIOD = 1048573 };            /* a prime: no two rows of a matrix are alike for it */
+
+/* Random up to the period, then copies of that: drawing the numbers would take longer than
+ * what is measured.                                                                       */
 static void *random_values(vn_type type, int64_t count, uint64_t seed)
 {
-    void *const values = malloc((size_t)(count ? count : 1) * vn_type_bytes(type));
+    const size_t each = vn_type_bytes(type);
+    char *const values = malloc((size_t)(count ? count : 1) * each);
 
-    for (int64_t i = 0; values && i < count; i++)
+    for (int64_t i = 0; values && i < count && i < PERIOD; i++)
         oracle_store(type, values, i, (double)(int64_t)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1);
+    for (int64_t i = PERIOD; values && i < count; i += PERIOD)
+        memcpy(values + (size_t)i * each, values, (size_t)(count - i < PERIOD ? count - i : PERIOD) * each);
     return values;
 }
 
