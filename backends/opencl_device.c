@@ -217,7 +217,7 @@ static const struct family *describe_facts(struct vn_facts *f, struct inquiry *q
 }
 
 #define PCI_BUS_ID_NV    0x4008
-#define PCI_SLOT_ID_NV   0x4009             /* device << 3 | function */
+#define PCI_SLOT_ID_NV   0x4009             /* the device on the bus; its function is 0 */
 #define PCI_DOMAIN_ID_NV 0x400a
 #define DEVICE_UUID      0x106a             /* cl_khr_device_uuid: 16 bytes */
 
@@ -234,7 +234,7 @@ static void describe_identity(vn_device_info *i, struct inquiry *q)
         const unsigned bus = (unsigned)ASK_IF_KNOWN(q, PCI_BUS_ID_NV) & 0xff;
         const unsigned slot = (unsigned)ASK_IF_KNOWN(q, PCI_SLOT_ID_NV) & 0xff;
 
-        snprintf(i->pci, sizeof i->pci, "%04x:%02x:%02x.%x", domain, bus, slot >> 3, slot & 7);
+        snprintf(i->pci, sizeof i->pci, "%04x:%02x:%02x.0", domain, bus, slot);
     }
 }
 
@@ -412,6 +412,8 @@ static vn_status describe(vn_device *d, struct vn_cl_device *own)
     describe_info(&d->info, &q);
     own->limits_kernels = describe_facts(&d->facts, &q, own->options)->extension != NULL;
     own->hides_local = !strcmp(d->facts.family, "nvidia");
+    if (own->hides_local)
+        own->limits_kernels = 0;
     if (q.error)
         return vn__cl_status(q.error, q.asked);
     if (!compiles)
