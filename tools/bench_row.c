@@ -16,7 +16,11 @@
 #include "sampling.h"
 #include "spot.h"
 
-static const double PATIENCE = 10;       /* a first run may take this many budgets: it also builds */
+/* What a first run may take: it also builds. */
+static double patience(const struct bench *b)
+{
+    return 30 + 10 * b->budget;
+}
 
 /* ---- what can be measured at all ---- */
 
@@ -186,8 +190,8 @@ static int first_run(struct row *r, struct ours *us)
         snprintf(r->note, SENTENCE, "%s: %s", r->failed ? "failed" : "skipped", vn_last_error());
         return -1;
     }
-    if (vn__seconds() - start > PATIENCE * us->bench->budget) {
-        snprintf(r->note, SENTENCE, "skipped: %.3g s for the first run, far above --budget", vn__seconds() - start);
+    if (vn__seconds() - start > patience(us->bench)) {
+        snprintf(r->note, SENTENCE, "skipped: %.3g s for the first run is too long", vn__seconds() - start);
         return -1;
     }
     if (!(us->result = malloc(bytes ? bytes : 1))
@@ -234,9 +238,9 @@ static int peer_ready(struct row *r, const struct ours *us, struct theirs *them,
     if (!peer_agrees(r, us, them, note))
         return 0;
     them->by_device = !us->bench->info.is_cpu && them->peer->seconds(them->state) >= 0;
-    if (vn__seconds() - start <= PATIENCE * us->bench->budget)
+    if (vn__seconds() - start <= patience(us->bench))
         return 1;
-    snprintf(note, SENTENCE, "%.3g s for its first run, far above --budget", vn__seconds() - start);
+    snprintf(note, SENTENCE, "%.3g s for its first run is too long", vn__seconds() - start);
     return 0;
 }
 

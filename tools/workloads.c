@@ -118,7 +118,7 @@ static int expand_llama(const struct expansion *e)
     struct csv *const c = e->csv;
 
     for (int i = 0; i < count; i++) {
-        char text[PROBLEM_TEXT], label[64];
+        char text[PROBLEM_TEXT], label[LABEL];
 
         snprintf(label, sizeof label, "%s/%.*s", csv_text(c, "model"),
                  (int)strcspn(csv_text(c, "layer"), "("), csv_text(c, "layer"));
@@ -235,6 +235,21 @@ static void override(struct problem *p, const struct workload_options *o)
         snprintf(p->variant, sizeof p->variant, "%s", o->variant);
 }
 
+/* Layers of one shape are measured once, under both names. */
+static int add_label(struct workloads *w, const struct workload *it)
+{
+    for (int i = 0; i < w->count; i++) {
+        struct workload *const same = &w->it[i];
+        const size_t length = strlen(same->label);
+
+        if (strcmp(same->text, it->text))
+            continue;
+        snprintf(same->label + length, sizeof same->label - length, ", %s", it->label);
+        return 1;
+    }
+    return 0;
+}
+
 static int add(struct workloads *w, const char *text, const char *label, const struct workload_options *o,
                char *why, size_t why_size)
 {
@@ -246,6 +261,8 @@ static int add(struct workloads *w, const char *text, const char *label, const s
     problem_format(it.text, &it.problem);
     snprintf(it.label, sizeof it.label, "%s", label);
     if (o->filter && !strstr(it.text, o->filter) && !strstr(it.label, o->filter))
+        return 0;
+    if (*label && add_label(w, &it))
         return 0;
     if (w->count == w->room) {
         const int room = w->room ? 2 * w->room : 64;

@@ -17,10 +17,12 @@ struct workload_options {
     const char *variant, *filter;
 };
 
+enum { LABEL = 128 };
+
 struct workload {
     struct problem problem;
     char           text[PROBLEM_TEXT];
-    char           label[64];            /* "res2a_branch1", or "" */
+    char           label[LABEL];         /* "res2a_branch1", or ""; of one shape, several */
 };
 
 struct workloads { struct workload *it; int count, room; };
