@@ -1,0 +1,177 @@
+/* conv.cl - convolution and its gradients as implicit matrix products
+ *
+ * tile.h does the product; this file says what its operands are, element by element:
+ *
+ *     forward, backward data      A[row][tap, channel]   the filter
+ *                                 B[tap, channel][pixel] the source, 0 in the padding
+ *     backward filter             A[tap, channel][pixel] x, 0 in the padding
+ *                                 B[pixel][column]       dy
+ *
+ * Sums run tap by tap, the channels of each in order (backward filter: pixel by pixel), one
+ * fused multiply-add each, whatever the tile: the same bits everywhere.
+ *
+ * Parameters, from conv.tune: BLK_M BLK_N BLK_K THR_M THR_N (see tile.h).
+ */
+struct operand_a {
+    GLOBAL const T *g;
+    VIEW  v, in;
+    INDEX start, channels;
+    INDEX depth, height, width;                 /* of the pixels that k counts (DIRECTION 2) */
+    VIEW  step, pad;
+    struct meeting t, r, s;
+    int   M, K;
+};
+
+struct operand_b {
+    GLOBAL const T *g;
+    VIEW  v, in;
+    INDEX start, channels;
+    INDEX depth, height, width;                 /* of the pixels that n counts (k with DIRECTION 2) */
+    VIEW  step;
+    struct meeting t, r, s;
+    int   K, N;
+};
+
+DEVICE int is_inside(INDEX d, INDEX h, INDEX w, VIEW in)
+{
+    return d >= 0 && d < (INDEX)in.s4 && h >= 0 && h < (INDEX)in.s5 && w >= 0 && w < (INDEX)in.s6;
+}
+
+#if DIRECTION != 2
+
+DEVICE int load_along_k_a(const struct operand_a *a) { return a->v.s3 < a->v.s2; }
+DEVICE int load_along_k_b(const struct operand_b *b) { return b->v.s3 < b->v.s6; }
+
+DEVICE R load_a(const struct operand_a *a, int m, int k)
+{
+    if (m >= a->M || k >= a->K)                 /* first: there may be nothing to divide by */
+        return ZERO;
+
+    const INDEX c = k % a->channels, tap = k / a->channels;
+    const INDEX s = tap % a->s.count, r = tap / a->s.count % a->r.count, t = tap / a->s.count / a->r.count;
+
+    return LOAD(a->g, a->start + m * (INDEX)a->v.s2 + c * (INDEX)a->v.s3 +
+                      (a->t.first + t * a->t.every) * (INDEX)a->v.s4 +
+                      (a->r.first + r * a->r.every) * (INDEX)a->v.s5 +
+                      (a->s.first + s * a->s.every) * (INDEX)a->v.s6);
+}
+
+DEVICE R load_b(const struct operand_b *b, int k, int n)
+{
+    if (k >= b->K || n >= b->N)
+        return ZERO;
+
+    const INDEX c = k % b->channels, tap = k / b->channels;
+    const INDEX s = tap % b->s.count, r = tap / b->s.count % b->r.count, t = tap / b->s.count / b->r.count;
+    const INDEX line = n / b->width, plane = line / b->height;
+    const INDEX d = plane % b->depth  * SOURCE_STEP((INDEX)b->step.s4) + b->t.shift + t * b->t.slide;
+    const INDEX h = line  % b->height * SOURCE_STEP((INDEX)b->step.s5) + b->r.shift + r * b->r.slide;
+    const INDEX w = n     % b->width  * SOURCE_STEP((INDEX)b->step.s6) + b->s.shift + s * b->s.slide;
+
+    if (!is_inside(d, h, w, b->in))
+        return ZERO;
+    return LOAD(b->g, b->start + plane / b->depth * (INDEX)b->v.s2 + c * (INDEX)b->v.s3 +
+                      d * (INDEX)b->v.s4 + h * (INDEX)b->v.s5 + w * (INDEX)b->v.s6);
+}
+
+#else
+
+DEVICE int load_along_k_a(const struct operand_a *a) { return a->v.s6 < a->v.s3; }
+DEVICE int load_along_k_b(const struct operand_b *b) { return b->v.s6 < b->v.s3; }
+
+DEVICE R load_a(const struct operand_a *a, int m, int k)
+{
+    if (m >= a->M || k >= a->K)                 /* first: there may be nothing to divide by */
+        return ZERO;
+
+    const INDEX c = m % a->channels, tap = m / a->channels;
+    const INDEX s = tap % a->s.count, r = tap / a->s.count % a->r.count, t = tap / a->s.count / a->r.count;
+    const INDEX line = k / a->width, plane = line / a->height;
+    const INDEX d = plane % a->depth  * (INDEX)a->step.s4 + a->t.shift + t * a->t.slide;
+    const INDEX h = line  % a->height * (INDEX)a->step.s5 + a->r.shift + r * a->r.slide;
+    const INDEX w = k     % a->width  * (INDEX)a->step.s6 + a->s.shift + s * a->s.slide;
+
+    if (!is_inside(d, h, w, a->in))
+        return ZERO;
+    return LOAD(a->g, a->start + plane / a->depth * (INDEX)a->v.s2 + c * (INDEX)a->v.s3 +
+                      d * (INDEX)a->v.s4 + h * (INDEX)a->v.s5 + w * (INDEX)a->v.s6);
+}
+
+DEVICE R load_b(const struct operand_b *b, int k, int n)
+{
+    if (k >= b->K || n >= b->N)
+        return ZERO;
+
+    const INDEX line = k / b->width, plane = line / b->height;
+
+    return LOAD(b->g, b->start + plane / b->depth * (INDEX)b->v.s2 + n * (INDEX)b->v.s3 +
+                      plane % b->depth * (INDEX)b->v.s4 + line % b->height * (INDEX)b->v.s5 +
+                      k % b->width * (INDEX)b->v.s6);
+}
+
+#endif
+
+KERNEL(ITEMS) void
+conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
+     GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+     VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
+     R alpha, R beta, int has_bias, int act, int panels)
+{
+    LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
+    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
+
+    const int m0 = GROUP_ID(1) * BLK_M, n0 = GROUP_ID(0) % panels * BLK_N;
+    const INDEX group = GROUP_ID(2);
+#if DIRECTION == 1
+    const INDEX phases_h = phases_along((INDEX)eOut.s5, (INDEX)vStep.s5);
+    const INDEX phases_w = phases_along((INDEX)eOut.s6, (INDEX)vStep.s6);
+    const INDEX phase = GROUP_ID(0) / panels;
+    const INDEX phase_w = phase % phases_w, phase_h = phase / phases_w % phases_h, phase_d = phase / phases_w / phases_h;
+#else
+    const INDEX phase_w = 0, phase_h = 0, phase_d = 0;
+#endif
+    const struct meeting t = meet((INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
+    const struct meeting r = meet((INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
+    const struct meeting s = meet((INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+    const INDEX channels = (INDEX)eTaps.s3;
+    const INDEX depth  = pixels_along((INDEX)eOut.s4, (INDEX)vStep.s4, phase_d);
+    const INDEX height = pixels_along((INDEX)eOut.s5, (INDEX)vStep.s5, phase_h);
+    const INDEX width  = pixels_along((INDEX)eOut.s6, (INDEX)vStep.s6, phase_w);
+    const int pixels = (int)((INDEX)eOut.s2 * depth * height * width);
+    const int weights = (int)(t.count * r.count * s.count * channels);
+#if DIRECTION == 2
+    const int M = weights, N = (int)eOut.s3, K = pixels;
+#else
+    const int M = (int)eOut.s3, N = pixels, K = weights;
+#endif
+    const struct operand_a a = { gA, vA, eIn, (INDEX)vA.s0 + group * (INDEX)vA.s1, channels, depth, height, width,
+                                 vStep, vPad, t, r, s, M, K };
+    const struct operand_b b = { gB, vB, eIn, (INDEX)vB.s0 + group * (INDEX)vB.s1, channels, depth, height, width,
+                                 vStep, t, r, s, K, N };
+    R rC[THR_M][THR_N];
+
+    if (n0 >= N)                                /* a later phase may have fewer pixels than the first */
+        return;
+    tile_multiply(rC, sA, sB, &a, &b, m0, n0, K);
+
+    UNROLL for (int i = 0; i < THR_M; i++)
+    UNROLL for (int j = 0; j < THR_N; j++) {
+        const int m = TILE_ROW(m0, i), n = TILE_COL(n0, j);
+
+        if (m < M && n < N) {
+#if DIRECTION == 2
+            const INDEX i0 = n, i1 = m % channels, tap = m / channels;
+            const INDEX w = tap % s.count, h = tap / s.count % r.count, d = tap / s.count / r.count;
+#else
+            const INDEX line = n / width, plane = line / height, i0 = plane / depth, i1 = m;
+            const INDEX w = phase_w + n     % width  * PIXEL_STEP((INDEX)vStep.s6);
+            const INDEX h = phase_h + line  % height * PIXEL_STEP((INDEX)vStep.s5);
+            const INDEX d = phase_d + plane % depth  * PIXEL_STEP((INDEX)vStep.s4);
+#endif
+            const INDEX at = OFFSET(vC, group, i0, i1, d, h, w);
+
+            STORE(gC, at, epilogue(rC[i][j], alpha, beta, gC, at, has_bias, gBias,
+                                   OFFSET(vBias, group, i0, i1, d, h, w), act));
+        }
+    }
+}
