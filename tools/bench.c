@@ -21,7 +21,7 @@ struct request {
     struct workload_options options;
 };
 
-enum { TOKENS = 256, BATCH, DIRECTION, BUDGET, FILTER, VARIANT, COMPARE, JSON, FIRST_CALL };
+enum { TOKENS = 256, BATCH, DIRECTION, BUDGET, FILTER, VARIANT, COMPARE, FIRST_CALL };
 
 static const struct argp_option options[] = {
     { "device",     'd',       "SPEC",  0, "Measure on this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
@@ -33,7 +33,7 @@ static const struct argp_option options[] = {
     { "direction",  DIRECTION, "NAME",  0, "forward, backward-data or backward-filter (convolution), backward (softmax)", 0 },
     { "filter",     FILTER,    "TEXT",  0, "Only the rows of a suite whose name or problem has this text in it", 0 },
     { "budget",     BUDGET,    "SECONDS", 0, "Time to spend on a row, after the first runs; 2 unless said", 0 },
-    { "json",       JSON,      "FILE",  0, "Write the report as JSON too; - is standard output, the table then goes to stderr", 0 },
+    { "json",       'j',       "FILE",  0, "Write the report as JSON too; - is standard output, the table then goes to stderr", 0 },
     { "first-call", FIRST_CALL, "SPEC", OPTION_HIDDEN, NULL, 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -86,7 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'd':        r->device = arg;                                        return 0;
-    case JSON:       r->json = arg;                                          return 0;
+    case 'j':        r->json = arg;                                          return 0;
     case FILTER:     r->options.filter = arg;                                return 0;
     case VARIANT:    r->options.variant = arg;                               return 0;
     case FIRST_CALL: r->first_call = arg;                                    return 0;
