@@ -33,7 +33,7 @@ gemm(int M, int N, int K, VIEW eC, R alpha,
      int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
-    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
+    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > ITEMS * THR_N ? BLK_K * PITCH_B : ITEMS * THR_N);
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
     const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
@@ -50,15 +50,21 @@ gemm(int M, int N, int K, VIEW eC, R alpha,
 
     tile_multiply(rC, sA, sB, &a, &b, m0, n0, K);
 
-    UNROLL for (int i = 0; i < THR_M; i++)
-    UNROLL for (int j = 0; j < THR_N; j++) {
-        const int m = TILE_ROW(m0, i), n = TILE_COL(n0, j);
+    LOCAL R *mine = sB + LOCAL_ID() * THR_N;    /* a row of sums, where a loop can index it */
 
-        if (m < M && n < N) {
-            const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
-            const INDEX bias_at = bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6;
+    UNROLL for (int i = 0; i < THR_M; i++) {
+        const int m = TILE_ROW(m0, i);
+        const INDEX at = c0 + m * (INDEX)vC.s5, bias_at = bias0 + m * (INDEX)vBias.s5;
 
-            STORE(gC, at, epilogue(rC[i][j], alpha, beta, gC, at, has_bias, gBias, bias_at, act));
+        UNROLL for (int j = 0; j < THR_N; j++)
+            mine[j] = rC[i][j];
+        NO_UNROLL for (int j = 0; j < THR_N; j++) {
+            const int n = TILE_COL(n0, j);
+
+            if (m < M && n < N)
+                STORE(gC, at + n * (INDEX)vC.s6,
+                      epilogue(mine[j], alpha, beta, gC, at + n * (INDEX)vC.s6,
+                               has_bias, gBias, bias_at + n * (INDEX)vBias.s6, act));
         }
     }
 }

@@ -36,6 +36,7 @@
 
 /* hints */
 #define UNROLL               _Pragma("unroll")
+#define NO_UNROLL            _Pragma("unroll 1")
 #define RESTRICT             restrict
 
 /* integers of so many bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */

@@ -3,7 +3,7 @@
  * gemm.c - C := act(alpha A B + beta C + bias): check it, choose a variant, run it.
  */
 #include <limits.h>
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gemm.h"
@@ -49,6 +49,18 @@ static const char *pays_dot(const void *problem, const struct vn_facts *f)
 
     (void)f;
     return g->k < 64 || (g->m > 48 && g->n > 48) ? "M and N are above 48, or K below 64: panels pay better" : NULL;
+}
+
+/* Copies that do not wait came with sm_80: "sm_86", "sm_120". */
+static const char *fits_async(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    if (strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80)
+        return "it needs an NVIDIA GPU of sm_80 or above, for asynchronous copies";
+    if (g->head.type != VN_F32 && g->head.type != VN_F64)
+        return "it needs f32 or f64, which are copied as they are";
+    return fits_any(problem, f);
 }
 
 /* Packing pays when each packed row of A is used for many columns. */
@@ -276,6 +288,9 @@ const struct vn_variant vn__gemm_variants[] = {
       .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
       .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 1\n#define ACROSS_B 0\n" },
+    { .name = "gemm_async", .fits = fits_async, .run = run_tiled, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_async.cl", .entries = "gemm_async",
+      .params = "BLK_M BLK_N BLK_K THR_M THR_N STAGES" },
     { .name = "gemm", .fits = fits_any, .run = run_tiled,
       .texts = "cl/epilogue.h cl/tile.h cl/gemm.cl", .entries = "gemm",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N" },

@@ -39,6 +39,21 @@ DEVICE void barrier_wait(unsigned int at, int parity)
                      : "=r"(done) : "r"(at), "r"(parity) : "memory");
 }
 
+/* ---- copies to local memory that do not wait (sm_80) --------------------------------------- */
+
+/* 4, 8 or 16 bytes from `from`; zeros instead where `there` is 0. */
+#define COPY_ASYNC(bytes, to, from, there) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], " #bytes ", %2;" \
+                 :: "r"(to), "l"((unsigned INT64)(from)), "r"((there) ? bytes : 0) : "memory")
+
+DEVICE void copies_commit(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Until at most `open` groups of this item are under way. */
+#define COPIES_WAIT(open) asm volatile("cp.async.wait_group %0;" :: "n"(open) : "memory")
+
 /* ---- tensor maps: what the copy engine knows of a matrix --------------------------------- */
 
 #define MAP_BYTES 128
