@@ -42,6 +42,18 @@ int    row_is_bound_by_memory(const struct bench *b, const struct problem *p);
 void   row_measure(struct row *out, struct bench *b, const struct problem *p);
 double row_ratio(const struct row *r, int peer);          /* 0: none */
 
+/* A peer that takes turns: theirs_run() is the `run` of its runner. */
+struct theirs {
+    const struct peer *peer;
+    void              *state;
+    int                by_device;         /* its own device time counts */
+};
+int    theirs_run(void *state, int repeats, double *seconds);
+
+/* Do two outputs of one problem agree to rounding?  If not, 0 and a sentence in note[]. */
+int    results_agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
+                     char *note, const char *name);
+
 /* "variant" of what the queue explains */
 void   explained_variant(char out[32], vn_queue *q);
 
@@ -66,6 +78,25 @@ json_t *json_means   (const struct bench *b, const struct means *m);
 json_t *json_roofline(const struct bench *b);
 
 /* ---- overhead.c, startup.c: what a call and a start cost ---- */
+
+struct call_cost { double ours, bare; };  /* seconds of one call */
+
+struct overhead {
+    struct call_cost enqueue, finish;     /* the latter with a wait after each call */
+    double           library;             /* of enqueue, spent in the library itself */
+    long             allocations;         /* in OVERHEAD_CALLS calls */
+    int              launches, arguments;
+};
+enum { OVERHEAD_CALLS = 1000 };
+
+/* Of an OpenCL device; 0, or -1 after a sentence on stderr. */
+int    overhead_measure(struct overhead *out, const char *spec);
+
+/* Seconds of the first vn_gemm() until it is finished, and of the process from its opening the device to there. */
+struct start { double call, whole; };
+
+/* With empty caches, and with what that left there; 0, or -1 after a sentence on stderr. */
+int    startup_measure(struct start *cold, struct start *warm, const char *spec);
 
 /* Print their tables to `to` and add their benchmarks to the JSON array; an exit status. */
 int    overhead_bench(const struct bench *b, FILE *to, json_t *benchmarks);

@@ -68,12 +68,6 @@ struct ours {
     void                 *result;        /* of the first run */
 };
 
-struct theirs {
-    const struct peer *peer;
-    void              *state;
-    int                by_device;        /* its own device time counts */
-};
-
 /* Not measured: they wake the threads.  Long runs do not notice. */
 static int waking_runs(int repeats)
 {
@@ -99,7 +93,7 @@ static int run_ours(void *state, int repeats, double *seconds)
     return stopwatch_stop(seconds, &watch) ? -1 : 0;
 }
 
-static int run_theirs(void *state, int repeats, double *seconds)
+int theirs_run(void *state, int repeats, double *seconds)
 {
     struct theirs *const them = state;
 
@@ -155,8 +149,8 @@ static double tolerance(const struct problem *p, double value)
     return 8.0 / 3 * eps * sums + 2 * storage[p->type] * fabs(value) + tiny;
 }
 
-static int agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
-                 char *note, const char *name)
+int results_agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
+                  char *note, const char *name)
 {
     for (int64_t i = 0; i < count; i++) {
         const double a = oracle_load(p->type, ours, i), b = oracle_load(p->type, theirs, i);
@@ -216,7 +210,7 @@ static int peer_agrees(struct row *r, const struct ours *us, const struct theirs
     else if (them->peer->run(them->state) || them->peer->read(them->state, memcpy(result, us->result, bytes)))
         snprintf(note, SENTENCE, "%s failed", them->peer->name);
     else
-        right = agree(us->problem, us->result, result, output_elements(us), r->note, them->peer->name);
+        right = results_agree(us->problem, us->result, result, output_elements(us), r->note, them->peer->name);
     free(result);
     if (*r->note)
         r->failed = 1;
@@ -268,7 +262,7 @@ static void take_turns(struct row *r, struct ours *us, struct theirs *them)
     for (int i = 0; i < b->peers; i++)
         if (peer_ready(r, us, &them[i], i)) {
             peer_of[runners] = i;
-            runner[runners++] = (struct runner){ .run = run_theirs, .state = &them[i] };
+            runner[runners++] = (struct runner){ .run = theirs_run, .state = &them[i] };
         }
     if (r->failed)
         return;

@@ -15,7 +15,7 @@
 #include "sampling.h"
 #include "values.h"
 
-enum { CALLS = 64, TURNS = 41, COUNTED_CALLS = 1000 };
+enum { CALLS = 64, TURNS = 41 };
 
 /* Small, so that what is measured is the call and not the work. */
 static const char *const text = "gemm:32x32x32:f32:nn";
@@ -70,9 +70,7 @@ static double seconds_of(const struct subject *s, const struct side *side, int w
     return side->finish(s) ? -1 : (end - start) / CALLS;
 }
 
-struct pair { double ours, bare; };
-
-static int compare(struct pair *out, const struct subject *s, int waits)
+static int compare(struct call_cost *out, const struct subject *s, int waits)
 {
     double o[TURNS], b[TURNS];
 
@@ -85,7 +83,7 @@ static int compare(struct pair *out, const struct subject *s, int waits)
         if (o[i] < 0 || b[i] < 0)
             return -1;
     }
-    *out = (struct pair){ median_of(o, TURNS), median_of(b, TURNS) };
+    *out = (struct call_cost){ median_of(o, TURNS), median_of(b, TURNS) };
     return 0;
 }
 
@@ -104,7 +102,7 @@ static double library_seconds(const struct subject *s)
 static long count_allocations(const struct subject *s)
 {
     allocations_start();
-    for (int i = 0; i < COUNTED_CALLS; i++)
+    for (int i = 0; i < OVERHEAD_CALLS; i++)
         if (enqueue_ours(s) || (i % CALLS == 0 && finish_ours(s)))
             break;
     finish_ours(s);
@@ -141,45 +139,49 @@ static void subject_close(struct subject *s)
     vn_device_close(s->device);
 }
 
-static void report_pair(FILE *to, json_t *benchmarks, const char *what, const char *name, const struct pair *p)
+static void report_pair(FILE *to, json_t *benchmarks, const char *what, const char *name, const struct call_cost *p)
 {
     fprintf(to, "%-28s %8.2f us %8.2f us   %.2f times\n", what, p->ours * 1e6, p->bare * 1e6, p->ours / p->bare);
     json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s, s:f, s:f}", "name", name, "real_time", p->ours,
                                                 "time_unit", "s", "bare_time", p->bare, "ratio", p->ours / p->bare));
 }
 
-static int measure(const struct subject *s, FILE *to, json_t *benchmarks)
+static int measure(struct overhead *out, const struct subject *s)
 {
-    struct pair enqueue, finish;
-
-    if (compare(&enqueue, s, 0) || compare(&finish, s, 1)) {
+    *out = (struct overhead){ .launches = s->launches, .arguments = recording_arguments() };
+    if (compare(&out->enqueue, s, 0) || compare(&out->finish, s, 1)) {
         complain("%s", vn_last_error());
-        return EXIT_FAILURE;
+        return -1;
     }
-
-    const double alone = library_seconds(s);
-    const long allocations = count_allocations(s);
-
-    fprintf(to, "%s: %d kernel%s, %d arguments\n\n", text, s->launches, s->launches == 1 ? "" : "s", recording_arguments());
-    fprintf(to, "%-28s %11s %11s   %s\n", "a warm call", "vn_gemm", "bare", "ratio");
-    report_pair(to, benchmarks, "enqueue", "overhead:enqueue", &enqueue);
-    report_pair(to, benchmarks, "enqueue and finish", "overhead:enqueue+finish", &finish);
-    fprintf(to, "%-28s %8.2f us\n", "of it in the library", alone * 1e6);
-    json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s}", "name", "overhead:library", "real_time", alone,
-                                                "time_unit", "s"));
-    fprintf(to, "%-28s %8ld\n", "allocations in 1000 calls", allocations);
-    json_array_append_new(benchmarks, json_pack("{s:s, s:i, s:i}", "name", "overhead:allocations",
-                                                "calls", COUNTED_CALLS, "allocations", (int)allocations));
+    out->library     = library_seconds(s);
+    out->allocations = count_allocations(s);
     return 0;
+}
+
+int overhead_measure(struct overhead *out, const char *spec)
+{
+    struct subject s = { NULL, NULL, { .op = GEMM }, { .o.count = 0 }, 0 };
+    const int failed = subject_open(&s, spec) || measure(out, &s);
+
+    subject_close(&s);
+    return failed ? -1 : 0;
 }
 
 int overhead_bench(const struct bench *b, FILE *to, json_t *benchmarks)
 {
-    struct subject s = { NULL, NULL, { .op = GEMM }, { .o.count = 0 }, 0 };
-    int status = EXIT_FAILURE;
+    struct overhead o;
 
-    if (!subject_open(&s, b->info.spec))
-        status = measure(&s, to, benchmarks);
-    subject_close(&s);
-    return status;
+    if (overhead_measure(&o, b->info.spec))
+        return EXIT_FAILURE;
+    fprintf(to, "%s: %d kernel%s, %d arguments\n\n", text, o.launches, o.launches == 1 ? "" : "s", o.arguments);
+    fprintf(to, "%-28s %11s %11s   %s\n", "a warm call", "vn_gemm", "bare", "ratio");
+    report_pair(to, benchmarks, "enqueue", "overhead:enqueue", &o.enqueue);
+    report_pair(to, benchmarks, "enqueue and finish", "overhead:enqueue+finish", &o.finish);
+    fprintf(to, "%-28s %8.2f us\n", "of it in the library", o.library * 1e6);
+    json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s}", "name", "overhead:library", "real_time", o.library,
+                                                "time_unit", "s"));
+    fprintf(to, "%-28s %8ld\n", "allocations in 1000 calls", o.allocations);
+    json_array_append_new(benchmarks, json_pack("{s:s, s:i, s:i}", "name", "overhead:allocations",
+                                                "calls", OVERHEAD_CALLS, "allocations", (int)o.allocations));
+    return 0;
 }

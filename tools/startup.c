@@ -26,9 +26,6 @@ enum { WARM_STARTS = 5 };
 
 static const char *const text = "gemm:512x512x512:f32:nn";
 
-/* Seconds of the first vn_gemm() until it is finished, and of the process from its opening the device to there. */
-struct start { double call, whole; };
-
 /* ---- the second process ---- */
 
 static int first_call(struct start *out, const char *spec)
@@ -177,24 +174,30 @@ static void report_start(FILE *to, json_t *benchmarks, const char *what, const c
                                                 "time_unit", "s", "cold_time", cold, "ratio", warm / cold));
 }
 
-int startup_bench(const struct bench *b, FILE *to, json_t *benchmarks)
+int startup_measure(struct start *cold, struct start *warm, const char *spec)
 {
     const char *const parent = getenv("TMPDIR");
     char folder[PATH_MAX / 2];
-    struct start cold, warm;
     int failed;
 
     snprintf(folder, sizeof folder, "%s/vernier-XXXXXX", parent && *parent ? parent : "/tmp");
     if (!mkdtemp(folder)) {
         complain("no temporary folder could be made: %s", folder);
-        return EXIT_FAILURE;
+        return -1;
     }
-    failed = run_all(&cold, &warm, b->info.spec, folder);
+    failed = run_all(cold, warm, spec, folder);
     nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    if (failed) {
+    if (failed)
         complain("the second process failed");
+    return failed ? -1 : 0;
+}
+
+int startup_bench(const struct bench *b, FILE *to, json_t *benchmarks)
+{
+    struct start cold, warm;
+
+    if (startup_measure(&cold, &warm, b->info.spec))
         return EXIT_FAILURE;
-    }
     fprintf(to, "\n%-28s %11s %11s   %s\n", "a process's first", "no cache", "built before", "ratio");
     report_start(to, benchmarks, "vn_gemm, " "512 x 512 x 512", "overhead:first-call", cold.call, warm.call);
     report_start(to, benchmarks, "with opening the device", "overhead:start", cold.whole, warm.whole);

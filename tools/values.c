@@ -42,13 +42,16 @@ static void *random_values(vn_type type, int64_t count, uint64_t seed)
     return values;
 }
 
-static int fill(void **host, vn_tensor *t, vn_queue *q, vn_device *d, int64_t count, uint64_t seed)
+static int send(vn_tensor *t, vn_queue *q, vn_device *d, const void *host, int64_t count)
 {
     const size_t bytes = (size_t)count * vn_type_bytes(t->type);
 
-    return !(*host = random_values(t->type, count, seed))
-        || vn_buffer_open(&t->buffer, d, bytes ? bytes : 1)
-        || vn_write(q, t->buffer, 0, *host, bytes) ? -1 : 0;
+    return vn_buffer_open(&t->buffer, d, bytes ? bytes : 1) || vn_write(q, t->buffer, 0, host, bytes) ? -1 : 0;
+}
+
+static int fill(void **host, vn_tensor *t, vn_queue *q, vn_device *d, int64_t count, uint64_t seed)
+{
+    return !(*host = random_values(t->type, count, seed)) || send(t, q, d, *host, count) ? -1 : 0;
 }
 
 int values_open(struct values *out, vn_queue *q, vn_device *d, const struct problem *p)
@@ -64,6 +67,27 @@ int values_open(struct values *out, vn_queue *q, vn_device *d, const struct prob
     if (out->o.mask.rank && fill(&out->mask, &out->o.mask, q, d, out->o.mask_elements, 5))
         return -1;
     return 0;
+}
+
+int values_share(struct values *out, const struct values *from, vn_queue *q, vn_device *d, const struct problem *p)
+{
+    *out = (struct values){ .o.count = 0 };
+    if (problem_operands(&out->o, p))
+        return -1;
+    for (int i = 0; i < out->o.count; i++)
+        if (send(&out->o.t[i], q, d, from->operand[i], out->o.elements[i]))
+            return -1;
+    if (out->o.bias.rank && send(&out->o.bias, q, d, from->bias, out->o.bias_elements))
+        return -1;
+    return out->o.mask.rank ? send(&out->o.mask, q, d, from->mask, out->o.mask_elements) : 0;
+}
+
+int values_restore(const struct values *v, const struct values *from, vn_queue *q)
+{
+    const int i = v->o.output;
+    const size_t bytes = (size_t)v->o.elements[i] * vn_type_bytes(v->o.t[i].type);
+
+    return vn_write(q, v->o.t[i].buffer, 0, from->operand[i], bytes) ? -1 : 0;
 }
 
 void values_close(struct values *v)
