@@ -193,7 +193,7 @@ struct session {
     FILE                 *to;
     struct means          means;          /* over everything */
     json_t               *benchmarks, *suites;
-    int                   failures, sheets;
+    int                   failures;
 };
 
 /* Peers that had no part in a row say why, once. */
@@ -227,8 +227,6 @@ static int measure_all(struct session *s, const char *name, const struct workloa
         complain("host memory ran out");
         return EXIT_FAILURE;
     }
-    if (s->sheets++)
-        fputc('\n', s->to);
     sheet_open(&sheet, b, w, s->to);
     progress_open(&progress, w->count);
     for (int i = 0; i < w->count; i++) {
@@ -312,8 +310,12 @@ static int run_session(struct session *s, const struct plan *plan, const char *p
     int status = 0;
 
     print_device(s);
-    for (int i = 0; i < plan->groups && !status; i++)
+    for (int i = 0; i < plan->groups && !status; i++) {
+        if (i)
+            fputc('\n', s->to);
         status = measure_group(s, &plan->group[i]);
+        fflush(s->to);
+    }
     if (s->bench.roofline.bandwidth > 0)
         fprintf(s->to, "\nroof: %.0f GFLOP/s, %.1f GB/s\n", (peak[0] > 0 ? peak[0] : peak[1]) * 1e-9,
                 s->bench.roofline.bandwidth * 1e-9);

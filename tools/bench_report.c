@@ -171,6 +171,7 @@ json_t *json_row(const struct bench *b, const struct workload *w, const struct r
 {
     json_t *const entry = json_pack("{s:s, s:s, s:s, s:s}", "name", w->text, "run_type", "iteration",
                                     "device", b->info.spec, "variant", r->variant);
+    json_t *numbers;
 
     if (*w->label)
         json_object_set_new(entry, "label", json_string(w->label));
@@ -179,10 +180,12 @@ json_t *json_row(const struct bench *b, const struct workload *w, const struct r
         json_object_set_new(entry, r->failed ? "error_message" : "skip_message", json_string(r->note));
         return entry;
     }
-    json_object_update(entry, json_pack("{s:f, s:s, s:i, s:i, s:f, s:f, s:f}",
+    numbers = json_pack("{s:f, s:s, s:i, s:i, s:f, s:f, s:f}",
         "real_time", r->seconds, "time_unit", "s", "samples", r->samples, "iterations", r->repeats,
         "gflops", r->flops / r->seconds * 1e-9, "gbytes_per_second", r->bytes / r->seconds * 1e-9,
-        "roofline", r->roofline));
+        "roofline", r->roofline);
+    json_object_update(entry, numbers);
+    json_decref(numbers);
     if (b->peers)
         json_peers(entry, b, r);
     return entry;

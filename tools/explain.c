@@ -150,8 +150,7 @@ static void print(FILE *to, const struct explained *e)
     fputc('\n', to);
     print_passed_over(to, e);
     fprintf(to, "workspace   %s\n", bytes_text(a, json_number_value(json_object_get(e->how, "workspace"))));
-    fprintf(to, "work        %s GFLOP, ", figure(a, flops * 1e-9));
-    fprintf(to, "%s MB: %.3g flops a byte\n", figure(a, bytes * 1e-6), flops / bytes);
+    fprintf(to, "work        %s, %s: %.3g flops a byte\n", quantity(a, flops, "FLOP"), quantity(b, bytes, "B"), flops / bytes);
     fprintf(to, "first run   %s ms, with choosing and building\n", figure(a, e->first * 1e3));
     fprintf(to, "then        %s ms: %s GFLOP/s, ", figure(a, e->warm * 1e3), figure(b, flops / e->warm * 1e-9));
     fprintf(to, "%s GB/s\n", figure(a, bytes / e->warm * 1e-9));

@@ -107,6 +107,17 @@ const char *figure(char out[CELL], double v)
     return out;
 }
 
+const char *quantity(char out[CELL], double v, const char *unit)
+{
+    static const char *const prefixes[] = { "", "k", "M", "G", "T", "P" };
+    int p = 0;
+
+    for (; v >= 1000 && p < 5; p++)
+        v /= 1000;
+    snprintf(out, CELL, v < 10 && p ? "%.2f %s%s" : v < 100 && p ? "%.1f %s%s" : "%.0f %s%s", v, prefixes[p], unit);
+    return out;
+}
+
 const char *bytes_text(char out[CELL], double bytes)
 {
     static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };

@@ -39,6 +39,8 @@ void table_end   (struct table *t);     /* of the row */
 
 /* Three digits without an exponent: "0.0123", "1.23", "123", "4567"; "-" for what is not above 0. */
 const char *figure(char out[CELL], double v);
+/* "2.15 GFLOP", "512 B" */
+const char *quantity(char out[CELL], double v, const char *unit);
 /* "4.38 GiB", "512 KiB" */
 const char *bytes_text(char out[CELL], double bytes);
 
