@@ -47,8 +47,8 @@ DEVICE R load_a(const struct operand_a *a, int m, int k)
     if (m >= a->M || k >= a->K)                 /* first: there may be nothing to divide by */
         return ZERO;
 
-    const INDEX c = k % a->channels, tap = k / a->channels;
-    const INDEX s = tap % a->s.count, r = tap / a->s.count % a->r.count, t = tap / a->s.count / a->r.count;
+    INDEX t = k;
+    const INDEX c = take(&t, a->channels), s = take(&t, a->s.count), r = take(&t, a->r.count);
 
     return LOAD(a->g, a->start + m * (INDEX)a->v.s2 + c * (INDEX)a->v.s3 +
                       (a->t.first + t * a->t.every) * (INDEX)a->v.s4 +
@@ -61,16 +61,15 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
     if (k >= b->K || n >= b->N)
         return ZERO;
 
-    const INDEX c = k % b->channels, tap = k / b->channels;
-    const INDEX s = tap % b->s.count, r = tap / b->s.count % b->r.count, t = tap / b->s.count / b->r.count;
-    const INDEX line = n / b->width, plane = line / b->height;
-    const INDEX d = plane % b->depth  * SOURCE_STEP((INDEX)b->step.s4) + b->t.shift + t * b->t.slide;
-    const INDEX h = line  % b->height * SOURCE_STEP((INDEX)b->step.s5) + b->r.shift + r * b->r.slide;
-    const INDEX w = n     % b->width  * SOURCE_STEP((INDEX)b->step.s6) + b->s.shift + s * b->s.slide;
+    INDEX t = k, image = n;
+    const INDEX c = take(&t, b->channels), s = take(&t, b->s.count), r = take(&t, b->r.count);
+    const INDEX w = take(&image, b->width)  * SOURCE_STEP((INDEX)b->step.s6) + b->s.shift + s * b->s.slide;
+    const INDEX h = take(&image, b->height) * SOURCE_STEP((INDEX)b->step.s5) + b->r.shift + r * b->r.slide;
+    const INDEX d = take(&image, b->depth)  * SOURCE_STEP((INDEX)b->step.s4) + b->t.shift + t * b->t.slide;
 
     if (!is_inside(d, h, w, b->in))
         return ZERO;
-    return LOAD(b->g, b->start + plane / b->depth * (INDEX)b->v.s2 + c * (INDEX)b->v.s3 +
+    return LOAD(b->g, b->start + image * (INDEX)b->v.s2 + c * (INDEX)b->v.s3 +
                       d * (INDEX)b->v.s4 + h * (INDEX)b->v.s5 + w * (INDEX)b->v.s6);
 }
 
@@ -84,16 +83,15 @@ DEVICE R load_a(const struct operand_a *a, int m, int k)
     if (m >= a->M || k >= a->K)                 /* first: there may be nothing to divide by */
         return ZERO;
 
-    const INDEX c = m % a->channels, tap = m / a->channels;
-    const INDEX s = tap % a->s.count, r = tap / a->s.count % a->r.count, t = tap / a->s.count / a->r.count;
-    const INDEX line = k / a->width, plane = line / a->height;
-    const INDEX d = plane % a->depth  * (INDEX)a->step.s4 + a->t.shift + t * a->t.slide;
-    const INDEX h = line  % a->height * (INDEX)a->step.s5 + a->r.shift + r * a->r.slide;
-    const INDEX w = k     % a->width  * (INDEX)a->step.s6 + a->s.shift + s * a->s.slide;
+    INDEX t = m, image = k;
+    const INDEX c = take(&t, a->channels), s = take(&t, a->s.count), r = take(&t, a->r.count);
+    const INDEX w = take(&image, a->width)  * (INDEX)a->step.s6 + a->s.shift + s * a->s.slide;
+    const INDEX h = take(&image, a->height) * (INDEX)a->step.s5 + a->r.shift + r * a->r.slide;
+    const INDEX d = take(&image, a->depth)  * (INDEX)a->step.s4 + a->t.shift + t * a->t.slide;
 
     if (!is_inside(d, h, w, a->in))
         return ZERO;
-    return LOAD(a->g, a->start + plane / a->depth * (INDEX)a->v.s2 + c * (INDEX)a->v.s3 +
+    return LOAD(a->g, a->start + image * (INDEX)a->v.s2 + c * (INDEX)a->v.s3 +
                       d * (INDEX)a->v.s4 + h * (INDEX)a->v.s5 + w * (INDEX)a->v.s6);
 }
 
@@ -102,11 +100,11 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
     if (k >= b->K || n >= b->N)
         return ZERO;
 
-    const INDEX line = k / b->width, plane = line / b->height;
+    INDEX image = k;
+    const INDEX w = take(&image, b->width), h = take(&image, b->height), d = take(&image, b->depth);
 
-    return LOAD(b->g, b->start + plane / b->depth * (INDEX)b->v.s2 + n * (INDEX)b->v.s3 +
-                      plane % b->depth * (INDEX)b->v.s4 + line % b->height * (INDEX)b->v.s5 +
-                      k % b->width * (INDEX)b->v.s6);
+    return LOAD(b->g, b->start + image * (INDEX)b->v.s2 + n * (INDEX)b->v.s3 + d * (INDEX)b->v.s4 +
+                      h * (INDEX)b->v.s5 + w * (INDEX)b->v.s6);
 }
 
 #endif
@@ -120,19 +118,17 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
     LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
 
-    const int m0 = GROUP_ID(1) * BLK_M, n0 = GROUP_ID(0) % panels * BLK_N;
     const INDEX group = GROUP_ID(2);
-#if DIRECTION == 1
-    const INDEX phases_h = phases_along((INDEX)eOut.s5, (INDEX)vStep.s5);
-    const INDEX phases_w = phases_along((INDEX)eOut.s6, (INDEX)vStep.s6);
-    const INDEX phase = GROUP_ID(0) / panels;
-    const INDEX phase_w = phase % phases_w, phase_h = phase / phases_w % phases_h, phase_d = phase / phases_w / phases_h;
-#else
-    const INDEX phase_w = 0, phase_h = 0, phase_d = 0;
-#endif
-    const struct meeting t = meet((INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
-    const struct meeting r = meet((INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
-    const struct meeting s = meet((INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+    INDEX phase_d = GROUP_ID(0);
+    const int m0 = GROUP_ID(1) * BLK_M, n0 = (int)take(&phase_d, panels) * BLK_N;
+    const INDEX phase_w = take(&phase_d, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
+    const INDEX phase_h = take(&phase_d, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
+    struct meeting t, r, s;
+
+    meet(&t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
+    meet(&r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
+    meet(&s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+
     const INDEX channels = (INDEX)eTaps.s3;
     const INDEX depth  = pixels_along((INDEX)eOut.s4, (INDEX)vStep.s4, phase_d);
     const INDEX height = pixels_along((INDEX)eOut.s5, (INDEX)vStep.s5, phase_h);
@@ -160,13 +156,15 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
 
         if (m < M && n < N) {
 #if DIRECTION == 2
-            const INDEX i0 = n, i1 = m % channels, tap = m / channels;
-            const INDEX w = tap % s.count, h = tap / s.count % r.count, d = tap / s.count / r.count;
+            const INDEX i0 = n;
+            INDEX d = m;
+            const INDEX i1 = take(&d, channels), w = take(&d, s.count), h = take(&d, r.count);
 #else
-            const INDEX line = n / width, plane = line / height, i0 = plane / depth, i1 = m;
-            const INDEX w = phase_w + n     % width  * PIXEL_STEP((INDEX)vStep.s6);
-            const INDEX h = phase_h + line  % height * PIXEL_STEP((INDEX)vStep.s5);
-            const INDEX d = phase_d + plane % depth  * PIXEL_STEP((INDEX)vStep.s4);
+            INDEX i0 = n;
+            const INDEX i1 = m;
+            const INDEX w = phase_w + take(&i0, width)  * PIXEL_STEP((INDEX)vStep.s6);
+            const INDEX h = phase_h + take(&i0, height) * PIXEL_STEP((INDEX)vStep.s5);
+            const INDEX d = phase_d + take(&i0, depth)  * PIXEL_STEP((INDEX)vStep.s4);
 #endif
             const INDEX at = OFFSET(vC, group, i0, i1, d, h, w);
 

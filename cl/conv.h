@@ -23,6 +23,15 @@
 #define SOURCE_STEP(stride) (stride)
 #endif
 
+/* The last place of a number whose last place counts to n; the others stay in *x. */
+DEVICE INDEX take(INDEX *x, INDEX n)
+{
+    const INDEX others = *x / n, last = *x - others * n;
+
+    *x = others;
+    return last;
+}
+
 /* Pixels of a phase along one dimension. */
 DEVICE INDEX pixels_along(INDEX extent, INDEX stride, INDEX phase)
 {
@@ -39,25 +48,23 @@ DEVICE INDEX phases_along(INDEX extent, INDEX stride)
  * them), and the shifts of their sources shift, shift + slide, ...                       */
 struct meeting { INDEX first, every, count, shift, slide; };
 
-DEVICE struct meeting meet(INDEX taps, INDEX dilation, INDEX stride, INDEX pad, INDEX phase)
+DEVICE void meet(struct meeting *m, INDEX taps, INDEX dilation, INDEX stride, INDEX pad, INDEX phase)
 {
-    struct meeting m;
 #if DIRECTION == 1
-    for (m.first = 0; m.first < taps && (phase + pad - m.first * dilation) % stride; m.first++)
+    for (m->first = 0; m->first < taps && (phase + pad - m->first * dilation) % stride; m->first++)
         ;
-    for (m.every = 1; m.every < stride && m.every * dilation % stride; m.every++)
+    for (m->every = 1; m->every < stride && m->every * dilation % stride; m->every++)
         ;
-    m.count = (taps - m.first + m.every - 1) / m.every;
-    m.shift = (phase + pad - m.first * dilation) / stride;
-    m.slide = -(m.every * dilation / stride);
+    m->count = (taps - m->first + m->every - 1) / m->every;
+    m->shift = (phase + pad - m->first * dilation) / stride;
+    m->slide = -(m->every * dilation / stride);
 #else
-    m.first = 0;
-    m.every = 1;
-    m.count = taps;
-    m.shift = -pad;
-    m.slide = dilation;
+    m->first = 0;
+    m->every = 1;
+    m->count = taps;
+    m->shift = -pad;
+    m->slide = dilation;
 #endif
-    return m;
 }
 
 /* An element of a view, by group and place. */

@@ -120,15 +120,16 @@ DEVICE int find_runs(LOCAL struct run *run, INDEX column, int columns, INDEX dep
     int n = 0;
 
     for (int j = 0; j < columns; n++) {
-        const INDEX w = (column + j) % width, line = (column + j) / width;
+        INDEX image = column + j;
+        const INDEX w = take(&image, width);
         const int length = (int)least(width - w, columns - j);
 
         run[n].at = j;
         run[n].length = length;
         run[n].w = w;
-        run[n].h = line % height;
-        run[n].d = line / height % depth;
-        run[n].n = line / height / depth;
+        run[n].h = take(&image, height);
+        run[n].d = take(&image, depth);
+        run[n].n = image;
         j += length;
     }
     return n;
@@ -274,14 +275,13 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     LOCAL_ARRAY(struct piece, sPlace, THR_N);
 
     /* which pixels */
-    const int phases_h = (int)phases_along((INDEX)eOut.s5, (INDEX)vStep.s5);
-    const int phases_w = (int)phases_along((INDEX)eOut.s6, (INDEX)vStep.s6);
-    const int phase = GROUP_ID(0) / panels;
-    const INDEX phase_w = phase % phases_w, phase_h = phase / phases_w % phases_h, phase_d = phase / phases_w / phases_h;
+    INDEX phase_d = GROUP_ID(0);
+    const INDEX column = take(&phase_d, panels) * THR_N;
+    const INDEX phase_w = take(&phase_d, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
+    const INDEX phase_h = take(&phase_d, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
     const INDEX depth  = pixels_along((INDEX)eOut.s4, (INDEX)vStep.s4, phase_d);
     const INDEX height = pixels_along((INDEX)eOut.s5, (INDEX)vStep.s5, phase_h);
     const INDEX width  = pixels_along((INDEX)eOut.s6, (INDEX)vStep.s6, phase_w);
-    const INDEX column = (INDEX)(GROUP_ID(0) % panels) * THR_N;
     const int columns = (int)least(THR_N, (INDEX)eOut.s2 * depth * height * width - column);
 
     /* which channels */
@@ -292,9 +292,12 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     const INDEX b0 = (INDEX)vB.s0 + group * (INDEX)vB.s1;
     const INDEX b_step = SOURCE_STEP((INDEX)vStep.s6) * (INDEX)vB.s6;
     const INDEX whole = (INDEX)eIn.s0 - (VEC - 1) * b_step;
-    const struct meeting t = meet((INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
-    const struct meeting r = meet((INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
-    const struct meeting s = meet((INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+    struct meeting t, r, s;
+
+    meet(&t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
+    meet(&r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
+    meet(&s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+
     const INDEX channels = (INDEX)eTaps.s3;
     const INDEX some = t.count * r.count * s.count > 1 ? CHANNELS : most(1, channels);
 
@@ -361,34 +364,36 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
 
 /* ---- backward filter ----------------------------------------------------------------------- */
 
-/* Of a pixel of dy: where its window begins in x, and its image. */
-struct pixel { INDEX n, d, h, w; };
+/* Of a pixel of dy: where it lies there, where its window begins in x, and its image. */
+struct pixel { INDEX where, n, d, h, w; };
 
-DEVICE void find_pixels(LOCAL struct pixel *pixel, INDEX first, int count, VIEW eOut, VIEW vStep, VIEW vPad)
+DEVICE void find_pixels(LOCAL struct pixel *pixel, INDEX first, int count, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vB)
 {
     for (int k = 0; k < count; k++) {
-        const INDEX w = (first + k) % (INDEX)eOut.s6, line = (first + k) / (INDEX)eOut.s6;
+        INDEX n = first + k;
+        const INDEX w = take(&n, (INDEX)eOut.s6), h = take(&n, (INDEX)eOut.s5), d = take(&n, (INDEX)eOut.s4);
 
+        pixel[k].where = n * (INDEX)vB.s2 + d * (INDEX)vB.s4 + h * (INDEX)vB.s5 + w * (INDEX)vB.s6;
+        pixel[k].n = n;
+        pixel[k].d = d * (INDEX)vStep.s4 - (INDEX)vPad.s4;
+        pixel[k].h = h * (INDEX)vStep.s5 - (INDEX)vPad.s5;
         pixel[k].w = w * (INDEX)vStep.s6 - (INDEX)vPad.s6;
-        pixel[k].h = line % (INDEX)eOut.s5 * (INDEX)vStep.s5 - (INDEX)vPad.s5;
-        pixel[k].d = line / (INDEX)eOut.s5 % (INDEX)eOut.s4 * (INDEX)vStep.s4 - (INDEX)vPad.s4;
-        pixel[k].n = line / (INDEX)eOut.s5 / (INDEX)eOut.s4;
     }
 }
 
 /* sB[pixel][column] := dy */
-DEVICE void transpose(LOCAL R *sB, GLOBAL const T *gB, INDEX base, LOCAL const INDEX *where, int count, int columns,
-                      INDEX pitch)
+DEVICE void transpose(LOCAL R *sB, GLOBAL const T *gB, INDEX base, LOCAL const struct pixel *pixel, int count,
+                      int columns, INDEX pitch)
 {
     if (pitch == 1) {
         for (int k = 0; k < count; k++)
             for (int n = 0; n < columns; n++)
-                sB[k * THR_N + n] = LOAD(gB, base + where[k] + n);
+                sB[k * THR_N + n] = LOAD(gB, base + pixel[k].where + n);
         return;
     }
     for (int n = 0; n < columns; n++)
         for (int k = 0; k < count; k++)
-            sB[k * THR_N + n] = LOAD(gB, base + where[k] + n * pitch);
+            sB[k * THR_N + n] = LOAD(gB, base + pixel[k].where + n * pitch);
 }
 
 /* The pixels whose source for this tap is inside x: where it is, and which row of sB goes with it. */
@@ -412,12 +417,11 @@ DEVICE int find_sources(LOCAL INDEX *sK, LOCAL int *sP, LOCAL const struct pixel
 DEVICE void store_weight(R sum, INDEX group, INDEX row, INDEX column, GLOBAL T *gC, VIEW vC,
                          GLOBAL const T *gBias, VIEW vBias, VIEW eTaps, R alpha, R beta, int has_bias, int act)
 {
-    const INDEX tap = row / (INDEX)eTaps.s3, c = row % (INDEX)eTaps.s3;
-    const INDEX t = tap / (INDEX)(eTaps.s5 * eTaps.s6), r = tap / (INDEX)eTaps.s6 % (INDEX)eTaps.s5;
-    const INDEX at = OFFSET(vC, group, column, c, t, r, tap % (INDEX)eTaps.s6);
+    INDEX t = row;
+    const INDEX c = take(&t, (INDEX)eTaps.s3), s = take(&t, (INDEX)eTaps.s6), r = take(&t, (INDEX)eTaps.s5);
+    const INDEX at = OFFSET(vC, group, column, c, t, r, s);
 
-    STORE(gC, at, epilogue(sum, alpha, beta, gC, at, has_bias, gBias,
-                           OFFSET(vBias, group, column, c, t, r, tap % (INDEX)eTaps.s6), act));
+    STORE(gC, at, epilogue(sum, alpha, beta, gC, at, has_bias, gBias, OFFSET(vBias, group, column, c, t, r, s), act));
 }
 
 /* Row panels of all taps are numbered; a work-group makes `share` of them, of one panel of
@@ -433,11 +437,11 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
     LOCAL_ARRAY(INDEX, sK, BLK_K);
     LOCAL_ARRAY(int, sP, BLK_K);
-    LOCAL_ARRAY(INDEX, sWhere, BLK_K);
     LOCAL_ARRAY(struct pixel, sPixel, BLK_K);
 
-    const INDEX channels = (INDEX)eTaps.s3, group = GROUP_ID(2), split = GROUP_ID(1) % splits;
-    const INDEX column = (INDEX)(GROUP_ID(1) / splits) * THR_N;
+    const INDEX channels = (INDEX)eTaps.s3, group = GROUP_ID(2);
+    INDEX column_panel = GROUP_ID(1);
+    const INDEX split = take(&column_panel, splits), column = column_panel * THR_N;
     const int columns = (int)least(THR_N, (INDEX)eOut.s3 - column);
     const INDEX panels = (channels + THR_M - 1) / THR_M;            /* of one tap */
     const INDEX all_taps = (INDEX)(eTaps.s4 * eTaps.s5 * eTaps.s6), all_rows = all_taps * channels;
@@ -453,25 +457,20 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
         INDEX tap = -1;
         int depth = 0;
 
-        find_pixels(sPixel, k0, count, eOut, vStep, vPad);
-        for (int k = 0; k < count; k++) {
-            const INDEX line = (k0 + k) / (INDEX)eOut.s6;
-
-            sWhere[k] = (k0 + k) % (INDEX)eOut.s6 * (INDEX)vB.s6 + line % (INDEX)eOut.s5 * (INDEX)vB.s5 +
-                        line / (INDEX)eOut.s5 % (INDEX)eOut.s4 * (INDEX)vB.s4 +
-                        line / (INDEX)eOut.s5 / (INDEX)eOut.s4 * (INDEX)vB.s2;
-        }
-        transpose(sB, gB, b0, sWhere, count, columns, (INDEX)vB.s3);
+        find_pixels(sPixel, k0, count, eOut, vStep, vPad, vB);
+        transpose(sB, gB, b0, sPixel, count, columns, (INDEX)vB.s3);
 
         for (INDEX p = panel0; p < panel1; p++) {
-            const INDEX channel = p % panels * THR_M;
+            INDEX t = p;
+            const INDEX channel = take(&t, panels) * THR_M;
 
-            if (p / panels != tap) {
-                tap = p / panels;
-                depth = find_sources(sK, sP, sPixel, count,
-                                     tap / (INDEX)eTaps.s6 / (INDEX)eTaps.s5 * (INDEX)vStep.s1,
-                                     tap / (INDEX)eTaps.s6 % (INDEX)eTaps.s5 * (INDEX)vStep.s2,
-                                     tap % (INDEX)eTaps.s6 * (INDEX)vStep.s3, eIn, vA);
+            if (t != tap) {
+                tap = t;
+
+                const INDEX w = take(&t, (INDEX)eTaps.s6), h = take(&t, (INDEX)eTaps.s5);
+
+                depth = find_sources(sK, sP, sPixel, count, t * (INDEX)vStep.s1, h * (INDEX)vStep.s2,
+                                     w * (INDEX)vStep.s3, eIn, vA);
             }
             tile_of(columns, gA + a0 + channel * (INDEX)vA.s3, (INDEX)vA.s3, channels - channel, sK, sP, depth, sB,
                     sC + (int)(p - panel0) * (THR_M * THR_N), k0 == pixel0);
@@ -479,7 +478,8 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     }
 
     for (INDEX p = panel0; p < panel1; p++) {
-        const INDEX channel = p % panels * THR_M, row = p / panels * channels + channel;
+        INDEX tap = p;
+        const INDEX channel = take(&tap, panels) * THR_M, row = tap * channels + channel;
         LOCAL const R *s = sC + (int)(p - panel0) * (THR_M * THR_N);
 
         for (int m = 0; m < least(THR_M, channels - channel); m++)
