@@ -386,14 +386,21 @@ static vn_status program_build(void **out, vn_device *device, const char *text)
     size_t bytes;
     vn_status s = build_source(&program, device, text);
 
-    *out = program;
-    if (s || strcmp(device->facts.family, "nvidia") || program_save(program, &ptx, &bytes))
+    if (s)
         return s;
-    if (vn__cl_retarget(&ptx, &bytes, device->facts.arch)) {
-        program_close(program);
-        s = program_load(out, device, ptx, bytes);
+    if (!strcmp(device->facts.family, "nvidia")) {
+        if ((s = program_save(program, &ptx, &bytes))) {
+            program_close(program);
+            return s;
+        }
+        if (vn__cl_retarget(&ptx, &bytes, device->facts.arch)) {
+            program_close(program);
+            s = program_load(&program, device, ptx, bytes);
+        }
+        free(ptx);
     }
-    free(ptx);
+    if (s == VN_OK)
+        *out = program;
     return s;
 }
 

@@ -268,6 +268,10 @@ int main(int argc, char **argv)
         puts("skipped: there is no OpenCL device (Debian: pocl-opencl-icd)");
         return 77;
     }
+    if (!layer.calls(NULL)) {
+        puts("skipped: this OpenCL loader takes no layers (Debian: ocl-icd-libopencl1)");
+        return 77;
+    }
     products(0, "a queue in order");
     products(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, "a queue out of order");
     if (application_open(0)) {
