@@ -24,16 +24,22 @@ struct request {
 enum { TOKENS = 256, BATCH, DIRECTION, BUDGET, FILTER, VARIANT, COMPARE, FIRST_CALL };
 
 static const struct argp_option options[] = {
-    { "device",     'd',       "SPEC",  0, "Measure on this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
-    { "compare",    COMPARE,   "NAMES", 0, "Measure these beside ours, in turns: onednn, openblas, clblast", 0 },
+    { "device",     'd',       "SPEC",  0,
+      "Measure on this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
+    { "compare",    COMPARE,   "NAMES", 0,
+      "Measure these beside ours, in turns: onednn, openblas, clblast", 0 },
     { "type",       't',       "TYPE",  0, "f32, f16, bf16 or f64, for every problem", 0 },
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
     { "batch",      BATCH,     "N",     0, "Images of a convolution, batches of a GEMM", 0 },
     { "tokens",     TOKENS,    "N",     0, "Rows of llama31's activations; else 1, 16, 128 and 2048", 0 },
-    { "direction",  DIRECTION, "NAME",  0, "forward, backward-data or backward-filter (convolution), backward (softmax)", 0 },
-    { "filter",     FILTER,    "TEXT",  0, "Only the rows of a suite whose name or problem has this text in it", 0 },
-    { "budget",     BUDGET,    "SECONDS", 0, "Time to spend on a row, after the first runs; 2 unless said", 0 },
-    { "json",       'j',       "FILE",  0, "Write the report as JSON too; - is standard output, the table then goes to stderr", 0 },
+    { "direction",  DIRECTION, "NAME",  0,
+      "forward, backward-data or backward-filter (convolution), backward (softmax)", 0 },
+    { "filter",     FILTER,    "TEXT",  0,
+      "Only the rows of a suite whose name or problem has this text in it", 0 },
+    { "budget",     BUDGET,    "SECONDS", 0,
+      "Time to spend on a row, after the first runs; 2 unless said", 0 },
+    { "json",       'j',       "FILE",  0,
+      "Write the report as JSON too; - is standard output, the table then goes to stderr", 0 },
     { "first-call", FIRST_CALL, "SPEC", OPTION_HIDDEN, NULL, 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -81,7 +87,8 @@ static int type_of(const struct argp_state *state, const char *arg)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     static const char *const directions[] = {
-        [FORWARD] = "forward", [BACKWARD_DATA] = "backward-data", [BACKWARD_FILTER] = "backward-filter", [BACKWARD] = "backward" };
+        [FORWARD] = "forward", [BACKWARD_DATA] = "backward-data", [BACKWARD_FILTER] = "backward-filter",
+        [BACKWARD] = "backward" };
     struct request *const r = state->input;
 
     switch (key) {
@@ -99,7 +106,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case DIRECTION:
         if ((r->options.direction = named(directions, 4, arg)) < 0)
-            argp_error(state, "--direction is \"%s\", and must be forward, backward-data, backward-filter or backward", arg);
+            argp_error(state, "--direction is \"%s\", and must be forward, backward-data, backward-filter "
+                              "or backward", arg);
         return 0;
     case BUDGET:
         r->budget = atof(arg);
@@ -253,7 +261,8 @@ static int measure_roofline(struct session *s, const struct workloads *w)
     for (int i = 0; i < w->count; i++) {
         const vn_type type = w->it[i].problem.type;
 
-        if ((type == VN_F64 && !s->bench.info.has_f64) || !roofline_measure(&s->bench.roofline, s->bench.queue, type))
+        if ((type == VN_F64 && !s->bench.info.has_f64)
+            || !roofline_measure(&s->bench.roofline, s->bench.queue, type))
             continue;
         complain("the roofline cannot be measured: %s", vn_last_error());
         return EXIT_FAILURE;

@@ -3,8 +3,9 @@
  * bench_row.c - measures one problem: ours and the peers, in turns.
  *
  * Before anything is timed each one runs once, ours is checked by the oracle in a few places
- * and compared with the peers: what is wrong is reported and not timed.  On a CPU the wall clock counts, from the first call to the
- * finish after the last; on other devices, the time between two events of the device.
+ * and compared with the peers: what is wrong is reported and not timed.  On a CPU the wall
+ * clock counts, from the first call to the finish after the last; on other devices, the time
+ * between two events of the device.
  */
 #include <float.h>
 #include <math.h>
@@ -157,7 +158,8 @@ int results_agree(const struct problem *p, const void *ours, const void *theirs,
 
         if (a == b || fabs(a - b) <= tolerance(p, b))
             continue;
-        snprintf(note, SENTENCE, "differs from %s at element %lld: %.9g, and %.9g there", name, (long long)i, a, b);
+        snprintf(note, SENTENCE, "differs from %s at element %lld: %.9g, and %.9g there", name,
+                 (long long)i, a, b);
         return 0;
     }
     return 1;
@@ -210,7 +212,8 @@ static int peer_agrees(struct row *r, const struct ours *us, const struct theirs
     else if (them->peer->run(them->state) || them->peer->read(them->state, memcpy(result, us->result, bytes)))
         snprintf(note, SENTENCE, "%s failed", them->peer->name);
     else
-        right = results_agree(us->problem, us->result, result, output_elements(us), r->note, them->peer->name);
+        right = results_agree(us->problem, us->result, result, output_elements(us), r->note,
+                              them->peer->name);
     free(result);
     if (*r->note)
         r->failed = 1;

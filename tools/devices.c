@@ -83,8 +83,8 @@ static json_t *json_device(const vn_device_info *i, const struct facts *f, int i
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:b, s:s, s:s, s:o, s:b}",
         "spec", i->spec, "name", i->name, "vendor", i->vendor, "platform", i->platform, "driver", i->driver,
         "compute_units", i->compute_units, "memory", (json_int_t)i->memory,
-        "local_memory", (json_int_t)i->local_memory, "is_cpu", i->is_cpu, "family", f->family, "arch", f->arch,
-        "types", json_types(f->types), "default", is_default);
+        "local_memory", (json_int_t)i->local_memory, "is_cpu", i->is_cpu,
+        "family", f->family, "arch", f->arch, "types", json_types(f->types), "default", is_default);
 }
 
 static void print_device(FILE *to, const vn_device_info *i, const struct facts *f, int is_default)
@@ -97,8 +97,10 @@ static void print_device(FILE *to, const vn_device_info *i, const struct facts *
         fprintf(to, "             cannot be opened: %s\n", vn_last_error());
         return;
     }
-    fprintf(to, "             %d compute unit%s, %s of memory, %s of local memory\n             ", i->compute_units,
-            i->compute_units == 1 ? "" : "s", bytes_text(memory, (double)i->memory), bytes_text(local, (double)i->local_memory));
+    bytes_text(memory, (double)i->memory);
+    bytes_text(local, (double)i->local_memory);
+    fprintf(to, "             %d compute unit%s, %s of memory, %s of local memory\n             ",
+            i->compute_units, i->compute_units == 1 ? "" : "s", memory, local);
     for (int t = 0; t < VN_TYPE_COUNT; t++)
         if (f->types >> t & 1)
             fprintf(to, "%s ", vn_type_name((vn_type)t));

@@ -16,7 +16,8 @@ struct request { const char *device, *json, *problem; };
 
 static const struct argp_option options[] = {
     { "device", 'd', "SPEC", 0, "Run on this device; else $VERNIER_DEVICE, else the fastest", 0 },
-    { "json",   'j', "FILE", 0, "Write it as JSON too; - is standard output, the text then goes to stderr", 0 },
+    { "json",   'j', "FILE", 0,
+      "Write it as JSON too; - is standard output, the text then goes to stderr", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -66,7 +67,8 @@ static vn_status timed(double *seconds, const struct explained *e, vn_queue *q, 
     return s ? s : stopwatch_stop(seconds, &watch);
 }
 
-/* The first run, by the clock on the wall, also chooses and builds; the median of the next few is the warm one. */
+/* The first run, by the clock on the wall, also chooses and builds; the median of the next few
+ * is the warm one.                                                                            */
 static vn_status run(struct explained *e, vn_queue *q, const struct operands *o)
 {
     const double start = vn__seconds();
@@ -108,7 +110,9 @@ static vn_status explain(struct explained *e, vn_device *d, vn_queue *q)
 
 static double share(const struct explained *e)
 {
-    return roofline_seconds(&e->roofline, e->problem.type, problem_flops(&e->problem), problem_bytes(&e->problem)) / e->warm;
+    const struct problem *const p = &e->problem;
+
+    return roofline_seconds(&e->roofline, p->type, problem_flops(p), problem_bytes(p)) / e->warm;
 }
 
 static const char *word(const struct explained *e, const char *key)
@@ -133,7 +137,8 @@ static void print_passed_over(FILE *to, const struct explained *e)
     json_t *it;
 
     json_array_foreach(json_object_get(e->how, "passed_over"), i, it)
-        fprintf(to, "%-11s %s: %s\n", i ? "" : "passed over", json_string_value(json_object_get(it, "variant")),
+        fprintf(to, "%-11s %s: %s\n", i ? "" : "passed over",
+                json_string_value(json_object_get(it, "variant")),
                 json_string_value(json_object_get(it, "why")));
 }
 
@@ -150,9 +155,11 @@ static void print(FILE *to, const struct explained *e)
     fputc('\n', to);
     print_passed_over(to, e);
     fprintf(to, "workspace   %s\n", bytes_text(a, json_number_value(json_object_get(e->how, "workspace"))));
-    fprintf(to, "work        %s, %s: %.3g flops a byte\n", quantity(a, flops, "FLOP"), quantity(b, bytes, "B"), flops / bytes);
+    fprintf(to, "work        %s, %s: %.3g flops a byte\n", quantity(a, flops, "FLOP"), quantity(b, bytes, "B"),
+            flops / bytes);
     fprintf(to, "first run   %s ms, with choosing and building\n", figure(a, e->first * 1e3));
-    fprintf(to, "then        %s ms: %s GFLOP/s, ", figure(a, e->warm * 1e3), figure(b, flops / e->warm * 1e-9));
+    fprintf(to, "then        %s ms: %s GFLOP/s, ", figure(a, e->warm * 1e3),
+            figure(b, flops / e->warm * 1e-9));
     fprintf(to, "%s GB/s\n", figure(a, bytes / e->warm * 1e-9));
     fprintf(to, "roofline    %.0f%% of what the device can do (%s GFLOP/s, ", share(e) * 100,
             figure(a, roofline_peak(&e->roofline, e->problem.type) * 1e-9));

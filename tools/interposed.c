@@ -99,7 +99,8 @@ static void note_argument(cl_kernel id, cl_uint index, size_t size, const void *
     memcpy(k->argument[index].value, value, size);
 }
 
-static void note_launch(cl_command_queue queue, cl_kernel id, cl_uint dimensions, const size_t *global, const size_t *local)
+static void note_launch(cl_command_queue queue, cl_kernel id, cl_uint dimensions,
+                        const size_t *global, const size_t *local)
 {
     struct kernel *const k = kernel_of(id);
     struct launch *const l = &recording.launch[recording.launches];
@@ -123,14 +124,15 @@ cl_int __wrap_clSetKernelArg(cl_kernel id, cl_uint index, size_t size, const voi
     return recording.muted ? CL_SUCCESS : __real_clSetKernelArg(id, index, size, value);
 }
 
-cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel id, cl_uint dimensions, const size_t *offset,
-                                     const size_t *global, const size_t *local,
+cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel id, cl_uint dimensions,
+                                     const size_t *offset, const size_t *global, const size_t *local,
                                      cl_uint waits, const cl_event *wait, cl_event *event)
 {
     if (recording.started)
         note_launch(queue, id, dimensions, global, local);
-    return recording.muted ? CL_SUCCESS : __real_clEnqueueNDRangeKernel(queue, id, dimensions, offset, global, local,
-                                                                        waits, wait, event);
+    if (recording.muted)
+        return CL_SUCCESS;
+    return __real_clEnqueueNDRangeKernel(queue, id, dimensions, offset, global, local, waits, wait, event);
 }
 
 void recording_open(void)
@@ -168,11 +170,14 @@ cl_int recording_replay(void)
     for (int i = 0; i < recording.launches && !error; i++) {
         const struct launch *const l = &recording.launch[i];
 
-        for (cl_uint a = 0; a < l->arguments && !error; a++)
-            error = __real_clSetKernelArg(l->kernel.id, a, l->kernel.argument[a].size, l->kernel.argument[a].value);
+        for (cl_uint a = 0; a < l->arguments && !error; a++) {
+            const struct argument *const value = &l->kernel.argument[a];
+
+            error = __real_clSetKernelArg(l->kernel.id, a, value->size, value->value);
+        }
         if (!error)
-            error = __real_clEnqueueNDRangeKernel(l->queue, l->kernel.id, l->dimensions, NULL, l->global, l->local,
-                                                  0, NULL, NULL);
+            error = __real_clEnqueueNDRangeKernel(l->queue, l->kernel.id, l->dimensions, NULL,
+                                                  l->global, l->local, 0, NULL, NULL);
     }
     return error;
 }

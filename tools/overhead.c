@@ -139,11 +139,14 @@ static void subject_close(struct subject *s)
     vn_device_close(s->device);
 }
 
-static void report_pair(FILE *to, json_t *benchmarks, const char *what, const char *name, const struct call_cost *p)
+static void report_pair(FILE *to, json_t *benchmarks, const char *what, const char *name,
+                        const struct call_cost *p)
 {
-    fprintf(to, "%-28s %8.2f us %8.2f us   %.2f times\n", what, p->ours * 1e6, p->bare * 1e6, p->ours / p->bare);
-    json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s, s:f, s:f}", "name", name, "real_time", p->ours,
-                                                "time_unit", "s", "bare_time", p->bare, "ratio", p->ours / p->bare));
+    const double ratio = p->ours / p->bare;
+
+    fprintf(to, "%-28s %8.2f us %8.2f us   %.2f times\n", what, p->ours * 1e6, p->bare * 1e6, ratio);
+    json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s, s:f, s:f}", "name", name,
+        "real_time", p->ours, "time_unit", "s", "bare_time", p->bare, "ratio", ratio));
 }
 
 static int measure(struct overhead *out, const struct subject *s)
@@ -173,7 +176,8 @@ int overhead_bench(const struct bench *b, FILE *to, json_t *benchmarks)
 
     if (overhead_measure(&o, b->info.spec))
         return EXIT_FAILURE;
-    fprintf(to, "%s: %d kernel%s, %d arguments\n\n", text, o.launches, o.launches == 1 ? "" : "s", o.arguments);
+    fprintf(to, "%s: %d kernel%s, %d arguments\n\n", text, o.launches, o.launches == 1 ? "" : "s",
+            o.arguments);
     fprintf(to, "%-28s %11s %11s   %s\n", "a warm call", "vn_gemm", "bare", "ratio");
     report_pair(to, benchmarks, "enqueue", "overhead:enqueue", &o.enqueue);
     report_pair(to, benchmarks, "enqueue and finish", "overhead:enqueue+finish", &o.finish);

@@ -55,7 +55,8 @@ void table_column(struct table *t, const char *title, int width, int left)
     t->column[c].left  = left;
 }
 
-static void write_shaded(const struct table *t, enum shade shade, const char *text, int pad_before, int pad_after)
+static void write_shaded(const struct table *t, enum shade shade, const char *text,
+                         int pad_before, int pad_after)
 {
     static const char *const codes[] = { "", "\033[32m", "\033[33m", "\033[2m", "\033[1m" };
     const int shaded = t->colour && shade != PLAIN;
@@ -114,7 +115,7 @@ const char *quantity(char out[CELL], double v, const char *unit)
 
     for (; v >= 1000 && p < 5; p++)
         v /= 1000;
-    snprintf(out, CELL, v < 10 && p ? "%.2f %s%s" : v < 100 && p ? "%.1f %s%s" : "%.0f %s%s", v, prefixes[p], unit);
+    snprintf(out, CELL, "%.*f %s%s", !p || v >= 100 ? 0 : v < 10 ? 2 : 1, v, prefixes[p], unit);
     return out;
 }
 

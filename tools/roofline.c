@@ -126,7 +126,8 @@ static vn_status measure_peak(double *out, vn_queue *q, void *kernel, const stru
     const double each = 2.0 * s->groups * s->items * s->fma_width * s->chains;    /* flops of a round */
     vn_buffer *y = NULL;
     double seconds = 0, rounds = 1024;
-    vn_status status = vn_buffer_open(&y, q->device, (size_t)s->groups * s->items * s->fma_width * vn_type_bytes(type));
+    const size_t bytes = (size_t)s->groups * s->items * s->fma_width * vn_type_bytes(type);
+    vn_status status = vn_buffer_open(&y, q->device, bytes);
 
     while (!status) {
         const struct vn_launch l = fma_launch(s, type, y, (int)rounds);
@@ -155,7 +156,8 @@ static size_t copy_bytes(const vn_device *d)
     return bytes;
 }
 
-static vn_status measure_bandwidth(double *out, vn_queue *q, void *kernel, const struct shape *s, vn_type type)
+static vn_status measure_bandwidth(double *out, vn_queue *q, void *kernel, const struct shape *s,
+                                   vn_type type)
 {
     const size_t chunk = (size_t)s->items * s->copy_width * vn_type_bytes(type);
     const size_t rounds = s->items == 1 ? COPY_ROUNDS : 16;

@@ -39,7 +39,8 @@ static void narrow_gemm(struct part *s, int last)
     struct problem *const p = &s->p;
     vn_tensor *const all[] = { &s->o.t[0], &s->o.t[1], &s->o.t[2], &s->o.bias };
     const int row = s->o.t[2].rank - 2, col = row + 1;
-    const struct range l = end_of(p->batch, 1, last), i = end_of(p->m, ROWS, last), j = end_of(p->n, COLUMNS, last);
+    const struct range l = end_of(p->batch, 1, last);
+    const struct range i = end_of(p->m, ROWS, last), j = end_of(p->n, COLUMNS, last);
 
     for (int at = 0; at < 4; at++) {
         if (row > 0)
@@ -61,7 +62,8 @@ static void narrow_conv(struct part *s, int last)
     static const int place[][3] = { [FORWARD] = { 0, 1, 2 }, [BACKWARD_DATA] = { 2, 1, 0 },
                                     [BACKWARD_FILTER] = { 0, 2, 1 } };        /* of x, w, y */
     struct problem *const p = &s->p;
-    const int64_t c_each = p->c / p->groups, k_each = p->filters / p->groups, group = last ? p->groups - 1 : 0;
+    const int64_t c_each = p->c / p->groups, k_each = p->filters / p->groups;
+    const int64_t group = last ? p->groups - 1 : 0;
     const struct range n = end_of(p->images, p->direction == BACKWARD_FILTER ? p->images : 1, last);
     const struct range k = end_of(k_each, p->direction == BACKWARD_DATA ? k_each : 1, last);
     const struct range c = end_of(c_each, p->direction == FORWARD ? c_each : 1, last);
@@ -174,7 +176,8 @@ static int compare(const struct gathered *g, char *why, size_t why_size)
 {
     for (int64_t i = 0; i < g->count; i++)
         if (g->result[i] != g->value[i] && !(fabsl(g->result[i] - g->value[i]) <= g->bound[i])) {
-            snprintf(why, why_size, "wrong: %.9g, and right is %.9Lg within %.2Lg", g->result[i], g->value[i], g->bound[i]);
+            snprintf(why, why_size, "wrong: %.9g, and right is %.9Lg within %.2Lg",
+                     g->result[i], g->value[i], g->bound[i]);
             return -1;
         }
     return 0;
@@ -200,7 +203,8 @@ static int check_part(const struct problem *p, const struct values *v, const voi
     return failed;
 }
 
-int spot_check(const struct problem *p, const struct values *v, const void *result, char *why, size_t why_size)
+int spot_check(const struct problem *p, const struct values *v, const void *result,
+               char *why, size_t why_size)
 {
     return check_part(p, v, result, 0, why, why_size) || check_part(p, v, result, 1, why, why_size) ? -1 : 0;
 }

@@ -8,5 +8,6 @@
 #include "values.h"
 
 /* result: the output's buffer after one run.  0, or -1 with a sentence in why[]. */
-int spot_check(const struct problem *p, const struct values *v, const void *result, char *why, size_t why_size);
+int spot_check(const struct problem *p, const struct values *v, const void *result,
+               char *why, size_t why_size);
 #endif

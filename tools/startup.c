@@ -68,7 +68,8 @@ int startup_first_call(const char *spec)
 /* ---- starting it ---- */
 
 /* Where each one keeps what it has built. */
-static const char *const caches[] = { "VERNIER_CACHE_DIR", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "MESA_SHADER_CACHE_DIR" };
+static const char *const caches[] = {
+    "VERNIER_CACHE_DIR", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "MESA_SHADER_CACHE_DIR" };
 
 enum { CACHES = sizeof caches / sizeof *caches };
 
@@ -167,7 +168,8 @@ static int run_all(struct start *cold, struct start *warm, const char *spec, con
     return failed;
 }
 
-static void report_start(FILE *to, json_t *benchmarks, const char *what, const char *name, double cold, double warm)
+static void report_start(FILE *to, json_t *benchmarks, const char *what, const char *name,
+                         double cold, double warm)
 {
     fprintf(to, "%-28s %8.1f ms %8.1f ms   1/%.0f\n", what, cold * 1e3, warm * 1e3, cold / warm);
     json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s, s:f, s:f}", "name", name, "real_time", warm,
@@ -199,7 +201,7 @@ int startup_bench(const struct bench *b, FILE *to, json_t *benchmarks)
     if (startup_measure(&cold, &warm, b->info.spec))
         return EXIT_FAILURE;
     fprintf(to, "\n%-28s %11s %11s   %s\n", "a process's first", "no cache", "built before", "ratio");
-    report_start(to, benchmarks, "vn_gemm, " "512 x 512 x 512", "overhead:first-call", cold.call, warm.call);
+    report_start(to, benchmarks, "vn_gemm, 512 x 512 x 512", "overhead:first-call", cold.call, warm.call);
     report_start(to, benchmarks, "with opening the device", "overhead:start", cold.whole, warm.whole);
     return 0;
 }

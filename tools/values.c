@@ -36,7 +36,8 @@ static void *random_values(vn_type type, int64_t count, uint64_t seed)
     char *const values = malloc((size_t)(count ? count : 1) * each);
 
     for (int64_t i = 0; values && i < count && i < PERIOD; i++)
-        oracle_store(type, values, i, (double)(int64_t)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1);
+        oracle_store(type, values, i,
+                     (double)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1);
     for (int64_t i = PERIOD; values && i < count; i += PERIOD)
         memcpy(values + (size_t)i * each, values, (size_t)(count - i < PERIOD ? count - i : PERIOD) * each);
     return values;

@@ -63,7 +63,8 @@ static int64_t csv_number(struct csv *c, const char *title)
     const int64_t v = strtoll(text, &end, 10);
 
     if ((end == text || *end || v < 0) && !c->failed++)
-        snprintf(c->why, c->why_size, "%s, row %d: %s is \"%s\", and must be a number", c->path, c->row, title, text);
+        snprintf(c->why, c->why_size, "%s, row %d: %s is \"%s\", and must be a number",
+                 c->path, c->row, title, text);
     return v;
 }
 
@@ -287,8 +288,8 @@ int workloads_add(struct workloads *w, const char *what, const struct workload_o
             return expand_suite(w, s, o, why, why_size);
     if (strchr(what, ':'))
         return add(w, what, "", o, why, why_size);
-    snprintf(why, why_size, "\"%s\" is neither a problem, as gemm:64x64x64:f32:nn is, nor a suite (%s, overhead)",
-             what, workloads_suites());
+    snprintf(why, why_size, "\"%s\" is neither a problem, as gemm:64x64x64:f32:nn is, nor a suite "
+             "(%s, overhead)", what, workloads_suites());
     return -1;
 }
 
