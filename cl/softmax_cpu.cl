@@ -46,6 +46,7 @@ struct line {
     int   tail;
     R     scale;
     int   is_log, has_w;
+    int   plain;                               /* lanes adjacent in memory; forward, no w */
 };
 
 /* ---- vectors ---------------------------------------------------------------- */
@@ -79,20 +80,54 @@ DEVICE int lanes_of(const struct line *l, INDEX j)
     return j < l->full ? VEC : l->tail;
 }
 
-DEVICE vector read_x(const struct line *l, INDEX j)
+/* plain: known where this is written into a loop, which then has neither calls nor branches */
+DEVICE vector read_x(const struct line *l, INDEX j, int plain)
 {
-    return read_lanes(l->x + j * l->x_step, l->x_lane, lanes_of(l, j));
+    GLOBAL const T *x = l->x + j * l->x_step;
+
+    return plain ? LOAD_VECTOR(VEC, x) : read_lanes(x, l->x_lane, lanes_of(l, j));
 }
 
-DEVICE vector read_w(const struct line *l, INDEX j)
+DEVICE vector read_w(const struct line *l, INDEX j, int plain)
 {
-    return read_lanes(l->w + j * l->w_step, l->w_lane, lanes_of(l, j));
+    GLOBAL const T *w = l->w + j * l->w_step;
+
+    return plain ? LOAD_VECTOR(VEC, w) : read_lanes(w, l->w_lane, lanes_of(l, j));
 }
 
-DEVICE void write_y(const struct line *l, INDEX j, vector v)
+DEVICE vector read_y(const struct line *l, INDEX j, int plain)
 {
-    write_lanes(l->y + j * l->y_step, l->y_lane, lanes_of(l, j), v);
+    GLOBAL const T *y = l->y + j * l->y_step;
+
+    return plain ? LOAD_VECTOR(VEC, y) : read_lanes(y, l->y_lane, lanes_of(l, j));
 }
+
+DEVICE void write_y(const struct line *l, INDEX j, int plain, vector v)
+{
+    GLOBAL T *y = l->y + j * l->y_step;
+
+    if (plain)
+        STORE_VECTOR(VEC, y, v);
+    else
+        write_lanes(y, l->y_lane, lanes_of(l, j), v);
+}
+
+/* The vectors of [from, to) before this can be taken plainly. */
+DEVICE INDEX plain_end(const struct line *l, INDEX from, INDEX to)
+{
+    const INDEX end = l->full < to ? l->full : to;
+
+    return l->plain && from < end ? end : from;
+}
+
+/* LOOP(first, end, plain) over [from, to), what is plain first */
+#define PLAIN_FIRST(from, to, LOOP)                             \
+    {                                                           \
+        const INDEX middle = plain_end(l, from, to);            \
+                                                                \
+        LOOP(from, middle, 1)                                   \
+        LOOP(middle, to, 0)                                     \
+    }
 
 /* ---- folding and writing vectors [from, to) of a line -------------------------- */
 
@@ -101,8 +136,17 @@ DEVICE void fold(const struct line *l, INDEX from, INDEX to, int keep, R *tops, 
 {
     vector s = *sum;
 
-    for (INDEX j = from; j < to; j++)
-        s = l->is_log ? s + read_w(l, j) : FMA(read_x(l, j), read_w(l, j), s);
+#define ADD(first, end, plain)                                  \
+    for (INDEX j = first; j < end; j++)                         \
+        s = FMA(read_x(l, j, plain), read_w(l, j, plain), s);
+#define ADD_LOG(first, end, plain)                              \
+    for (INDEX j = first; j < end; j++)                         \
+        s = s + read_w(l, j, plain);
+
+    if (l->is_log)
+        PLAIN_FIRST(from, to, ADD_LOG)
+    else
+        PLAIN_FIRST(from, to, ADD)
     *sum = s;
 }
 
@@ -110,19 +154,29 @@ DEVICE void write(const struct line *l, INDEX from, INDEX to, int kept, const R 
 {
     const vector scale = (vector)l->scale;
 
-    for (INDEX j = from; j < to; j++) {
-        const vector x = read_x(l, j), w = read_w(l, j);
+#define WRITE(first, end, plain)                                \
+    for (INDEX j = first; j < end; j++)                         \
+        write_y(l, j, plain, scale * (read_x(l, j, plain) * (read_w(l, j, plain) - sum)));
+#define WRITE_LOG(first, end, plain)                            \
+    for (INDEX j = first; j < end; j++)                         \
+        write_y(l, j, plain, scale * (read_w(l, j, plain) - exp_lanes(read_x(l, j, plain)) * sum));
 
-        write_y(l, j, l->is_log ? scale * (w - exp_lanes(x) * sum) : scale * (x * (w - sum)));
-    }
+    if (l->is_log)
+        PLAIN_FIRST(from, to, WRITE_LOG)
+    else
+        PLAIN_FIRST(from, to, WRITE)
 }
 #else
 /* z; -infinity in lanes that are not there */
-DEVICE vector read_z(const struct line *l, INDEX j)
+DEVICE vector read_z(const struct line *l, INDEX j, int plain)
 {
-    const vector x = read_x(l, j), scale = (vector)l->scale;
-    const vector z = l->has_w ? FMA(scale, x, read_w(l, j)) : scale * x;
+    const vector x = read_x(l, j, plain), scale = (vector)l->scale;
     R some[VEC];
+
+    if (plain)
+        return scale * x;
+
+    const vector z = l->has_w ? FMA(scale, x, read_w(l, j, 0)) : scale * x;
 
     if (j < l->full)
         return z;
@@ -144,26 +198,35 @@ DEVICE void fold(const struct line *l, INDEX from, INDEX to, int keep, R *tops, 
 {
     const INDEX block = block_of(from, to);
 
+#define FIND_MAX(first, end, plain)                             \
+    for (INDEX j = first; j < end; j++) {                       \
+        const vector z = read_z(l, j, plain);                   \
+                                                                \
+        top = MAX_LANES(top, z);                                \
+    }
+#define ADD_KEEPING(first, end, plain)                          \
+    for (INDEX j = first; j < end; j++) {                       \
+        const vector e = exp_lanes(read_z(l, j, plain) - top);  \
+                                                                \
+        s = s + e;                                              \
+        write_y(l, j, plain, e);                                \
+    }
+#define ADD(first, end, plain)                                  \
+    for (INDEX j = first; j < end; j++)                         \
+        s = s + exp_lanes(read_z(l, j, plain) - top);
+
     for (INDEX first = from; first < to; first += block, tops += VEC) {
         const INDEX end = block < to - first ? first + block : to;
         vector top = *max, s = (vector)ZERO;
 
-        for (INDEX j = first; j < end; j++) {
-            const vector z = read_z(l, j);
-
-            top = MAX_LANES(top, z);
-        }
-        for (INDEX j = first; j < end; j++) {
-            const vector e = exp_lanes(read_z(l, j) - top);
-
-            s = s + e;
-            if (keep)
-                write_y(l, j, e);
-        }
+        PLAIN_FIRST(first, end, FIND_MAX)
+        if (keep) {
+            PLAIN_FIRST(first, end, ADD_KEEPING)
+            VSTORE(VEC, tops, top);
+        } else
+            PLAIN_FIRST(first, end, ADD)
         *sum = *sum * exp_lanes(*max - top) + s;
         *max = top;
-        if (keep)
-            VSTORE(VEC, tops, top);
     }
 }
 
@@ -181,12 +244,15 @@ DEVICE void scale_kept(const struct line *l, INDEX from, INDEX to, const R *tops
 {
     const INDEX block = block_of(from, to);
 
+#define SCALE(first, end, plain)                                \
+    for (INDEX j = first; j < end; j++)                         \
+        write_y(l, j, plain, read_y(l, j, plain) * factor);
+
     for (INDEX first = from; first < to; first += block, tops += VEC) {
         const INDEX end = block < to - first ? first + block : to;
         const vector factor = exp_lanes(VLOAD(VEC, tops) - max) * inverse;
 
-        for (INDEX j = first; j < end; j++)
-            write_y(l, j, read_lanes(l->y + j * l->y_step, l->y_lane, lanes_of(l, j)) * factor);
+        PLAIN_FIRST(first, end, SCALE)
     }
 }
 
@@ -194,33 +260,42 @@ DEVICE void write(const struct line *l, INDEX from, INDEX to, int kept, const R 
 {
     const vector factor = each_lane(sum, l->is_log);
 
+#define WRITE(first, end, plain)                                \
+    for (INDEX j = first; j < end; j++)                         \
+        write_y(l, j, plain, exp_lanes(read_z(l, j, plain) - max) * factor);
+#define WRITE_LOG(first, end, plain)                            \
+    for (INDEX j = first; j < end; j++)                         \
+        write_y(l, j, plain, read_z(l, j, plain) - max - factor);
+
     if (kept)
         scale_kept(l, from, to, tops, max, factor);
+    else if (l->is_log)
+        PLAIN_FIRST(from, to, WRITE_LOG)
     else
-        for (INDEX j = from; j < to; j++) {
-            const vector z = read_z(l, j) - max;
-
-            write_y(l, j, l->is_log ? z - factor : exp_lanes(z) * factor);
-        }
+        PLAIN_FIRST(from, to, WRITE)
 }
 #endif
 
 /* ---- lanes, rows ---------------------------------------------------------------- */
 
-/* Merges the lanes' pairs into one. */
+/* Merges the lanes' pairs into one, by halves. */
 DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
 {
     R maxes[VEC], sums[VEC];
 
-    VSTORE(VEC, maxes, max);
-    for (int i = 0; i < VEC; i++)
-        *row_max = MAX_LANES(*row_max, maxes[i]);
 #if !BACKWARD
-    sum = sum * exp_lanes(max - (vector)*row_max);
+    VSTORE(VEC, maxes, max);
+    UNROLL for (int apart = VEC / 2; apart > 0; apart /= 2)
+        UNROLL for (int i = 0; i < apart; i++)
+            maxes[i] = MAX_LANES(maxes[i], maxes[i + apart]);
+    *row_max = maxes[0];
+    sum = sum * exp_lanes(max - (vector)maxes[0]);
 #endif
     VSTORE(VEC, sums, sum);
-    for (int i = 0; i < VEC; i++)
-        *row_sum = *row_sum + sums[i];
+    UNROLL for (int apart = VEC / 2; apart > 0; apart /= 2)
+        UNROLL for (int i = 0; i < apart; i++)
+            sums[i] = sums[i] + sums[i + apart];
+    *row_sum = sums[0];
 }
 
 /* What the causal mask hides in elements [from, to) of a row. */
@@ -234,6 +309,10 @@ DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_l
     VIEW shape, int is_log, int causal, R scale, GLOBAL const T *gX, VIEW x_view,     \
     GLOBAL const T *gW, VIEW w_view, int has_w, GLOBAL T *gY, VIEW y_view
 
+/* Of lanes along dimension d. */
+#define PLAIN(d)                                                                      \
+    (x_view.d == 1 && y_view.d == 1 && (BACKWARD ? w_view.d == 1 : !has_w))
+
 /* Of a row whose elements from `seen` on are hidden. */
 #define LINE_ALONG(row, seen)                                                         \
     {                                                                                 \
@@ -242,7 +321,7 @@ DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_l
         (INDEX)x_view.s6,       (INDEX)w_view.s6,       (INDEX)y_view.s6,             \
         (INDEX)x_view.s6 * VEC, (INDEX)w_view.s6 * VEC, (INDEX)y_view.s6 * VEC,       \
         (seen) / VEC, ((seen) + VEC - 1) / VEC, (int)((seen) % VEC),                  \
-        scale, is_log, has_w                                                          \
+        scale, is_log, has_w, PLAIN(s6)                                               \
     }
 
 /* Of up to VEC rows from `row`. */
@@ -253,7 +332,7 @@ DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_l
         (INDEX)x_view.s5, (INDEX)w_view.s5, (INDEX)y_view.s5,                         \
         (INDEX)x_view.s6, (INDEX)w_view.s6, (INDEX)y_view.s6,                         \
         (rows) < VEC ? 0 : (INDEX)shape.s6, (INDEX)shape.s6, (int)(rows),             \
-        scale, is_log, has_w                                                          \
+        scale, is_log, has_w, PLAIN(s5)                                               \
     }
 
 #if SPLIT
