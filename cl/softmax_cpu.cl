@@ -230,16 +230,6 @@ DEVICE void fold(const struct line *l, INDEX from, INDEX to, int keep, R *tops, 
     }
 }
 
-DEVICE vector each_lane(vector sum, int is_log)
-{
-    R some[VEC];
-
-    VSTORE(VEC, some, sum);
-    for (int i = 0; i < VEC; i++)
-        some[i] = is_log ? logarithm_of(some[i]) : inverse_of(some[i]);
-    return VLOAD(VEC, some);
-}
-
 DEVICE void scale_kept(const struct line *l, INDEX from, INDEX to, const R *tops, vector max, vector inverse)
 {
     const INDEX block = block_of(from, to);
@@ -256,10 +246,9 @@ DEVICE void scale_kept(const struct line *l, INDEX from, INDEX to, const R *tops
     }
 }
 
-DEVICE void write(const struct line *l, INDEX from, INDEX to, int kept, const R *tops, vector max, vector sum)
+/* factor: of_sum() of each lane's sum */
+DEVICE void write(const struct line *l, INDEX from, INDEX to, int kept, const R *tops, vector max, vector factor)
 {
-    const vector factor = each_lane(sum, l->is_log);
-
 #define WRITE(first, end, plain)                                \
     for (INDEX j = first; j < end; j++)                         \
         write_y(l, j, plain, exp_lanes(read_z(l, j, plain) - max) * factor);
@@ -278,12 +267,30 @@ DEVICE void write(const struct line *l, INDEX from, INDEX to, int kept, const R 
 
 /* ---- lanes, rows ---------------------------------------------------------------- */
 
+/* What `write` needs to know of a sum. */
+DEVICE R of_sum(R sum, int is_log)
+{
+    return BACKWARD ? sum : is_log ? logarithm_of(sum) : inverse_of(sum);
+}
+
+DEVICE vector of_sums(vector sum, int is_log)
+{
+    R some[VEC];
+
+    VSTORE(VEC, some, sum);
+    for (int i = 0; i < VEC; i++)
+        some[i] = of_sum(some[i], is_log);
+    return VLOAD(VEC, some);
+}
+
 /* Merges the lanes' pairs into one, by halves. */
 DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
 {
-    R maxes[VEC], sums[VEC];
+    R sums[VEC];
 
 #if !BACKWARD
+    R maxes[VEC];
+
     VSTORE(VEC, maxes, max);
     UNROLL for (int apart = VEC / 2; apart > 0; apart /= 2)
         UNROLL for (int i = 0; i < apart; i++)
@@ -367,7 +374,7 @@ finish(ARGUMENTS, GLOBAL const R *gPairs, int parts)
 
     for (int p = 0; p < parts; p++)
         merge(&max, &sum, gPairs[2 * (first + p)], gPairs[2 * (first + p) + 1]);
-    write(&l, from, to, 0, none, (vector)max, (vector)sum);
+    write(&l, from, to, 0, none, (vector)max, (vector)of_sum(sum, is_log));
     write_hidden(l.y, l.y_lane, start > seen ? start : seen, end, is_log);
 }
 #else
@@ -390,7 +397,7 @@ softmax(ARGUMENTS, int across)
             const struct line l = LINE_ACROSS(i / sets * (INDEX)shape.s5 + r, rows);
 
             fold(&l, 0, l.count, keep, tops, &max, &sum);
-            write(&l, 0, l.count, keep, tops, max, sum);
+            write(&l, 0, l.count, keep, tops, max, of_sums(sum, is_log));
         } else {
             const INDEX seen = row_seen(shape, i, causal);
             const struct line l = LINE_ALONG(i, seen);
@@ -398,7 +405,7 @@ softmax(ARGUMENTS, int across)
 
             fold(&l, 0, l.count, keep, tops, &max, &sum);
             merge_lanes(max, sum, &row_max, &row_sum);
-            write(&l, 0, l.count, keep, tops, (vector)row_max, (vector)row_sum);
+            write(&l, 0, l.count, keep, tops, (vector)row_max, (vector)of_sum(row_sum, is_log));
             write_hidden(l.y, l.y_lane, seen, (INDEX)shape.s6, is_log);
         }
     }

@@ -66,6 +66,15 @@ static const char *is_cpu_backward(const void *problem, const struct vn_facts *f
     return why ? why : is_backward(problem, f);
 }
 
+/* A CPU keeps exponentials in y, which parts cannot: they compute each one twice. */
+static const char *pays_cpu_split(const void *problem, const struct vn_facts *f)
+{
+    const struct softmax *s = problem;
+
+    return s->n < 4 * LONG_ROW ? "its rows are too short to share out"
+         : 2 * s->rows >= f->units ? "its rows occupy half the cores or more" : NULL;
+}
+
 static const char *pays_split(const void *problem, const struct vn_facts *f)
 {
     const struct softmax *s = problem;
@@ -108,7 +117,7 @@ static size_t split_workspace(const void *problem, const int *p);
 /* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__softmax_variants[] = {
     WAY("softmax_cpu_split", is_cpu_forward, is_cpu_backward, SPLIT(1),
-        .pays = pays_split, .run = run_cpu_split, .workspace = cpu_split_workspace,
+        .pays = pays_cpu_split, .run = run_cpu_split, .workspace = cpu_split_workspace,
         .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK"),
     WAY("softmax_cpu", is_cpu_forward, is_cpu_backward, SPLIT(0),
         .run = run_cpu,
