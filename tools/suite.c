@@ -215,8 +215,10 @@ static double share_of(enum kind kind, vn_type type, double is, long double valu
         return isnan(value) && isnan(is) ? 0 : INFINITY;
     if (kind == EXACT)
         return is == oracle_round(type, (double)value) ? 0 : INFINITY;
-    if (isinf(value) || isinf(is))
+    if (isinf(value))
         return is == (double)value ? 0 : INFINITY;
+    if (isinf(is))                                /* past the largest, if the bound reaches there */
+        return oracle_round(type, (double)(value + (is > 0 ? bound : -bound))) == is ? 1 : INFINITY;
     return is == value ? 0 : (double)(fabsl(is - value) / bound);
 }
 
