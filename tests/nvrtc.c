@@ -56,7 +56,7 @@ static char *read_file(const char *path)
 static int compile_file(const char *path, const char *arch)
 {
     char option[64], *log, *text = read_file(path);
-    const char *const options[] = { option, "--fmad=false", "-default-device" };
+    const char *const options[] = { option, "--fmad=false", "--std=c++14", "--ptxas-options=-O1" };
     void *program;
     size_t size = 0;
     int failed;

@@ -3,9 +3,9 @@
  * texts.c - writes what the library would give to a compiler: the whole text of each
  * variant of each operation, in each type, with the tune rows of a device for large problems.
  *
- *     texts BACKEND FAMILY/ARCH DIRECTORY SUFFIX
+ *     texts BACKEND FAMILY/ARCH DIRECTORY [wide]
  *
- * Prints the path of each file it writes.  Offsets of 64 bits are written for f32 alone.
+ * Prints the path of each file it writes.  With "wide", f32 once more with offsets of 64 bits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #include "core.h"
 
-struct target { vn_device device; const char *directory, *suffix; };
+struct target { vn_device device; const char *directory; int wide; };
 
 static int write_text(const struct target *t, const struct vn_variant *v, const int *p, vn_type type, int wide,
                       int number)
@@ -23,8 +23,8 @@ static int write_text(const struct target *t, const struct vn_variant *v, const 
     FILE *f;
     int failed;
 
-    snprintf(path, sizeof path, "%s/%s.%d.%s%s.%s", t->directory, v->name, number, vn_type_name(type),
-             wide ? ".wide" : "", t->suffix);
+    snprintf(path, sizeof path, "%s/%s.%d.%s%s", t->directory, v->name, number, vn_type_name(type),
+             wide ? ".wide" : "");
     if (!text) {
         fprintf(stderr, "%s: one of \"%s\" is not among the texts\n", v->name, v->texts);
         return 1;
@@ -46,11 +46,16 @@ static int write_type(const struct target *t, const struct vn_variant *v, vn_typ
     const char *source;
     int p[VN_PARAMS], failed = 0;
 
-    if (vn__tune_find(p, &source, &t->device, v, type, VN_LARGE)) {
+    switch (vn__tune_find(p, &source, &t->device, v, type, VN_LARGE)) {
+    case VN_OK:
+        break;
+    case VN_UNSUPPORTED:                        /* no row: the variant is not for such a device, or type */
+        return 0;
+    default:
         fprintf(stderr, "%s\n", vn_last_error());
         return 1;
     }
-    for (int wide = 0; wide <= (type == VN_F32); wide++)
+    for (int wide = 0; wide <= (t->wide && type == VN_F32); wide++)
         failed |= write_text(t, v, p, type, wide, number);
     return failed;
 }
@@ -61,13 +66,13 @@ int main(int argc, char **argv)
     static struct target t = { .device = { .backend = &backend } };
     int failed = 0, number = 0;
 
-    if (argc != 5 || sscanf(argv[2], "%15[^/]/%31s", t.device.facts.family, t.device.facts.arch) != 2) {
-        fprintf(stderr, "usage: texts BACKEND FAMILY/ARCH DIRECTORY SUFFIX\n");
+    if (argc < 4 || argc > 5 || sscanf(argv[2], "%15[^/]/%31s", t.device.facts.family, t.device.facts.arch) != 2) {
+        fprintf(stderr, "usage: texts BACKEND FAMILY/ARCH DIRECTORY [wide]\n");
         return 2;
     }
     backend.name = argv[1];
     t.directory  = argv[3];
-    t.suffix     = argv[4];
+    t.wide       = argc == 5;
     strcpy(t.device.facts.name, "a device");
     for (const struct vn_variant *const *table = vn__tables; *table; table++)
         for (const struct vn_variant *v = *table; v->name; v++, number++)
