@@ -201,7 +201,7 @@ partial(ARGUMENTS, GLOBAL R *gPairs, int parts)
     LOCAL_ARRAY(R, sSum, ITEMS);
 
     const INDEX row = GROUP_ID(0) / parts, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
-    const INDEX from = GROUP_ID(0) % parts * span, to = span < n - from ? from + span : n;
+    const INDEX from = (GROUP_ID(0) - row * parts) * span, to = span < n - from ? from + span : n;
     const struct line l = LINE(row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max, sum;
 
@@ -220,7 +220,7 @@ finish(ARGUMENTS, GLOBAL const R *gPairs, int parts)
     LOCAL_ARRAY(R, sSum, ITEMS);
 
     const INDEX row = GROUP_ID(0) / parts, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
-    const INDEX from = GROUP_ID(0) % parts * span, to = span < n - from ? from + span : n;
+    const INDEX from = (GROUP_ID(0) - row * parts) * span, to = span < n - from ? from + span : n;
     const INDEX first = row * parts;
     const struct line l = LINE(row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max = FIRST_MAX, sum = ZERO;
@@ -237,8 +237,9 @@ softmax(ARGUMENTS)
     LOCAL_ARRAY(R, sMax, ITEMS);
     LOCAL_ARRAY(R, sSum, ITEMS);
 
-    const int me = ACROSS ? LOCAL_ID() % ROWS : LOCAL_ID() / ROW_ITEMS;
-    const int k  = ACROSS ? LOCAL_ID() / ROWS : LOCAL_ID() % ROW_ITEMS;
+    const int far = LOCAL_ID() / (ACROSS ? ROWS : ROW_ITEMS);
+    const int near = LOCAL_ID() - far * (ACROSS ? ROWS : ROW_ITEMS);
+    const int me = ACROSS ? near : far, k = ACROSS ? far : near;
     const INDEX row = (INDEX)GROUP_ID(0) * ROWS + me;
     const int past = row >= (INDEX)shape.s0;
     const INDEX n = past ? 0 : (INDEX)shape.s6;

@@ -32,12 +32,13 @@
 #define ROW_DIMENSION(d)                             \
     if (row < (INDEX)shape.d)                        \
         return at + row * (INDEX)v.d;                \
-    at += row % (INDEX)shape.d * (INDEX)v.d;         \
-    row /= (INDEX)shape.d;
+    next = row / (INDEX)shape.d;                     \
+    at += (row - next * (INDEX)shape.d) * (INDEX)v.d; \
+    row = next;
 
 DEVICE INDEX row_at(VIEW v, VIEW shape, INDEX row)
 {
-    INDEX at = (INDEX)v.s0;
+    INDEX at = (INDEX)v.s0, next;
 
     ROW_DIMENSION(s5)
     ROW_DIMENSION(s4)

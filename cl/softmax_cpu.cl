@@ -348,7 +348,7 @@ KERNEL(1) void
 partial(ARGUMENTS, GLOBAL R *gPairs, int parts)
 {
     const INDEX span = (INDEX)shape.s7;
-    const INDEX row = GROUP_ID(0) / parts, from = GROUP_ID(0) % parts * (span / VEC);
+    const INDEX row = GROUP_ID(0) / parts, from = (GROUP_ID(0) - row * parts) * (span / VEC);
     const INDEX seen = row_seen(shape, row, causal);
     const struct line l = LINE_ALONG(row, seen);
     const INDEX to = span / VEC < l.count - from ? from + span / VEC : l.count;
@@ -365,7 +365,7 @@ KERNEL(1) void
 finish(ARGUMENTS, GLOBAL const R *gPairs, int parts)
 {
     const INDEX span = (INDEX)shape.s7;
-    const INDEX row = GROUP_ID(0) / parts, from = GROUP_ID(0) % parts * (span / VEC);
+    const INDEX row = GROUP_ID(0) / parts, from = (GROUP_ID(0) - row * parts) * (span / VEC);
     const INDEX first = row * parts, n = (INDEX)shape.s6, seen = row_seen(shape, row, causal);
     const struct line l = LINE_ALONG(row, seen);
     const INDEX to = span / VEC < l.count - from ? from + span / VEC : l.count;
@@ -393,8 +393,8 @@ softmax(ARGUMENTS, int across)
         vector max = (vector)FIRST_MAX, sum = (vector)ZERO;
 
         if (across) {
-            const INDEX r = i % sets * VEC, rows = (INDEX)shape.s5 - r;
-            const struct line l = LINE_ACROSS(i / sets * (INDEX)shape.s5 + r, rows);
+            const INDEX outer = i / sets, r = (i - outer * sets) * VEC, rows = (INDEX)shape.s5 - r;
+            const struct line l = LINE_ACROSS(outer * (INDEX)shape.s5 + r, rows);
 
             fold(&l, 0, l.count, keep, tops, &max, &sum);
             write(&l, 0, l.count, keep, tops, max, of_sums(sum, is_log));
