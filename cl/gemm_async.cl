@@ -53,15 +53,34 @@
 #define SLICE_K(i, along, width) ((along) ? (LOCAL_ID() + (i) * ITEMS) % BLK_K : (LOCAL_ID() + (i) * ITEMS) / (width))
 #define SLICE_X(i, along, width) ((along) ? (LOCAL_ID() + (i) * ITEMS) / BLK_K : (LOCAL_ID() + (i) * ITEMS) % (width))
 
-/* What this item copies of an operand, the same in each slice: from where in device memory
- * (at k0 = 0), to where in a slice (bytes), and at which k; below 0 it lies past the edge. */
-#define PLAN(each, from, to, at_k, along, width, pitch, x0, X, x_step, k_step)      \
+/* Bytes from the start of a matrix: 32 bits without a sign make the shortest addresses. */
+#if WIDE
+#define OFFSET INT64
+#else
+#define OFFSET unsigned int
+#endif
+
+/* What this item copies of an operand, the same in each slice: from where (at k0 = 0), and to
+ * where in the slice.  Past the edge of M or N it takes the last line again: the sums that
+ * come of it are stored nowhere.                                                          */
+#define PLAN(each, from, to, along, width, pitch, x0, X, x_step, k_step)            \
     UNROLL for (int i = 0; i < each; i++) {                                         \
         const int x = SLICE_X(i, along, width), k = SLICE_K(i, along, width);       \
                                                                                     \
-        at_k[i] = x0 + x < X ? k : -1;                                              \
-        from[i] = x0 + x < X ? (x0 + x) * x_step + k * k_step : 0;                  \
+        from[i] = (OFFSET)(MIN_OF(x0 + x, X - 1) * x_step + k * k_step) * BYTES;    \
         to[i] = (k * pitch + x) * BYTES;                                            \
+    }
+#define MIN_OF(a, b) ((a) < (b) ? (a) : (b))
+
+/* One slice of an operand; `left` of k, if not whole: zeros past the edge of K. */
+#define BRING_WHOLE(each, to, from, start, g)                                       \
+    UNROLL for (int i = 0; i < each; i++)                                           \
+        COPY((start) + to[i], (GLOBAL const char *)(g) + from[i], 1)
+#define BRING_LAST(each, to, from, start, g, along, width, left)                    \
+    UNROLL for (int i = 0; i < each; i++) {                                         \
+        const int there = SLICE_K(i, along, width) < (left);                        \
+                                                                                    \
+        COPY((start) + to[i], (GLOBAL const char *)(g) + (there ? from[i] : 0), there); \
     }
 
 KERNEL(ITEMS) void
@@ -87,14 +106,14 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
     const int along_a = a_col < a_row, along_b = b_row < b_col;
     const int slices = (K + BLK_K - 1) / BLK_K;
     const unsigned int local_a = LOCAL_ADDRESS(s), local_b = local_a + BLK_K * PITCH_A * BYTES;
-    INDEX from_a[EACH_A], from_b[EACH_B];
-    int to_a[EACH_A], to_b[EACH_B], k_a[EACH_A], k_b[EACH_B];
+    OFFSET from_a[EACH_A], from_b[EACH_B];
+    unsigned int to_a[EACH_A], to_b[EACH_B];
     R rC[THR_M][THR_N];
 
     gA += batch_offset(vA, eC, batch);
     gB += batch_offset(vB, eC, batch);
-    PLAN(EACH_A, from_a, to_a, k_a, along_a, BLK_M, PITCH_A, m0, M, a_row, a_col);
-    PLAN(EACH_B, from_b, to_b, k_b, along_b, BLK_N, PITCH_B, n0, N, b_col, b_row);
+    PLAN(EACH_A, from_a, to_a, along_a, BLK_M, PITCH_A, m0, M, a_row, a_col);
+    PLAN(EACH_B, from_b, to_b, along_b, BLK_N, PITCH_B, n0, N, b_col, b_row);
 
     UNROLL for (int i = 0; i < THR_M; i++)
     UNROLL for (int j = 0; j < THR_N; j++)
@@ -102,18 +121,15 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
 
 #define BRING(slice)                                                                                \
     do {                                                                                            \
-        const int left = K - (slice) * BLK_K, at = (slice) % STAGES * SLICE * BYTES;                \
+        const unsigned int at = (slice) % STAGES * SLICE * BYTES;                                   \
         GLOBAL const T *a = gA + (slice) * BLK_K * a_col, *b = gB + (slice) * BLK_K * b_row;        \
                                                                                                     \
-        if ((slice) < slices) {                                                                     \
-            UNROLL for (int i = 0; i < EACH_A; i++) {                                               \
-                const int there = (unsigned int)k_a[i] < (unsigned int)left;                        \
-                COPY(local_a + at + to_a[i], there ? a + from_a[i] : gA, there);                    \
-            }                                                                                       \
-            UNROLL for (int i = 0; i < EACH_B; i++) {                                               \
-                const int there = (unsigned int)k_b[i] < (unsigned int)left;                        \
-                COPY(local_b + at + to_b[i], there ? b + from_b[i] : gB, there);                    \
-            }                                                                                       \
+        if ((slice) < K / BLK_K) {                                                                  \
+            BRING_WHOLE(EACH_A, to_a, from_a, local_a + at, a);                                     \
+            BRING_WHOLE(EACH_B, to_b, from_b, local_b + at, b);                                     \
+        } else if ((slice) < slices) {                                                              \
+            BRING_LAST(EACH_A, to_a, from_a, local_a + at, a, along_a, BLK_M, K - (slice) * BLK_K); \
+            BRING_LAST(EACH_B, to_b, from_b, local_b + at, b, along_b, BLK_N, K - (slice) * BLK_K); \
         }                                                                                           \
         copies_commit();                        /* also when empty: groups are counted */           \
     } while (0)

@@ -387,6 +387,12 @@ static void orient(struct gemm *g)
     g->n = m;
 }
 
+/* Kernels count in elements, gemm_async in bytes: 32 bits hold both, or `wide` is said. */
+static int is_wide(const vn_tensor *t)
+{
+    return vn__is_wide(t) || (t->buffer && t->buffer->bytes > UINT32_MAX);
+}
+
 /* What variants and tune rows go by. */
 static void size_up(struct gemm *g)
 {
@@ -395,8 +401,7 @@ static void size_up(struct gemm *g)
     const double c = (double)g->m * (double)g->n * (g->beta != 0 ? 2 : 1);
 
     g->head.bucket = mnk <= 0x1p24 ? VN_SMALL : mnk <= 0x1p30 ? VN_MEDIUM : VN_LARGE;
-    g->head.wide = vn__is_wide(&g->a) || vn__is_wide(&g->b) || vn__is_wide(&g->c) ||
-                   (g->has_bias && vn__is_wide(&g->bias)) ||
+    g->head.wide = is_wide(&g->a) || is_wide(&g->b) || is_wide(&g->c) || (g->has_bias && is_wide(&g->bias)) ||
                    ((double)g->m + 4096) * (double)g->k * batches > INT_MAX;       /* panels */
     g->head.flops = 2 * mnk * batches;
     g->head.bytes = (reads + c) * batches * (double)vn_type_bytes(g->head.type);
