@@ -34,7 +34,7 @@ DEVICE INDEX most(INDEX a, INDEX b)  { return a > b ? a : b; }
 /* sC += A sB, for THR_M rows of A and nv vectors of columns; nv is a constant where this is
  * expanded.  `first`: what sC holds does not count.                                      */
 DEVICE void tile(const int nv, GLOBAL const T *gA, INDEX row_stride, INDEX rows, LOCAL const INDEX *sK,
-                 LOCAL const int *sP, int depth, LOCAL const R *sB, LOCAL R *sC, int first)
+                 LOCAL const INDEX *sP, int depth, LOCAL const R *sB, LOCAL R *sC, int first)
 {
     INDEX row[THR_M];
     RV c[THR_M][THR_V];
@@ -79,7 +79,7 @@ DEVICE void tile(const int nv, GLOBAL const T *gA, INDEX row_stride, INDEX rows,
 
 /* The tile of as many vectors as hold `columns`; rows from `rows` on repeat the last. */
 DEVICE void tile_of(int columns, GLOBAL const T *gA, INDEX row_stride, INDEX rows, LOCAL const INDEX *sK,
-                    LOCAL const int *sP, int depth, LOCAL const R *sB, LOCAL R *sC, int first)
+                    LOCAL const INDEX *sP, int depth, LOCAL const R *sB, LOCAL R *sC, int first)
 {
     switch ((columns + VEC - 1) / VEC) {
     case 1:  tile(1, gA, row_stride, rows, sK, sP, depth, sB, sC, first); break;
@@ -397,7 +397,7 @@ DEVICE void transpose(LOCAL R *sB, GLOBAL const T *gB, INDEX base, LOCAL const s
 }
 
 /* The pixels whose source for this tap is inside x: where it is, and which row of sB goes with it. */
-DEVICE int find_sources(LOCAL INDEX *sK, LOCAL int *sP, LOCAL const struct pixel *pixel, int count,
+DEVICE int find_sources(LOCAL INDEX *sK, LOCAL INDEX *sP, LOCAL const struct pixel *pixel, int count,
                         INDEX d0, INDEX h0, INDEX w0, VIEW eIn, VIEW vA)
 {
     int n = 0;
@@ -436,7 +436,7 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     LOCAL_ARRAY(R, sB, BLK_K * THR_N);
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
     LOCAL_ARRAY(INDEX, sK, BLK_K);
-    LOCAL_ARRAY(int, sP, BLK_K);
+    LOCAL_ARRAY(INDEX, sP, BLK_K);
     LOCAL_ARRAY(struct pixel, sPixel, BLK_K);
 
     const INDEX channels = (INDEX)eTaps.s3, group = GROUP_ID(2);
