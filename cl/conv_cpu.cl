@@ -17,6 +17,9 @@
  * sum: pixels): dy is transposed into sB once for all taps, x is read where it lies, and pixels
  * whose tap falls outside are left out of the list.
  *
+ * DEPTHWISE: each row has a channel of its own and none else, so that each gathers a row of sB
+ * for itself; only the lists are shared.
+ *
  * Parameters, from conv.tune: THR_M THR_V VEC BLK_M BLK_K (see tile_cpu.h; THR_N is THR_V VEC).
  */
 
@@ -24,6 +27,33 @@
 
 #if BLK_M % THR_M
 #error "THR_M must divide BLK_M"
+#endif
+
+#if TYPE == 1
+/* By their bits: compilers make vector instructions of this, but calls of vload_half and vstore_half. */
+DEVICE R half_of(unsigned short h)
+{
+    const unsigned int u = h & 0x7fffu;
+    const R x = u < 0x7c00u ? BITS_FLOAT(u << 13) * 5.192296858534828e33f : BITS_FLOAT(u << 13 | 0x7f800000u);
+
+    return BITS_FLOAT(FLOAT_BITS(x) | (h & 0x8000u) << 16);
+}
+
+/* To nearest even.  Below the normal numbers, 0.5 has its last place where theirs is. */
+DEVICE unsigned short half_bits(R x)
+{
+    const unsigned int u = FLOAT_BITS(x), a = u & 0x7fffffffu;
+    const unsigned int normal = (a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13;
+    const unsigned int tiny = FLOAT_BITS(BITS_FLOAT(a) + 0.5f) - 0x3f000000u;
+    const unsigned int large = a > 0x7f800000u ? 0x7e00u : 0x7c00u;
+
+    return (unsigned short)((a < 0x38800000u ? tiny : a < 0x477ff000u ? normal : large) | (u >> 16 & 0x8000u));
+}
+#define NUMBER(p, i)  half_of(((GLOBAL const unsigned short *)(p))[i])
+#define KEEP(p, i, x) (((GLOBAL unsigned short *)(p))[i] = half_bits(x))
+#else
+#define NUMBER(p, i)  LOAD(p, i)
+#define KEEP(p, i, x) STORE(p, i, x)
 #endif
 
 DEVICE INDEX least(INDEX a, INDEX b) { return a < b ? a : b; }
@@ -63,7 +93,7 @@ DEVICE void tile(const int nv, GLOBAL const T *gA, INDEX row_stride, INDEX rows,
             if (v < nv)
                 rB[v] = VLOAD(VEC, b + v * VEC);
         UNROLL for (int m = 0; m < THR_M; m++) {
-            const RV a = (RV)(LOAD(gA, row[m] + at));
+            const RV a = (RV)(NUMBER(gA, row[m] + at));
 
             UNROLL for (int v = 0; v < THR_V; v++)
                 if (v < nv)
@@ -96,14 +126,8 @@ DEVICE void tile_of(int columns, GLOBAL const T *gA, INDEX row_stride, INDEX row
 /* VEC elements, `step` apart; a constant step makes it a few vector instructions. */
 DEVICE void copy_lanes(LOCAL R *to, GLOBAL const T *from, int step)
 {
-#if TYPE == 1
-    if (step == 1) {
-        VSTORE(VEC, to, LOAD_VECTOR(VEC, from));
-        return;
-    }
-#endif
-    UNROLL for (int i = 0; i < VEC; i++)
-        to[i] = LOAD(from, i * step);
+    for (int i = 0; i < VEC; i++)
+        to[i] = NUMBER(from, i * step);
 }
 
 #if DIRECTION != 2
@@ -216,7 +240,7 @@ DEVICE void gather_row(LOCAL R *s, GLOBAL const T *gB, INDEX base, LOCAL const s
             copy_lanes(to, gB + from, 2);
         else
             for (int j = 0; j < piece[i].length; j++)
-                to[j] = LOAD(gB, from + j * step);
+                to[j] = NUMBER(gB, from + j * step);
     }
 }
 
@@ -231,8 +255,20 @@ DEVICE void gather_channels(LOCAL R *s, int rows, GLOBAL const T *gB, INDEX base
             const int outside = piece[i].where < 0;
 
             for (int k = 0; k < rows; k++)
-                to[k * THR_N] = outside ? ZERO : LOAD(gB, from + k);
+                to[k * THR_N] = outside ? ZERO : NUMBER(gB, from + k);
         }
+}
+
+/* sums += a s, for a whole row */
+DEVICE void add_scaled(LOCAL R *sums, R a, LOCAL const R *s, int first)
+{
+    UNROLL for (int v = 0; v < THR_V; v++) {
+        RV sum = (RV)(ZERO);
+
+        if (!first)
+            sum = VLOAD(VEC, sums + v * VEC);
+        VSTORE(VEC, sums + v * VEC, FMA((RV)(a), VLOAD(VEC, s + v * VEC), sum));
+    }
 }
 
 /* ---- storing ------------------------------------------------------------------------ */
@@ -247,11 +283,11 @@ DEVICE void store_run(GLOBAL T *gC, INDEX at, INDEX pitch, int length, LOCAL R *
         const R bias = has_bias ? LOAD(gBias, bias_at) : ZERO;
 
         for (; j + VEC <= length; j += VEC)
-            UNROLL for (int i = 0; i < VEC; i++) {
+            for (int i = 0; i < VEC; i++) {
                 R v = alpha * s[j + i];
 
                 v = has_bias ? v + bias : v;
-                STORE(gC, at + j + i, act && v < ZERO ? ZERO : v);
+                KEEP(gC, at + j + i, act && v < ZERO ? ZERO : v);
             }
     }
     for (; j < length; j++)
@@ -269,7 +305,9 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N + VEC);
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
+#if !DEPTHWISE
     LOCAL_ARRAY(INDEX, sK, BLK_K);
+#endif
     LOCAL_ARRAY(struct run, sRun, THR_N);
     LOCAL_ARRAY(struct piece, sPiece, 3 * THR_N);
     LOCAL_ARRAY(struct piece, sPlace, THR_N);
@@ -305,18 +343,33 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
         return;
 
     const int runs = find_runs(sRun, column, columns, depth, height, width);
-    int n = 0, first = 1;
+    int first = 1;
+#if !DEPTHWISE
+    int n = 0;
+#endif
 
     for (INDEX c0 = 0; c0 < channels; c0 += some)
     for (INDEX it = 0; it < t.count; it++)
     for (INDEX ir = 0; ir < r.count; ir++)
     for (INDEX is = 0; is < s.count; is++) {
-        const INDEX c1 = least(channels, c0 + some);
         const INDEX a_tap = (t.first + it * t.every) * (INDEX)vA.s4 + (r.first + ir * r.every) * (INDEX)vA.s5 +
                             (s.first + is * s.every) * (INDEX)vA.s6;
-        const int is_last = c1 == channels && it == t.count - 1 && ir == r.count - 1 && is == s.count - 1;
         const int pieces = find_pieces(sPiece, sRun, runs, t.shift + it * t.slide, r.shift + ir * r.slide,
                                        s.shift + is * s.slide, vStep, eIn, vB);
+#if DEPTHWISE
+        for (int m0 = 0; pieces && m0 < rows; m0 += BLK_K) {       /* many stores, then many loads */
+            const int some = (int)least(BLK_K, rows - m0);
+
+            for (int m = 0; m < some; m++)
+                gather_row(sB + m * THR_N, gB, b0 + (first_row + m0 + m) * (INDEX)vB.s3, sPiece, pieces, b_step, whole);
+            for (int m = 0; m < some; m++)
+                add_scaled(sC + (m0 + m) * THR_N, NUMBER(gA, a0 + a_tap + (m0 + m) * (INDEX)vA.s2), sB + m * THR_N,
+                           first);
+        }
+        first = first && !pieces;
+#else
+        const INDEX c1 = least(channels, c0 + some);
+        const int is_last = c1 == channels && it == t.count - 1 && ir == r.count - 1 && is == s.count - 1;
         INDEX c = pieces ? c0 : c1;
 
         do {                                    /* once also for a tap that is skipped: it may be the last */
@@ -338,6 +391,7 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
                 n = first = 0;
             }
         } while (c < c1);
+#endif
     }
     if (first)                                  /* nothing to sum */
         for (int i = 0; i < rows * THR_N; i++)
@@ -388,12 +442,12 @@ DEVICE void transpose(LOCAL R *sB, GLOBAL const T *gB, INDEX base, LOCAL const s
     if (pitch == 1) {
         for (int k = 0; k < count; k++)
             for (int n = 0; n < columns; n++)
-                sB[k * THR_N + n] = LOAD(gB, base + pixel[k].where + n);
+                sB[k * THR_N + n] = NUMBER(gB, base + pixel[k].where + n);
         return;
     }
     for (int n = 0; n < columns; n++)
         for (int k = 0; k < count; k++)
-            sB[k * THR_N + n] = LOAD(gB, base + pixel[k].where + n * pitch);
+            sB[k * THR_N + n] = NUMBER(gB, base + pixel[k].where + n * pitch);
 }
 
 /* The pixels whose source for this tap is inside x: where it is, and which row of sB goes with it. */

@@ -209,6 +209,13 @@ static const char *fits_cpu(const struct conv *c, const struct vn_facts *f, enum
     return fits_direction(c, d);
 }
 
+static const char *fits_depthwise(const struct conv *c, const struct vn_facts *f, enum direction d)
+{
+    if (c->w.extent[0] != c->groups || c->w.extent[1] != 1 || c->groups == 1)
+        return "each channel needs a filter of its own";
+    return fits_cpu(c, f, d);
+}
+
 #define FITS(name, fits, d) \
     static const char *name(const void *problem, const struct vn_facts *f) { return fits(problem, f, d); }
 
@@ -221,6 +228,8 @@ static const char *fits_any(const struct conv *c, const struct vn_facts *f, enum
 FITS(fits_forward,    fits_any, FORWARD)
 FITS(fits_data,       fits_any, BACKWARD_DATA)
 FITS(fits_filter,     fits_any, BACKWARD_FILTER)
+FITS(fits_depthwise_forward, fits_depthwise, FORWARD)
+FITS(fits_depthwise_data,    fits_depthwise, BACKWARD_DATA)
 FITS(fits_cpu_forward, fits_cpu, FORWARD)
 FITS(fits_cpu_data,    fits_cpu, BACKWARD_DATA)
 FITS(fits_cpu_filter,  fits_cpu, BACKWARD_FILTER)
@@ -275,6 +284,23 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const void *pr
     vn__arg_int(&l, panels);
     vn__arg_int(&l, share * p[CPU_THR_M]);
     return vn__launch(q, it, 0, &l);
+}
+
+/* One channel to each group: the groups become the rows of a single one. */
+static vn_status run_depthwise(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    struct conv c = *(const struct conv *)problem;
+
+    c.groups = 1;
+    if (c.direction == BACKWARD_DATA) {
+        const int64_t extent = c.w.extent[0], stride = c.w.stride[0];
+
+        c.w.extent[0] = c.w.extent[1];
+        c.w.stride[0] = c.w.stride[1];
+        c.w.extent[1] = extent;
+        c.w.stride[1] = stride;
+    }
+    return run_cpu(q, it, &c);
 }
 
 /* The gradient of a small filter has few tiles but long sums: these are cut in parts.  How
@@ -349,16 +375,19 @@ static vn_status run_cpu_filter(vn_queue *q, const struct vn_choice *it, const v
 #define TILED(fits_it, direction) \
     { .name = "conv", .fits = fits_it, .run = run_tiled, .texts = "cl/epilogue.h cl/conv.h cl/tile.h cl/conv.cl", \
       .entries = "conv", .params = "BLK_M BLK_N BLK_K THR_M THR_N", .defines = "#define DIRECTION " direction "\n" }
-#define CPU(fits_it, run_it, workspace_of, entry_list, direction) \
-    { .name = "conv_cpu", .fits = fits_it, .run = run_it, .workspace = workspace_of, \
+#define CPU(variant, fits_it, run_it, workspace_of, entry_list, direction, depthwise) \
+    { .name = variant, .fits = fits_it, .run = run_it, .workspace = workspace_of, \
       .texts = "cl/epilogue.h cl/conv.h cl/tile_cpu.h cl/conv_cpu.cl", .entries = entry_list, \
-      .params = "THR_M THR_V VEC BLK_M BLK_K", .defines = "#define DIRECTION " direction "\n" }
+      .params = "THR_M THR_V VEC BLK_M BLK_K", \
+      .defines = "#define DIRECTION " direction "\n#define DEPTHWISE " depthwise "\n" }
 
 /* Tried from the top; the first that fits is used.  One name stands for three directions. */
 const struct vn_variant vn__conv_variants[] = {
-    CPU(fits_cpu_forward, run_cpu,        NULL,          "conv_cpu",          "0"),
-    CPU(fits_cpu_data,    run_cpu,        NULL,          "conv_cpu",          "1"),
-    CPU(fits_cpu_filter,  run_cpu_filter, cpu_workspace, "conv_cpu conv_sum", "2"),
+    CPU("conv_depthwise", fits_depthwise_forward, run_depthwise, NULL, "conv_cpu", "0", "1"),
+    CPU("conv_depthwise", fits_depthwise_data,    run_depthwise, NULL, "conv_cpu", "1", "1"),
+    CPU("conv_cpu", fits_cpu_forward, run_cpu,        NULL,          "conv_cpu",          "0", "0"),
+    CPU("conv_cpu", fits_cpu_data,    run_cpu,        NULL,          "conv_cpu",          "1", "0"),
+    CPU("conv_cpu", fits_cpu_filter,  run_cpu_filter, cpu_workspace, "conv_cpu conv_sum", "2", "0"),
     TILED(fits_forward, "0"),
     TILED(fits_data,    "1"),
     TILED(fits_filter,  "2"),
