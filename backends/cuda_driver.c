@@ -2,72 +2,37 @@
  *
  * cuda_driver.c - finds libcuda and NVRTC at run time.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cuda_driver.h"
 
 enum { OLDEST_DRIVER = 11020, WHY = 400 };      /* CUDA 11.2: the first with cubins from NVRTC */
 
-/* Versioned names first: the bare one is often a developer's link, or missing. */
 static const char *const driver_names[] = { "libcuda.so.1", "libcuda.so", NULL };
 static const char *const nvrtc_names[] = {
     "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so", NULL
 };
 
-struct symbol { const char *name; size_t at; };
-
 #define DRIVER_SYMBOL(result, name, exported, parameters) { #exported, offsetof(struct vn_cuda_functions, name) },
 #define NVRTC_SYMBOL(result, name, exported, parameters)  { #exported, offsetof(struct vn_nvrtc_functions, name) },
-static const struct symbol driver_symbols[] = { VN_CUDA_MAP(DRIVER_SYMBOL) { NULL, 0 } };
-static const struct symbol nvrtc_symbols[]  = { VN_NVRTC_MAP(NVRTC_SYMBOL) { NULL, 0 } };
+static const struct vn_symbol driver_symbols[] = { VN_CUDA_MAP(DRIVER_SYMBOL) { NULL, 0 } };
+static const struct vn_symbol nvrtc_symbols[]  = { VN_NVRTC_MAP(NVRTC_SYMBOL) { NULL, 0 } };
 
 static struct vn_cuda_functions  driver;
 static struct vn_nvrtc_functions nvrtc;
 static int   driver_is_there, nvrtc_is_there;
 static char  driver_why[WHY], nvrtc_why[WHY];
 
-/* $VERNIER_CUDA_LIBRARY_PATH, a directory, is looked through before the usual places; where it is
- * set, a library that is not there is not there.                                             */
-static void *open_library(const char *const *names)
-{
-    const char *directory = secure_getenv("VERNIER_CUDA_LIBRARY_PATH");
-    char path[4096];
-    void *library = NULL;
-
-    for (; *names && !library; names++)
-        if (!directory || !*directory)
-            library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
-        else if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, *names) < sizeof path)
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
-/* Fills the table of functions; the name of one that is missing, or NULL. */
-static const char *look_up(void *table, const struct symbol *symbols, void *library)
-{
-    for (; symbols->name; symbols++) {
-        void *found = dlsym(library, symbols->name);
-
-        if (!found)
-            return symbols->name;
-        *(void **)((char *)table + symbols->at) = found;
-    }
-    return NULL;
-}
-
 static void load_driver(void)
 {
-    void *library = open_library(driver_names);
+    void *library = vn__library_open_cuda(driver_names);
     const char *missing;
     int version = 0, error;
 
     if (!library)
         snprintf(driver_why, WHY, "libcuda.so.1 was not found: install NVIDIA's driver");
-    else if ((missing = look_up(&driver, driver_symbols, library)))
+    else if ((missing = vn__library_look_up(&driver, driver_symbols, library)))
         snprintf(driver_why, WHY, "libcuda.so.1 lacks %s: install a newer NVIDIA driver (CUDA 11.2 or above)", missing);
     else if ((error = driver.Init(0)))
         snprintf(driver_why, WHY, "cuInit failed with %d: is there an NVIDIA GPU, and its kernel module loaded?", error);
@@ -80,13 +45,13 @@ static void load_driver(void)
 
 static void load_nvrtc(void)
 {
-    void *library = open_library(nvrtc_names);
+    void *library = vn__library_open_cuda(nvrtc_names);
     const char *missing;
 
     if (!library)
         snprintf(nvrtc_why, WHY, "libnvrtc was not found: install the CUDA toolkit's NVRTC (pip: nvidia-cuda-nvrtc), "
-                 "or name its directory in VERNIER_CUDA_LIBRARY_PATH");
-    else if ((missing = look_up(&nvrtc, nvrtc_symbols, library)))
+                 "or name its directory, and a colon after it, in VERNIER_CUDA_LIBRARY_PATH");
+    else if ((missing = vn__library_look_up(&nvrtc, nvrtc_symbols, library)))
         snprintf(nvrtc_why, WHY, "libnvrtc lacks %s: install NVRTC 11.2 or above", missing);
     else
         nvrtc_is_there = 1;

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include "backend.h"
+#include "library.h"
 
 typedef int                 CUresult;               /* 0: success */
 typedef int                 CUdevice;
@@ -85,10 +86,8 @@ enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
     F(nvrtcResult,  GetLog,           nvrtcGetProgramLog,     (nvrtcProgram p, char *out))                     \
     F(const char *, GetErrorString,   nvrtcGetErrorString,    (nvrtcResult e))
 
-#define VN_POINTER(result, name, exported, parameters) result (*name) parameters;
 struct vn_cuda_functions  { VN_CUDA_MAP(VN_POINTER) };
 struct vn_nvrtc_functions { VN_NVRTC_MAP(VN_POINTER) };
-#undef VN_POINTER
 
 /* The loaded libraries.  NULL where one is missing, too old or broken; *why then says
  * what to install.  Loaded once, never unloaded: drivers do not survive that.          */
