@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_driver.h"
+#include "cuda.h"
 #include "core.h"
 
 struct device  { CUcontext context; CUdevice id; int primary; char arch[40]; };
@@ -26,7 +26,7 @@ static const struct vn_cuda_functions *cu;
 
 /* ---- errors ------------------------------------------------------------------- */
 
-static vn_status status_of(CUresult e, const char *call)
+vn_status vn__cuda_status(CUresult e, const char *call)
 {
     const char *name = NULL, *meaning = NULL;
 
@@ -38,13 +38,12 @@ static vn_status status_of(CUresult e, const char *call)
                     "%s: %s (%d): %s", call, name ? name : "an unknown error", e, meaning ? meaning : "no more is known");
 }
 
-/* Each call between these two runs in the device's context. */
-static vn_status enter(const vn_device *d)
+vn_status vn__cuda_enter(const vn_device *d)
 {
-    return status_of(cu->CtxPushCurrent(((struct device *)d->impl)->context), "cuCtxPushCurrent");
+    return vn__cuda_status(cu->CtxPushCurrent(((struct device *)d->impl)->context), "cuCtxPushCurrent");
 }
 
-static vn_status leave(vn_status s)
+vn_status vn__cuda_leave(vn_status s)
 {
     CUcontext ours;
 
@@ -91,8 +90,8 @@ static vn_status describe(struct vn_listing *out, CUdevice d)
     vn_status s;
 
     memset(out, 0, sizeof *out);
-    if ((s = status_of(cu->DeviceGetName(info->name, sizeof info->name, d), "cuDeviceGetName")) ||
-        (s = status_of(cu->DeviceTotalMem(&memory, d), "cuDeviceTotalMem")))
+    if ((s = vn__cuda_status(cu->DeviceGetName(info->name, sizeof info->name, d), "cuDeviceGetName")) ||
+        (s = vn__cuda_status(cu->DeviceTotalMem(&memory, d), "cuDeviceTotalMem")))
         return s;
     cu->DriverGetVersion(&version);
     cu->DeviceGetUuid(&uuid, d);
@@ -115,7 +114,7 @@ static vn_status describe(struct vn_listing *out, CUdevice d)
 static vn_status list(struct vn_listing *out, int index)
 {
     CUdevice d;
-    vn_status s = status_of(cu->DeviceGet(&d, index), "cuDeviceGet");
+    vn_status s = vn__cuda_status(cu->DeviceGet(&d, index), "cuDeviceGet");
 
     return s ? s : describe(out, d);
 }
@@ -159,14 +158,14 @@ static vn_status find_context(struct device *own, int index, CUcontext callers)
 
     if (!callers) {
         own->primary = 1;
-        if ((s = status_of(cu->DeviceGet(&own->id, index), "cuDeviceGet")))
+        if ((s = vn__cuda_status(cu->DeviceGet(&own->id, index), "cuDeviceGet")))
             return s;
-        return status_of(cu->PrimaryCtxRetain(&own->context, own->id), "cuDevicePrimaryCtxRetain");
+        return vn__cuda_status(cu->PrimaryCtxRetain(&own->context, own->id), "cuDevicePrimaryCtxRetain");
     }
     own->context = callers;
-    if ((s = status_of(cu->CtxPushCurrent(callers), "cuCtxPushCurrent")))
+    if ((s = vn__cuda_status(cu->CtxPushCurrent(callers), "cuCtxPushCurrent")))
         return s;
-    s = status_of(cu->CtxGetDevice(&own->id), "cuCtxGetDevice");
+    s = vn__cuda_status(cu->CtxGetDevice(&own->id), "cuCtxGetDevice");
     cu->CtxPopCurrent(&popped);
     return s;
 }
@@ -205,7 +204,7 @@ static void close_device(vn_device *d)
 
 /* ---- queues ---------------------------------------------------------------------- */
 
-static CUstream stream_of(const vn_queue *q)
+CUstream vn__cuda_stream(const vn_queue *q)
 {
     return ((struct queue *)q->impl)->stream;
 }
@@ -222,8 +221,8 @@ static vn_status queue_open(vn_queue *q, void *native)
         own->stream = *(CUstream *)native;
         own->borrowed = 1;
     } else {
-        if ((s = enter(q->device)) == VN_OK)
-            s = leave(status_of(cu->StreamCreate(&own->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
+        if ((s = vn__cuda_enter(q->device)) == VN_OK)
+            s = vn__cuda_leave(vn__cuda_status(cu->StreamCreate(&own->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
         if (s) {
             free(own);
             return s;
@@ -237,18 +236,18 @@ static void queue_close(vn_queue *q)
 {
     struct queue *own = q->impl;
 
-    if (!own->borrowed && enter(q->device) == VN_OK) {
+    if (!own->borrowed && vn__cuda_enter(q->device) == VN_OK) {
         cu->StreamDestroy(own->stream);
-        leave(VN_OK);
+        vn__cuda_leave(VN_OK);
     }
     free(own);
 }
 
 static vn_status finish(vn_queue *q)
 {
-    const vn_status s = enter(q->device);
+    const vn_status s = vn__cuda_enter(q->device);
 
-    return s ? s : leave(status_of(cu->StreamSynchronize(stream_of(q)), "cuStreamSynchronize"));
+    return s ? s : vn__cuda_leave(vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize"));
 }
 
 /* A stream starts what it is given without being told. */
@@ -263,52 +262,52 @@ static vn_status flush(vn_queue *q)
 static vn_status event_record(vn_event *e, vn_queue *q)
 {
     CUevent event;
-    vn_status s = enter(q->device);
+    vn_status s = vn__cuda_enter(q->device);
 
     if (s)
         return s;
-    if ((s = status_of(cu->EventCreate(&event, 0), "cuEventCreate")))
-        return leave(s);
-    if ((s = status_of(cu->EventRecord(event, stream_of(q)), "cuEventRecord"))) {
+    if ((s = vn__cuda_status(cu->EventCreate(&event, 0), "cuEventCreate")))
+        return vn__cuda_leave(s);
+    if ((s = vn__cuda_status(cu->EventRecord(event, vn__cuda_stream(q)), "cuEventRecord"))) {
         cu->EventDestroy(event);
-        return leave(s);
+        return vn__cuda_leave(s);
     }
     e->impl = event;
-    return leave(VN_OK);
+    return vn__cuda_leave(VN_OK);
 }
 
 static vn_status event_wait(vn_queue *q, vn_event *e)
 {
-    const vn_status s = enter(q->device);
+    const vn_status s = vn__cuda_enter(q->device);
 
-    return s ? s : leave(status_of(cu->StreamWaitEvent(stream_of(q), e->impl, 0), "cuStreamWaitEvent"));
+    return s ? s : vn__cuda_leave(vn__cuda_status(cu->StreamWaitEvent(vn__cuda_stream(q), e->impl, 0), "cuStreamWaitEvent"));
 }
 
 static vn_status event_seconds(double *out, vn_event *from, vn_event *to)
 {
     float milliseconds = 0;
-    vn_status s = enter(from->device);
+    vn_status s = vn__cuda_enter(from->device);
 
     if (s)
         return s;
-    if ((s = status_of(cu->EventSynchronize(from->impl), "cuEventSynchronize")) == VN_OK &&
-        (s = status_of(cu->EventSynchronize(to->impl), "cuEventSynchronize")) == VN_OK)
-        s = status_of(cu->EventElapsedTime(&milliseconds, from->impl, to->impl), "cuEventElapsedTime");
+    if ((s = vn__cuda_status(cu->EventSynchronize(from->impl), "cuEventSynchronize")) == VN_OK &&
+        (s = vn__cuda_status(cu->EventSynchronize(to->impl), "cuEventSynchronize")) == VN_OK)
+        s = vn__cuda_status(cu->EventElapsedTime(&milliseconds, from->impl, to->impl), "cuEventElapsedTime");
     *out = milliseconds * 1e-3;
-    return leave(s);
+    return vn__cuda_leave(s);
 }
 
 static void event_close(vn_event *e)
 {
-    if (enter(e->device))
+    if (vn__cuda_enter(e->device))
         return;
     cu->EventDestroy(e->impl);
-    leave(VN_OK);
+    vn__cuda_leave(VN_OK);
 }
 
 /* ---- buffers ------------------------------------------------------------------------ */
 
-static CUdeviceptr address_of(const vn_buffer *b)
+CUdeviceptr vn__cuda_address(const vn_buffer *b)
 {
     return ((const struct buffer *)b->impl)->at;
 }
@@ -325,8 +324,8 @@ static vn_status buffer_open(vn_buffer *b, size_t bytes, void *native)
         own->at = *(CUdeviceptr *)native;
         own->borrowed = 1;
     } else {
-        if ((s = enter(b->device)) == VN_OK)
-            s = leave(status_of(cu->MemAlloc(&own->at, bytes ? bytes : 1), "cuMemAlloc"));
+        if ((s = vn__cuda_enter(b->device)) == VN_OK)
+            s = vn__cuda_leave(vn__cuda_status(cu->MemAlloc(&own->at, bytes ? bytes : 1), "cuMemAlloc"));
         if (s) {
             free(own);
             return s;
@@ -340,33 +339,33 @@ static void buffer_close(vn_buffer *b)
 {
     struct buffer *own = b->impl;
 
-    if (!own->borrowed && enter(b->device) == VN_OK) {
+    if (!own->borrowed && vn__cuda_enter(b->device) == VN_OK) {
         cu->MemFree(own->at);
-        leave(VN_OK);
+        vn__cuda_leave(VN_OK);
     }
     free(own);
 }
 
 static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes)
 {
-    vn_status s = enter(q->device);
+    vn_status s = vn__cuda_enter(q->device);
 
     if (s)
         return s;
-    if ((s = status_of(cu->MemcpyHtoDAsync(address_of(to) + at, from, bytes, stream_of(q)), "cuMemcpyHtoDAsync")) == VN_OK)
-        s = status_of(cu->StreamSynchronize(stream_of(q)), "cuStreamSynchronize");
-    return leave(s);
+    if ((s = vn__cuda_status(cu->MemcpyHtoDAsync(vn__cuda_address(to) + at, from, bytes, vn__cuda_stream(q)), "cuMemcpyHtoDAsync")) == VN_OK)
+        s = vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize");
+    return vn__cuda_leave(s);
 }
 
 static vn_status read_buffer(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes)
 {
-    vn_status s = enter(q->device);
+    vn_status s = vn__cuda_enter(q->device);
 
     if (s)
         return s;
-    if ((s = status_of(cu->MemcpyDtoHAsync(to, address_of(from) + at, bytes, stream_of(q)), "cuMemcpyDtoHAsync")) == VN_OK)
-        s = status_of(cu->StreamSynchronize(stream_of(q)), "cuStreamSynchronize");
-    return leave(s);
+    if ((s = vn__cuda_status(cu->MemcpyDtoHAsync(to, vn__cuda_address(from) + at, bytes, vn__cuda_stream(q)), "cuMemcpyDtoHAsync")) == VN_OK)
+        s = vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize");
+    return vn__cuda_leave(s);
 }
 
 /* ---- programs ------------------------------------------------------------------------- */
@@ -375,9 +374,9 @@ static void program_close(void *program)
 {
     struct program *p = program;
 
-    if (p->module && enter(p->device) == VN_OK) {
+    if (p->module && vn__cuda_enter(p->device) == VN_OK) {
         cu->ModuleUnload(p->module);
-        leave(VN_OK);
+        vn__cuda_leave(VN_OK);
     }
     free(p->cubin);
     free(p);
@@ -394,8 +393,8 @@ static vn_status make_program(void **out, vn_device *d, void *cubin, size_t byte
         return VN_NO_MEMORY;
     }
     *p = (struct program){ .device = d, .cubin = cubin, .bytes = bytes };
-    if ((s = enter(d)) == VN_OK)
-        s = leave(status_of(cu->ModuleLoadData(&p->module, cubin), "cuModuleLoadData"));
+    if ((s = vn__cuda_enter(d)) == VN_OK)
+        s = vn__cuda_leave(vn__cuda_status(cu->ModuleLoadData(&p->module, cubin), "cuModuleLoadData"));
     if (s) {
         p->module = NULL;
         program_close(p);
@@ -494,9 +493,9 @@ static vn_status find_large_local(struct kernel *k, const struct program *p)
 
     if (cu->ModuleGetGlobal(&at, &bytes, p->module, "vn_large_local") || bytes != sizeof k->large_local)
         return VN_OK;
-    if ((s = status_of(cu->MemcpyDtoH(&k->large_local, at, bytes), "cuMemcpyDtoH")))
+    if ((s = vn__cuda_status(cu->MemcpyDtoH(&k->large_local, at, bytes), "cuMemcpyDtoH")))
         return s;
-    return status_of(cu->FuncSetAttribute(k->function, CU_FUNC_DYNAMIC_SHARED, k->large_local), "cuFuncSetAttribute");
+    return vn__cuda_status(cu->FuncSetAttribute(k->function, CU_FUNC_DYNAMIC_SHARED, k->large_local), "cuFuncSetAttribute");
 }
 
 static vn_status kernel_open(void **out, vn_device *d, void *program, const char *entry)
@@ -507,10 +506,10 @@ static vn_status kernel_open(void **out, vn_device *d, void *program, const char
 
     if (!k)
         return VN_NO_MEMORY;
-    if ((s = enter(d)) == VN_OK) {
-        if ((s = status_of(cu->ModuleGetFunction(&k->function, p->module, entry), "cuModuleGetFunction")) == VN_OK)
+    if ((s = vn__cuda_enter(d)) == VN_OK) {
+        if ((s = vn__cuda_status(cu->ModuleGetFunction(&k->function, p->module, entry), "cuModuleGetFunction")) == VN_OK)
             s = find_large_local(k, p);
-        leave(s);
+        vn__cuda_leave(s);
     }
     if (s) {
         free(k);
@@ -539,13 +538,13 @@ static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
         const struct vn_arg *a = &l->args[i];
 
         if (a->size == 0)
-            address[i] = a->buffer ? address_of(a->buffer) : 0;
+            address[i] = a->buffer ? vn__cuda_address(a->buffer) : 0;
         arguments[i] = a->size ? (void *)&a->value : &address[i];
     }
-    if ((s = enter(q->device)))
+    if ((s = vn__cuda_enter(q->device)))
         return s;
-    return leave(status_of(cu->LaunchKernel(k->function, (unsigned)l->groups[0], (unsigned)l->groups[1],
-                                            (unsigned)l->groups[2], (unsigned)l->items, 1, 1, (unsigned)k->large_local, stream_of(q),
+    return vn__cuda_leave(vn__cuda_status(cu->LaunchKernel(k->function, (unsigned)l->groups[0], (unsigned)l->groups[1],
+                                            (unsigned)l->groups[2], (unsigned)l->items, 1, 1, (unsigned)k->large_local, vn__cuda_stream(q),
                                             arguments, NULL), "cuLaunchKernel"));
 }
 

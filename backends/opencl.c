@@ -91,8 +91,7 @@ static vn_status flush(vn_queue *q)
     return vn__cl_status(clFlush(id_of(q)), "clFlush");
 }
 
-/* Makes an unordered queue run what comes after it after what came before it. */
-static vn_status fence(vn_queue *q)
+vn_status vn__cl_fence(vn_queue *q)
 {
     const struct vn_cl_queue *own = q->impl;
 
@@ -224,7 +223,7 @@ static void buffer_close(vn_buffer *b)
 
 static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes)
 {
-    const vn_status s = bytes ? fence(q) : VN_OK;
+    const vn_status s = bytes ? vn__cl_fence(q) : VN_OK;
 
     if (s || !bytes)
         return s;
@@ -234,7 +233,7 @@ static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void 
 
 static vn_status read_buffer(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes)
 {
-    const vn_status s = bytes ? fence(q) : VN_OK;
+    const vn_status s = bytes ? vn__cl_fence(q) : VN_OK;
 
     if (s || !bytes)
         return s;
@@ -584,13 +583,13 @@ static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
     vn_status s = check_groups(k, l);
 
     if (s == VN_OK)
-        s = fence(q);
+        s = vn__cl_fence(q);
     if (s)
         return s;
     pthread_mutex_lock(&k->lock);
     s = set_and_enqueue(q, k, l, global);
     pthread_mutex_unlock(&k->lock);
-    return s ? s : fence(q);
+    return s ? s : vn__cl_fence(q);
 }
 
 const struct vn_backend vn__opencl = {

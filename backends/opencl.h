@@ -47,6 +47,8 @@ void      vn__cl_spec(char *out, size_t room, cl_device_id id);
  * the very one ("sm_90a"), with the lines that waited behind ARCH_ONLY.  0: nothing to do. */
 int       vn__cl_retarget(void **ptx, size_t *bytes, const char *arch);
 
+/* Makes an unordered queue run what comes after it after what came before it. */
+vn_status vn__cl_fence(vn_queue *q);
 /* Completes when all that was queued before has. */
 vn_status vn__cl_marker(cl_event *out, vn_queue *q);
 vn_status vn__cl_wait(vn_queue *q, cl_uint count, const cl_event *events);

@@ -16,10 +16,11 @@
 enum { VN_ARGS = 32, VN_ENTRIES = 4 };
 
 struct vn_facts {                 /* all that operations may know of a device */
+    char     backend[16];         /* "opencl", "cuda": by which vendors' libraries go */
     char     name[128];
     char     family[16];          /* "nvidia", "amd", "intel", "cpu", "other": picks the atoms */
     char     arch[32];            /* "sm_90", "gfx942", of a CPU its vectors: "f32x16" */
-    char     toolchain[512];      /* whatever decides if a binary built elsewhere fits here:
+    char     toolchain[544];      /* whatever decides if a binary built elsewhere fits here:
                                      platform, device, versions, driver, build options */
     int      units;               /* compute units */
     int      items;               /* largest work-group */
@@ -82,7 +83,7 @@ struct vn_backend {
     int       (*count)        (void);
     vn_status (*list)         (struct vn_listing *out, int index);
 
-    /* Fills d->impl, d->facts and d->info (not info.spec). */
+    /* Fills d->impl, d->facts (not facts.backend) and d->info (not info.spec). */
     vn_status (*open)         (vn_device *d, int index, void *const native[2]);
     void      (*close)        (vn_device *d);
 

@@ -312,30 +312,36 @@ static vn_status workspace_fits(const vn_queue *q, const struct vn_variant *v, c
                     bytes, q->workspace_limit);
 }
 
-/* The variant made ready; VN_UNSUPPORTED or VN_FAILED where it cannot be. */
-static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct vn_variant *v, const void *problem)
+/* What is known of this variant for problems of this kind, its kernels built at first use. */
+static vn_status entry_for(const struct entry **out, vn_queue *q, const struct vn_variant *v, const void *problem)
 {
     const struct vn_problem *head = problem;
     const struct key key = { v, (int)head->type, (int)head->bucket, head->wide, 0 };
-    const struct entry *e;
     struct vn_choices *c;
     const char *source;
     int p[VN_PARAMS];
     vn_status s;
 
-    if ((s = choices_of(&c, q->device)))
+    if ((s = choices_of(&c, q->device)) || (*out = lookup(c, &key)))
         return s;
-    if (!(e = lookup(c, &key))) {
-        if ((s = vn__tune_find(p, &source, q->device, v, head->type, head->bucket)) ||
-            (s = workspace_fits(q, v, problem, p)))
-            return s;
-        pthread_mutex_lock(&c->building);
-        if (!(e = lookup(c, &key)))         /* another thread may have been quicker */
-            s = make(&e, q->device, c, &key, p, source);
-        pthread_mutex_unlock(&c->building);
-        if (s)
-            return s;
-    }
+    if ((s = vn__tune_find(p, &source, q->device, v, head->type, head->bucket)) ||
+        (s = workspace_fits(q, v, problem, p)))
+        return s;
+    pthread_mutex_lock(&c->building);
+    if (!(*out = lookup(c, &key)))          /* another thread may have been quicker */
+        s = make(out, q->device, c, &key, p, source);
+    pthread_mutex_unlock(&c->building);
+    return s;
+}
+
+/* The variant made ready; VN_UNSUPPORTED or VN_FAILED where it cannot be. */
+static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct vn_variant *v, const void *problem)
+{
+    const struct entry *e;
+    const vn_status s = entry_for(&e, q, v, problem);
+
+    if (s)
+        return s;
     *out = &e->choice;
     if (e->failed)
         return vn__fail(VN_UNSUPPORTED, "variant %s failed its trial on %s", v->name, q->device->facts.name);
@@ -362,33 +368,45 @@ static void remember(vn_queue *q, const struct vn_variant *table, const void *pr
     q->workspace_used = 0;
 }
 
-/* NULL if this variant can and, where nobody asked for it by name, should do the problem. */
-static const char *why_not(const struct vn_variant *v, const void *problem, const struct vn_facts *f, int forced)
+/* A vendor's library is not even loaded unless it is asked for, or its row prefers it. */
+static const char *not_preferred(vn_queue *q, const struct vn_variant *v, const void *problem)
 {
-    const char *why = v->fits(problem, f);
+    const struct entry *e;
 
+    return !v->texts && (entry_for(&e, q, v, problem) || !e->choice.p[v->preferred])
+         ? "no tune row says that it is the faster one here" : NULL;
+}
+
+/* NULL if this variant can and, where nobody asked for it by name, should do the problem. */
+static const char *why_not(vn_queue *q, const struct vn_variant *v, const void *problem, int forced)
+{
+    const struct vn_facts *f = &q->device->facts;
+    const char *why = forced ? NULL : not_preferred(q, v, problem);
+
+    if (!why)
+        why = v->fits(problem, f);
     return why || forced || !v->pays ? why : v->pays(problem, f);
 }
 
 vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                      const void *problem, size_t problem_size, const char *forced)
 {
-    const struct vn_facts *f = &q->device->facts;
+    const struct vn_variant *unfit = NULL;      /* the last one looked at, if it did not fit */
+    const char *why = NULL;
     vn_status s = VN_INVALID;
     int known = 0;
 
     if (forced && !*forced)
         forced = NULL;
     for (const struct vn_variant *v = table; v->name; v++) {
-        const char *why;
-
         if (forced && strcmp(forced, v->name))
             continue;
         known = 1;
-        if ((why = why_not(v, problem, f, forced != NULL))) {
-            s = vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", v->name, why);
+        if ((why = why_not(q, v, problem, forced != NULL))) {
+            unfit = v;
             continue;
         }
+        unfit = NULL;
         if ((s = ready(out, q, v, problem)) == VN_OK) {
             remember(q, table, problem, problem_size, *out);
             vn__log(VN_LOG_CHOOSE, "%s on %s: %s (%s row)", ((const struct vn_problem *)problem)->op,
@@ -399,6 +417,8 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
         if (s == VN_NO_MEMORY)
             return s;
     }
+    if (unfit)
+        return vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", unfit->name, why);
     return known ? s : no_such_variant(table, forced ? forced : "");
 }
 
@@ -453,11 +473,11 @@ static void add_parameters(struct builder *b, const struct vn_choice *it)
 }
 
 /* Why each variant before the chosen one was not it. */
-static void add_passed_over(struct builder *b, const vn_queue *q)
+static void add_passed_over(struct builder *b, vn_queue *q)
 {
     add_text(b, ", \"passed_over\": [");
     for (const struct vn_variant *v = q->table; v->name && v != q->choice->variant; v++) {
-        const char *why = why_not(v, q->problem, &q->device->facts, 0);
+        const char *why = why_not(q, v, q->problem, 0);
 
         add_text(b, v == q->table ? "{\"variant\": " : ", {\"variant\": ");
         add_string(b, v->name);

@@ -44,6 +44,9 @@ struct vn_variant {
     const char *entries;          /* "pack gemm_cpu": at most VN_ENTRIES */
     const char *params;           /* "BLK_M BLK_N": the #defines, and the columns of its tune rows */
     const char *defines;          /* further #define lines, fixed: "#define DIRECTION 1\n"; or NULL */
+
+    int         preferred;        /* of a vendor's library: which of its params is 1 where it is the
+                                     faster one, so that it is used without being asked for */
 };
 
 enum { VN_PARAMS = 16 };
@@ -72,6 +75,14 @@ extern const struct vn_variant vn__gemm_variants[], vn__conv_variants[], vn__sof
 
 /* ---- queues (queue.c) ----------------------------------------------------- */
 
+/* What a vendor's library keeps for a queue: its handle, its plans.  Made at first use, it is
+ * closed with the queue; `owner` tells one library's from another's.                        */
+struct vn_attachment {
+    struct vn_attachment *next;
+    const void           *owner;
+    void                (*close)(vn_queue *q, struct vn_attachment *it);
+};
+
 enum { VN_PROBLEM_BYTES = 1280 };     /* room for the largest problem; explain looks back at it */
 
 struct vn_queue {
@@ -82,6 +93,7 @@ struct vn_queue {
     vn_buffer        *workspace;      /* NULL until an operation needs some */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
+    struct vn_attachment *attached;   /* a list */
     void             *trace;          /* log.c */
     char             *explain;
     size_t            explain_size;
@@ -95,6 +107,12 @@ void vn__event_close(vn_event *e);
 /* At least `bytes` of scratch memory, aligned for any vector. */
 vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes);
 vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
+/* Calls a vendor's library, which queues work, with the log line and the trace of a launch. */
+vn_status vn__launch_foreign(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             vn_status (*call)(vn_queue *q, const void *problem));
+
+struct vn_attachment *vn__attached(const vn_queue *q, const void *owner);     /* NULL: there is none */
+void                  vn__attach(vn_queue *q, struct vn_attachment *it);
 
 void vn__arg_int   (struct vn_launch *l, int64_t v);            /* a 32-bit int; v must fit */
 void vn__arg_real  (struct vn_launch *l, vn_type t, double v);  /* float, or double for f64 */

@@ -166,6 +166,7 @@ vn_status vn__device_open(vn_device **out, const struct vn_backend *b, int index
         vn__handle_close(d);
         return s;
     }
+    snprintf(d->facts.backend, sizeof d->facts.backend, "%s", b->name);
     snprintf(d->info.spec, sizeof d->info.spec, "%s", spec);
     *out = d;
     return VN_OK;

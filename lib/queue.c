@@ -56,6 +56,10 @@ void vn__queue_close(vn_queue *q)
     if (!q->borrowed)
         d->backend->finish(q);
     vn__trace_flush(q);
+    for (struct vn_attachment *it = q->attached, *next; it; it = next) {
+        next = it->next;
+        it->close(q, it);
+    }
     workspace_close(q);
     free(q->explain);
     d->backend->queue_close(q);
@@ -256,24 +260,70 @@ void vn__arg_extents(struct vn_launch *l, const vn_tensor *t)
     vn__arg_view(l, v);
 }
 
+/* With a trace, the events around what is launched. */
+static vn_event *span_begin(vn_queue *q)
+{
+    vn_event *from = NULL;
+
+    if (vn__traces())
+        event_record(&from, q);
+    return from;
+}
+
+static void span_end(vn_queue *q, const char *variant, vn_event *from, vn_status s)
+{
+    vn_event *to = NULL;
+
+    if (!from)
+        return;
+    if (s == VN_OK && event_record(&to, q) == VN_OK)
+        vn__trace_launch(q, variant, from, to);
+    else
+        vn__event_close(from);
+}
+
 vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l)
 {
-    const struct vn_backend *b = q->device->backend;
-    vn_event *from = NULL, *to = NULL;
+    vn_event *from;
     vn_status s;
 
     if (l->nargs > VN_ARGS)
         return vn__fail(VN_FAILED, "%s has %d arguments; a launch holds %d", it->variant->name, l->nargs, VN_ARGS);
-    if (vn__traces())
-        event_record(&from, q);
-    s = b->launch(q, it->kernel[kernel], l);
-    if (s == VN_OK && from && event_record(&to, q) == VN_OK)
-        vn__trace_launch(q, it->variant->name, from, to);
-    else if (from)
-        vn__event_close(from);
+    from = span_begin(q);
+    s = q->device->backend->launch(q, it->kernel[kernel], l);
+    span_end(q, it->variant->name, from, s);
     if (vn__logs(VN_LOG_LAUNCH))
         vn__log(VN_LOG_LAUNCH, "%s[%d] on %s: %lld x %lld x %lld groups of %d: %s", it->variant->name, kernel,
                 q->device->info.spec, (long long)l->groups[0], (long long)l->groups[1], (long long)l->groups[2],
                 l->items, vn_status_name(s));
     return s;
+}
+
+vn_status vn__launch_foreign(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             vn_status (*call)(vn_queue *q, const void *problem))
+{
+    vn_event *from = span_begin(q);
+    const vn_status s = call(q, problem);
+
+    span_end(q, it->variant->name, from, s);
+    if (vn__logs(VN_LOG_LAUNCH))
+        vn__log(VN_LOG_LAUNCH, "%s on %s: %s", it->variant->name, q->device->info.spec, vn_status_name(s));
+    return s;
+}
+
+/* ---- what vendors' libraries keep --------------------------------------------- */
+
+struct vn_attachment *vn__attached(const vn_queue *q, const void *owner)
+{
+    struct vn_attachment *it = q->attached;
+
+    while (it && it->owner != owner)
+        it = it->next;
+    return it;
+}
+
+void vn__attach(vn_queue *q, struct vn_attachment *it)
+{
+    it->next = q->attached;
+    q->attached = it;
 }
