@@ -414,7 +414,7 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
             return VN_OK;
         }
         vn__log(VN_LOG_CHOOSE, "%s passed over: %s", v->name, vn_last_error());
-        if (s == VN_NO_MEMORY)
+        if (s == VN_NO_MEMORY || forced)
             return s;
     }
     if (unfit)
