@@ -16,24 +16,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core.h"
-
-enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER };
-enum { DIMS = 3, RANK = 2 + DIMS };     /* each problem is seen with three spatial dimensions */
-
-struct conv {                           /* the problem, as variants see it */
-    struct vn_problem p;
-    enum direction direction;
-    vn_math    math;
-    vn_activation activation;
-    int        has_bias;
-    int        is_empty;                /* alpha 0, or nothing to sum: no input is read */
-    double     alpha, beta;
-    int64_t    groups;
-    int64_t    stride[DIMS], dilation[DIMS], pad[DIMS];     /* pad: before */
-    vn_tensor  x, w, y;                 /* rank 5, whichever of them is the output */
-    vn_tensor  bias;                    /* a view of the output's shape */
-};
+#include "conv.h"
+#include "vendor.h"
 
 /* ---- the problem as a matrix product ------------------------------------------- */
 
@@ -383,6 +367,7 @@ static vn_status run_cpu_filter(vn_queue *q, const struct vn_choice *it, const v
 
 /* Tried from the top; the first that fits is used.  One name stands for three directions. */
 const struct vn_variant vn__conv_variants[] = {
+    VN_CUDNN_CONV
     CPU("conv_depthwise", fits_depthwise_forward, run_depthwise, NULL, "conv_cpu", "0", "1"),
     CPU("conv_depthwise", fits_depthwise_data,    run_depthwise, NULL, "conv_cpu", "1", "1"),
     CPU("conv_cpu", fits_cpu_forward, run_cpu,        NULL,          "conv_cpu",          "0", "0"),
@@ -655,6 +640,7 @@ static vn_status conv(vn_queue *q, struct conv *c, const vn_conv_options *o)
 {
     static const vn_conv_options usual;
     const struct vn_choice *it;
+    int64_t row;
     vn_status s;
 
     if (!o)
@@ -675,7 +661,9 @@ static vn_status conv(vn_queue *q, struct conv *c, const vn_conv_options *o)
         widen(&c->bias);
     c->p.type = c->x.type;
     c->is_empty = c->alpha == 0.0 || vn__elements(&c->x) == 0 || vn__elements(&c->w) == 0 || vn__elements(&c->y) == 0;
+    row = c->x.extent[RANK - 1];
     flatten(c);
+    c->joined = row ? c->x.extent[RANK - 1] / row : 1;
     size_up(c);
     if ((s = vn__choose(&it, q, vn__conv_variants, c, sizeof *c, o->variant)))
         return s;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gemm.h"
+#include "vendor.h"
 
 /* Past these an int in a kernel could overflow, also when rounded up to a tile. */
 enum { MOST = INT_MAX - 4096, PACK_K = 256 };
@@ -264,6 +265,8 @@ static vn_status run_dot(vn_queue *q, const struct vn_choice *it, const void *pr
 
 /* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__gemm_variants[] = {
+    VN_CUBLAS_GEMM
+    VN_CLBLAST_GEMM
     { .name = "gemm_dot", .fits = fits_dot, .pays = pays_dot, .run = run_dot,
       .texts = "cl/epilogue.h cl/gemm_dot.cl", .entries = "gemm_dot", .params = "THR_M THR_N VEC" },
     { .name = "gemm_cpu", .fits = fits_cpu, .pays = pays_packed, .run = run_packed, .workspace = packed_workspace,

@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * softmax.c - softmax along an axis, and its gradient: check it, choose a variant, run it.
- *
- * Every variant sees rows: the axis comes last, and before it as few row dimensions as the
- * views allow.  Forward and backward are one problem of three views:
- *
- *     forward    X is x     W is the mask (or x again, not looked at)    Y is y
- *     backward   X is y     W is dy                                      Y is dx
  */
 #include <math.h>
 #include <string.h>
 
-#include "core.h"
-
-enum { X, W, Y, VIEWS };
-
-struct softmax {                  /* the problem, as variants see it */
-    struct vn_problem head;
-    vn_tensor t[VIEWS];           /* axis last */
-    int64_t   rows, n;
-    double    scale;
-    int       backward, log, causal, has_w;
-    int       across;             /* rows lie side by side, and elements of a row do not */
-    int       units;              /* of the device */
-};
+#include "softmax.h"
+#include "vendor.h"
 
 /* ---- variants ---------------------------------------------------------------- */
 
@@ -116,6 +99,7 @@ static size_t split_workspace(const void *problem, const int *p);
 
 /* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__softmax_variants[] = {
+    VN_CUDNN_SOFTMAX
     WAY("softmax_cpu_split", is_cpu_forward, is_cpu_backward, SPLIT(1),
         .pays = pays_cpu_split, .run = run_cpu_split, .workspace = cpu_split_workspace,
         .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK"),

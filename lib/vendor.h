@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vendor.h - the variants that call a vendor's library, for the tables of the operations.
+ *
+ * Each loads its library when it is first asked for; where that is missing, too old or of a
+ * major version that it does not know, it does not fit, and the sentence says what to install.
+ */
+#ifndef VN_VENDOR_H
+#define VN_VENDOR_H
+
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+#include "core.h"
+
+const char *vn__fits_cublas(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_cublas (vn_queue *q, const struct vn_choice *it, const void *problem);
+
+const char *vn__fits_clblast(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_clblast(const void *problem, const int *p);
+vn_status   vn__run_clblast (vn_queue *q, const struct vn_choice *it, const void *problem);
+
+const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_cudnn_conv (vn_queue *q, const struct vn_choice *it, const void *problem);
+const char *vn__fits_cudnn_softmax(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_cudnn_softmax (vn_queue *q, const struct vn_choice *it, const void *problem);
+
+/* Rows of the tables.  One tune row serves all that a library does: cudnn's has two columns. */
+#define VN_CLBLAST_GEMM \
+    { .name = "clblast", .fits = vn__fits_clblast, .run = vn__run_clblast, .workspace = vn__workspace_clblast, \
+      .params = "PREFERRED" },
+#if VN_WITH_CUDA
+#define VN_CUBLAS_GEMM \
+    { .name = "cublas", .fits = vn__fits_cublas, .run = vn__run_cublas, .params = "PREFERRED" },
+#define VN_CUDNN_CONV \
+    { .name = "cudnn", .fits = vn__fits_cudnn_conv, .run = vn__run_cudnn_conv, \
+      .params = "CONV SOFTMAX", .preferred = 0 },
+#define VN_CUDNN_SOFTMAX \
+    { .name = "cudnn", .fits = vn__fits_cudnn_softmax, .run = vn__run_cudnn_softmax, \
+      .params = "CONV SOFTMAX", .preferred = 1 },
+#else
+#define VN_CUBLAS_GEMM
+#define VN_CUDNN_CONV
+#define VN_CUDNN_SOFTMAX
+#endif
+#endif
