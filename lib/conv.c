@@ -241,10 +241,11 @@ enum { CPU_THR_M, CPU_THR_V, CPU_VEC, CPU_BLK_M, CPU_BLK_K };
 enum { GROUPS_PER_UNIT = 4, PANELS_PER_GROUP = 4 };     /* work-groups wanted; tiles that repay a gathering */
 
 /* Of `tiles`, how many one work-group takes: as many as its local memory allows, but not so
- * many that cores go idle, nor so few that gathering outweighs them.                       */
+ * many that cores go idle, nor so few that gathering outweighs them.  Parts of one panel are
+ * alike, and each gathers it anew: of those, half as many do.                             */
 static int64_t share_of(const vn_queue *q, int64_t tiles, int64_t others, const int *p)
 {
-    const int64_t wanted = GROUPS_PER_UNIT * (int64_t)q->device->facts.units;
+    const int64_t wanted = GROUPS_PER_UNIT / (others == 1 ? 2 : 1) * (int64_t)q->device->facts.units;
     const int64_t most = p[CPU_BLK_M] / p[CPU_THR_M], parts = VN_CEIL_DIV(wanted, others);
     const int64_t share = max_of(VN_CEIL_DIV(tiles, parts), min_of(tiles, PANELS_PER_GROUP));
 
