@@ -37,11 +37,12 @@ gemm(int M, int N, int K, VIEW eC, R alpha,
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
     const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
-    const int tile = GROUP_ID(0) % (tiles_m * tiles_n);
+    const int tile = GROUP_ID(0) - batch * (tiles_m * tiles_n);
     const int band = tile / (BAND * tiles_n);
     const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-    const int m0 = (band * BAND + tile % (BAND * tiles_n) % band_rows) * BLK_M;
-    const int n0 = tile % (BAND * tiles_n) / band_rows * BLK_N;
+    const int in_band = tile - band * (BAND * tiles_n), column = in_band / band_rows;
+    const int m0 = (band * BAND + in_band - column * band_rows) * BLK_M;
+    const int n0 = column * BLK_N;
 
     const struct operand_a a = { gA, batch_offset(vA, eC, batch), (INDEX)vA.s5, (INDEX)vA.s6, M, K };
     const struct operand_b b = { gB, batch_offset(vB, eC, batch), (INDEX)vB.s5, (INDEX)vB.s6, K, N };

@@ -41,13 +41,15 @@ DEVICE int load_along_k_b(const struct operand_b *b);
 DEVICE R   load_a(const struct operand_a *a, int m, int k);
 DEVICE R   load_b(const struct operand_b *b, int k, int n);
 
+#define ITEM ((unsigned int)LOCAL_ID())         /* no sign: dividing by a power of two is then a shift */
+
 /* Row and column, in C, of element (i, j) of this item's tile. */
-#define TILE_ROW(m0, i) ((m0) + LOCAL_ID() / ITEMS_N + (i) * ITEMS_M)
-#define TILE_COL(n0, j) ((n0) + LOCAL_ID() % ITEMS_N + (j) * ITEMS_N)
+#define TILE_ROW(m0, i) ((m0) + (int)(ITEM / ITEMS_N) + (i) * ITEMS_M)
+#define TILE_COL(n0, j) ((n0) + (int)(ITEM % ITEMS_N) + (j) * ITEMS_N)
 
 /* The place in a slice of the i-th element that this item brings: along k, or across. */
-#define SLICE_K(i, along, width) ((along) ? (LOCAL_ID() + (i) * ITEMS) % BLK_K : (LOCAL_ID() + (i) * ITEMS) / (width))
-#define SLICE_X(i, along, width) ((along) ? (LOCAL_ID() + (i) * ITEMS) / BLK_K : (LOCAL_ID() + (i) * ITEMS) % (width))
+#define SLICE_K(i, along, width) ((int)((along) ? (ITEM + (i) * ITEMS) % BLK_K : (ITEM + (i) * ITEMS) / (width)))
+#define SLICE_X(i, along, width) ((int)((along) ? (ITEM + (i) * ITEMS) / BLK_K : (ITEM + (i) * ITEMS) % (width)))
 
 DEVICE void
 tile_multiply(R rC[THR_M][THR_N], LOCAL R *sA, LOCAL R *sB,

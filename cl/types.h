@@ -65,12 +65,8 @@ DEVICE unsigned short bf16_bits(float x)
 /* Where batch z of a tensor begins: v is its VIEW, e the extents; s1 to s4 are batches. */
 DEVICE INDEX batch_offset(VIEW v, VIEW e, int z)
 {
-    INDEX at = (INDEX)v.s0;
+    const int z4 = z / (int)e.s4, z3 = z4 / (int)e.s3, z2 = z3 / (int)e.s2;
 
-    at += z % (int)e.s4 * (INDEX)v.s4;
-    z /= (int)e.s4;
-    at += z % (int)e.s3 * (INDEX)v.s3;
-    z /= (int)e.s3;
-    at += z % (int)e.s2 * (INDEX)v.s2;
-    return at + z / (int)e.s2 * (INDEX)v.s1;
+    return (INDEX)v.s0 + (z - z4 * (int)e.s4) * (INDEX)v.s4 + (z4 - z3 * (int)e.s3) * (INDEX)v.s3
+         + (z3 - z2 * (int)e.s2) * (INDEX)v.s2 + z2 * (INDEX)v.s1;
 }
