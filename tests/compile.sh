@@ -58,12 +58,16 @@ else
     left_out="$left_out clang-15"
 fi
 
-# sm_90a is sm_90 with what later architectures have not: what the library asks NVRTC for.
-for arch in sm_80 sm_90a; do
-    texts cuda nvidia/${arch%a} wide
-    each $arch tests/nvrtc $arch
+# For sm_80 as PTX; for sm_90 all the way to instructions.  The a is for what only this
+# architecture has, as the library asks for it.
+while read -r arch target; do
+    texts cuda nvidia/$arch wide
+    each $arch tests/nvrtc $target
     [ $? != 77 ] || { left_out="$left_out NVRTC (pip install nvidia-cuda-nvrtc)"; break; }
-done
+done << END
+sm_80 compute_80
+sm_90 sm_90a
+END
 
 echo "COUNT compiled $compiled"
 [ -z "$left_out" ] || echo "left out, for want of:$left_out"
