@@ -30,16 +30,21 @@ static const struct vn_symbol lt_symbols[]   = { VN_CUBLASLT_MAP(LT_SYMBOL) { NU
 static struct vn_cublas_functions   blas;
 static struct vn_cublaslt_functions lt;
 static char why_not_there[WHY];         /* "" once both are loaded */
+static char version[32];
 
 static void check_versions(void)
 {
-    int major = 0, lt_major = 0;
+    int major = 0, minor = 0, patch = 0, lt_major = 0;
+
+    blas.GetProperty(CUBLAS_MINOR, &minor);
+    blas.GetProperty(CUBLAS_PATCH, &patch);
 
     if (blas.GetProperty(CUBLAS_MAJOR, &major) || major < OLDEST || major > NEWEST)
         snprintf(why_not_there, WHY, "libcublas is of version %d: " INSTALL, major);
     else if (lt.GetProperty(CUBLAS_MAJOR, &lt_major) || lt_major != major)
         snprintf(why_not_there, WHY, "libcublas is of version %d and libcublasLt of %d: they need to be of one toolkit; "
                  INSTALL, major, lt_major);
+    snprintf(version, sizeof version, "cuBLAS %d.%d.%d", major, minor, patch);
 }
 
 /* cuBLASLt first: cuBLAS is linked with it, and so finds this one. */
@@ -65,6 +70,11 @@ static const char *library_missing(void)
 
     pthread_once(&once, load);
     return *why_not_there ? why_not_there : NULL;
+}
+
+const char *vn__cublas_version(void)
+{
+    return library_missing() ? "cuBLAS" : version;
 }
 
 static vn_status status_of(cublasStatus e, const char *call)

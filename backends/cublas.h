@@ -25,7 +25,7 @@ typedef struct {
 enum { CUBLAS_ALLOC_FAILED = 3, CUBLAS_ARCH_MISMATCH = 8, CUBLAS_NOT_SUPPORTED = 15 };
 enum { CUDA_F32 = 0, CUDA_F64 = 1, CUDA_F16 = 2, CUDA_BF16 = 14 };                  /* cudaDataType */
 enum { CUBLAS_32F = 68, CUBLAS_32F_TF32 = 77, CUBLAS_64F = 70 };                    /* cublasComputeType_t */
-enum { CUBLAS_SUM_IN_FULL = 16, CUBLAS_GEMM_DEFAULT = -1, CUBLAS_MAJOR = 0 };
+enum { CUBLAS_SUM_IN_FULL = 16, CUBLAS_GEMM_DEFAULT = -1, CUBLAS_MAJOR = 0, CUBLAS_MINOR = 1, CUBLAS_PATCH = 2 };
 enum { LT_TRANSA = 3, LT_TRANSB = 4, LT_EPILOGUE = 7, LT_BIAS = 8 };                /* of a description */
 enum { LT_BATCHES = 5, LT_STEP = 6 };                                               /* of a layout */
 enum { LT_WORKSPACE = 1, LT_REDUCTIONS = 3, LT_ALIGNMENT = 5 };                     /* of a preference; A B C D */

@@ -8,6 +8,7 @@
 
 #include "cuda.h"
 #include "cudnn.h"
+#include "vendor.h"
 
 /* ---- the library ----------------------------------------------------------------- */
 
@@ -19,12 +20,16 @@ enum { OLDEST = 8, NEWEST = 9, WHY = 400 };
 static const struct vn_symbol symbols[] = { VN_CUDNN_MAP(SYMBOL) { NULL, 0 } };
 
 struct vn_cudnn_functions vn__cudnn;
-static char why_not_there[WHY];
+static char why_not_there[WHY], version[32];
 
 /* 8907 is 8.9.7, 90100 is 9.1.0. */
-static int major_of(size_t version)
+static void check_version(void)
 {
-    return (int)(version >= 90000 ? version / 10000 : version / 1000);
+    const int v = (int)vn__cudnn.GetVersion(), thousand = v >= 90000 ? 10000 : 1000, major = v / thousand;
+
+    if (major < OLDEST || major > NEWEST)
+        snprintf(why_not_there, WHY, "libcudnn is of version %d: " INSTALL, major);
+    snprintf(version, sizeof version, "cuDNN %d.%d.%d", major, v % thousand / 100, v % 100);
 }
 
 static void load(void)
@@ -37,8 +42,8 @@ static void load(void)
         snprintf(why_not_there, WHY, "libcudnn was not found: " INSTALL);
     else if ((missing = vn__library_look_up(&vn__cudnn, symbols, library)))
         snprintf(why_not_there, WHY, "libcudnn lacks %s: " INSTALL, missing);
-    else if (major_of(vn__cudnn.GetVersion()) < OLDEST || major_of(vn__cudnn.GetVersion()) > NEWEST)
-        snprintf(why_not_there, WHY, "libcudnn is of version %d: " INSTALL, major_of(vn__cudnn.GetVersion()));
+    else
+        check_version();
 }
 
 const char *vn__cudnn_missing(void)
@@ -47,6 +52,11 @@ const char *vn__cudnn_missing(void)
 
     pthread_once(&once, load);
     return *why_not_there ? why_not_there : NULL;
+}
+
+const char *vn__cudnn_version(void)
+{
+    return vn__cudnn_missing() ? "cuDNN" : version;
 }
 
 /* Since 9 a status is a category, in thousands, and a detail. */

@@ -14,12 +14,14 @@
 #include "core.h"
 
 const char *vn__fits_cublas(const void *problem, const struct vn_facts *f);
+const char *vn__cublas_version(void);         /* "cuBLAS 13.1.0", once it has fitted */
 vn_status   vn__run_cublas (vn_queue *q, const struct vn_choice *it, const void *problem);
 
 const char *vn__fits_clblast(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_clblast(const void *problem, const int *p);
 vn_status   vn__run_clblast (vn_queue *q, const struct vn_choice *it, const void *problem);
 
+const char *vn__cudnn_version(void);
 const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f);
 vn_status   vn__run_cudnn_conv (vn_queue *q, const struct vn_choice *it, const void *problem);
 const char *vn__fits_cudnn_softmax(const void *problem, const struct vn_facts *f);

@@ -27,7 +27,7 @@ static const struct argp_option options[] = {
     { "device",     'd',       "SPEC",  0,
       "Measure on this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
     { "compare",    COMPARE,   "NAMES", 0,
-      "Measure these beside ours, in turns: onednn, openblas, clblast", 0 },
+      "Measure these beside ours, in turns: onednn, openblas, clblast, cublas, cudnn", 0 },
     { "type",       't',       "TYPE",  0, "f32, f16, bf16 or f64, for every problem", 0 },
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
     { "batch",      BATCH,     "N",     0, "Images of a convolution, batches of a GEMM", 0 },
@@ -172,7 +172,8 @@ static int make_plan(struct plan *p, const struct request *r)
 /* 0, or an exit status.  A peer that is not there is said so once, and left out. */
 static int open_peers(struct bench *b, const char *list)
 {
-    const struct peer_context context = { b->info.is_cpu, b->info.platform, b->info.name };
+    const struct peer_context context = { b->info.is_cpu, b->info.platform, b->info.name,
+                                          b->info.uuid, b->info.pci };
     char why[SENTENCE], copy[sizeof ((struct request *)0)->compare], *names = copy;
 
     snprintf(copy, sizeof copy, "%s", list);
@@ -182,7 +183,7 @@ static int open_peers(struct bench *b, const char *list)
         if (!*name)
             continue;
         if (!p || b->peers == BENCH_PEERS) {
-            complain("--compare: there is no peer \"%s\": onednn, openblas or clblast", name);
+            complain("--compare: there is no peer \"%s\": onednn, openblas, clblast, cublas or cudnn", name);
             return EXIT_USAGE;
         }
         if (p->open(&context, why, sizeof why))

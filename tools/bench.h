@@ -11,7 +11,7 @@
 #include "roofline.h"
 #include "workloads.h"
 
-enum { BENCH_PEERS = 4, SENTENCE = 200 };
+enum { BENCH_PEERS = 6, SENTENCE = 200 };
 
 struct bench {
     vn_device         *device;

@@ -84,6 +84,19 @@ static int platform_is(cl_platform_id id, const char *name)
         && !strncmp(text, name, strlen(name));
 }
 
+/* Of an NVIDIA GPU, where it is; others have no such number and are told by name alone. */
+static int lies_at(cl_device_id id, const char *pci)
+{
+    enum { PCI_BUS = 0x4008, PCI_SLOT = 0x4009 };
+    unsigned domain, place[2];
+    cl_uint bus, slot;
+
+    if (clGetDeviceInfo(id, PCI_BUS, sizeof bus, &bus, NULL) || clGetDeviceInfo(id, PCI_SLOT, sizeof slot, &slot, NULL)
+        || sscanf(pci, "%x:%x:%x", &domain, &place[0], &place[1]) != 3)
+        return 1;
+    return bus == place[0] && (slot & 0xff) == place[1];
+}
+
 /* vn_device_info may have cut a long name short: its beginning is what must agree. */
 static int find_device(const struct peer_context *c)
 {
@@ -95,11 +108,12 @@ static int find_device(const struct peer_context *c)
     if (clGetPlatformIDs(MOST, platforms, &np))
         return -1;
     for (i = 0; i < np && i < MOST; i++) {
-        if (!platform_is(platforms[i], c->platform)
+        if ((!platform_is(platforms[i], c->platform)
+             && (strcmp(c->platform, "CUDA") || !platform_is(platforms[i], "NVIDIA CUDA")))
             || clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, MOST, devices, &nd))
             continue;
         for (j = 0; j < nd && j < MOST; j++)
-            if (device_is(devices[j], c->device)) {
+            if (device_is(devices[j], c->device) && lies_at(devices[j], c->pci)) {
                 clblast.device = devices[j];
                 return 0;
             }

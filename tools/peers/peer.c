@@ -8,8 +8,9 @@
 #include <string.h>
 #include "peer.h"
 
-extern const struct peer peer_onednn, peer_openblas, peer_clblast;
-const struct peer *const peers[] = { &peer_onednn, &peer_openblas, &peer_clblast, NULL };
+extern const struct peer peer_onednn, peer_openblas, peer_clblast, peer_cublas, peer_cudnn;
+const struct peer *const peers[] = { &peer_onednn, &peer_openblas, &peer_clblast,
+                                     &peer_cublas, &peer_cudnn, NULL };
 
 const struct peer *peer_named(const char *name)
 {

@@ -25,7 +25,8 @@
 /* The device that ours runs on, as vn_device_describe() tells it. */
 struct peer_context {
     int         is_cpu;
-    const char *platform, *device;           /* vn_device_info's platform and name */
+    const char *platform, *device;           /* vn_device_info's platform and name, */
+    const char *uuid, *pci;                  /* and of a GPU where it is; or "" */
 };
 
 /* Host data as problem_operands() lays it out: each pointer is to the first element of the

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * nvidia.c - cuBLAS and cuDNN on the same GPU: gemm by the one, convolution and softmax by the other.
+ *
+ * They are variants of our library, too: the peer opens the GPU through CUDA, with a queue and
+ * buffers of its own, and asks for the variant by name.  Ours may run through OpenCL or CUDA.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "peer.h"
+#include "vendor.h"
+
+struct nvidia {
+    const char *variant;
+    unsigned    ops;                         /* 1 << enum op */
+    const char *lacks;                       /* for other operations */
+    const char *(*version)(void);
+    vn_device  *device;
+    vn_queue   *queue;
+};
+
+#if VN_WITH_CUDA
+#define VERSION_OF(library) vn__##library##_version
+#else
+#define VERSION_OF(library) NULL             /* without CUDA devices no peer is ever open */
+#endif
+
+static struct nvidia cublas = { .variant = "cublas", .ops = 1u << GEMM, .lacks = "it has gemm alone",
+                                .version = VERSION_OF(cublas) };
+static struct nvidia cudnn  = { .variant = "cudnn", .ops = 1u << CONV | 1u << SOFTMAX, .lacks = "it has no gemm",
+                                .version = VERSION_OF(cudnn) };
+
+struct run {
+    struct nvidia  *peer;
+    struct problem  p;
+    struct operands o;                       /* on the peer's device */
+    vn_event       *from, *to;
+};
+
+/* ---- the device ---- */
+
+static int is_same_gpu(const vn_device_info *info, const struct peer_context *c)
+{
+    if (strncmp(info->spec, "cuda:", 5))
+        return 0;
+    return *c->uuid && *info->uuid ? !strcmp(info->uuid, c->uuid) : *c->pci && !strcmp(info->pci, c->pci);
+}
+
+/* Fills spec, or -1. */
+static int find_gpu(char spec[32], const struct peer_context *c)
+{
+    vn_device_info info;
+
+    for (int i = 0; i < vn_device_count(); i++)
+        if (!vn_device_get(&info, i) && is_same_gpu(&info, c)) {
+            memcpy(spec, info.spec, sizeof info.spec);
+            return 0;
+        }
+    return -1;
+}
+
+static void unload(struct nvidia *n)
+{
+    vn_queue_close(n->queue);
+    vn_device_close(n->device);
+    n->queue  = NULL;
+    n->device = NULL;
+}
+
+static int load(struct nvidia *n, const struct peer_context *c, char *why, size_t why_size)
+{
+    char spec[32];
+
+    if (n->queue)
+        return 0;
+    if (find_gpu(spec, c))
+        return peer_refuse(why, why_size, "\"%s\" is no GPU that CUDA knows, too (see vernier devices)", c->device);
+    if (!vn_device_open(&n->device, spec) && !vn_queue_open(&n->queue, n->device))
+        return 0;
+    peer_refuse(why, why_size, "%s", vn_last_error());
+    unload(n);
+    return -1;
+}
+
+/* ---- one prepared problem ---- */
+
+static void finish(void *state)
+{
+    struct run *r = state;
+
+    if (!r)
+        return;
+    vn_event_close(r->from);
+    vn_event_close(r->to);
+    for (int i = 0; i < r->o.count; i++)
+        vn_buffer_close(r->o.t[i].buffer);
+    vn_buffer_close(r->o.bias.buffer);
+    vn_buffer_close(r->o.mask.buffer);
+    free(r);
+}
+
+static vn_status fill(struct run *r, vn_tensor *t, int64_t elements, const void *data)
+{
+    const size_t bytes = (size_t)elements * vn_type_bytes(r->p.type);
+    const vn_status s = t->buffer ? VN_OK : vn_buffer_open(&t->buffer, r->peer->device, bytes);
+
+    return s || !data ? s : vn_write(r->peer->queue, t->buffer, 0, data, bytes);
+}
+
+static vn_status fill_all(struct run *r, const struct peer_data *data)
+{
+    vn_status s = VN_OK;
+
+    for (int i = 0; i < r->o.count && !s; i++)
+        s = fill(r, &r->o.t[i], r->o.elements[i], data->operand[i]);
+    if (!s && r->o.bias.rank)
+        s = fill(r, &r->o.bias, r->o.bias_elements, data->bias);
+    if (!s && r->o.mask.rank)
+        s = fill(r, &r->o.mask, r->o.mask_elements, data->mask);
+    return s;
+}
+
+/* Once for the library to make its plan, and for the reason if it cannot. */
+static vn_status try_out(struct run *r, const struct peer_data *data)
+{
+    const int out = r->o.output;
+    vn_status s;
+
+    if ((s = fill_all(r, data)) || (s = problem_run(r->peer->queue, &r->p, &r->o)) ||
+        (s = vn_queue_finish(r->peer->queue)))
+        return s;
+    return fill(r, &r->o.t[out], r->o.elements[out], data->operand[out]);
+}
+
+static int prepare(struct nvidia *n, void **out, const struct problem *p, const struct peer_data *data,
+                   char *why, size_t why_size)
+{
+    struct run *r;
+
+    if (!(n->ops >> p->op & 1))
+        return peer_refuse(why, why_size, "%s", n->lacks);
+    if (!(r = calloc(1, sizeof *r)))
+        return peer_refuse(why, why_size, "out of memory");
+    r->peer = n;
+    r->p = *p;
+    snprintf(r->p.variant, sizeof r->p.variant, "%s", n->variant);
+    if (problem_operands(&r->o, &r->p)) {
+        finish(r);
+        return peer_refuse(why, why_size, "the problem's size overflows");
+    }
+    if (try_out(r, data)) {
+        peer_refuse(why, why_size, "%s", vn_last_error());
+        finish(r);
+        return -1;
+    }
+    *out = r;
+    return 0;
+}
+
+/* ---- running it ---- */
+
+static int run(void *state)
+{
+    struct run *r = state;
+    vn_queue *q = r->peer->queue;
+
+    vn_event_close(r->from);
+    vn_event_close(r->to);
+    r->from = r->to = NULL;
+    return vn_event_record(&r->from, q) || problem_run(q, &r->p, &r->o) || vn_event_record(&r->to, q) ||
+           vn_queue_finish(q);
+}
+
+static double seconds(void *state)
+{
+    const struct run *r = state;
+    double s;
+
+    return r->from && r->to && !vn_event_seconds(&s, r->from, r->to) ? s : -1;
+}
+
+static int read_output(void *state, void *to)
+{
+    struct run *r = state;
+    const int out = r->o.output;
+    const size_t bytes = (size_t)r->o.elements[out] * vn_type_bytes(r->p.type);
+    void *all = malloc(bytes ? bytes : 1);
+    const int failed = !all || vn_read(r->peer->queue, all, r->o.t[out].buffer, 0, bytes);
+
+    if (!failed)
+        peer_read(to, all, &r->o.t[out]);
+    free(all);
+    return failed;
+}
+
+#define PEER(library)                                                                              \
+    static int library##_open(const struct peer_context *c, char *why, size_t why_size)            \
+    {                                                                                              \
+        return load(&library, c, why, why_size);                                                   \
+    }                                                                                              \
+    static const char *library##_version(void)                                                     \
+    {                                                                                              \
+        return library.version();                                                                  \
+    }                                                                                              \
+    static int library##_prepare(void **out, const struct problem *p, const struct peer_data *data, \
+                                 char *why, size_t why_size)                                       \
+    {                                                                                              \
+        return prepare(&library, out, p, data, why, why_size);                                     \
+    }                                                                                              \
+    static void library##_close(void)                                                              \
+    {                                                                                              \
+        unload(&library);                                                                          \
+    }                                                                                              \
+    const struct peer peer_##library = {                                                           \
+        #library, 0, library##_open, library##_version, library##_prepare, run, seconds, read_output, finish, \
+        library##_close                                                                            \
+    };
+PEER(cublas)
+PEER(cudnn)
