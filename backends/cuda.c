@@ -434,7 +434,24 @@ static vn_status take_cubin(void **cubin, size_t *bytes, const struct vn_nvrtc_f
     return vn__fail(VN_FAILED, "nvrtcGetCUBIN: %s", rtc->GetErrorString(e));
 }
 
-static vn_status program_build(void **out, vn_device *d, const char *text)
+static vn_status take_ptx(void **ptx, size_t *bytes, const struct vn_nvrtc_functions *rtc, nvrtcProgram program)
+{
+    nvrtcResult e;
+
+    *ptx = NULL;
+    if ((e = rtc->GetPTXSize(program, bytes)) || !*bytes)
+        return vn__fail(VN_FAILED, "nvrtcGetPTXSize: %s", rtc->GetErrorString(e));
+    if (!(*ptx = allocate(*bytes, "PTX text")))
+        return VN_NO_MEMORY;
+    if (!(e = rtc->GetPTX(program, *ptx)))
+        return VN_OK;
+    free(*ptx);
+    return vn__fail(VN_FAILED, "nvrtcGetPTX: %s", rtc->GetErrorString(e));
+}
+
+/* kind: "sm_" for machine code, "compute_" for PTX. */
+static vn_status compile(void **out, size_t *bytes, vn_device *d, const char *text, const char *kind,
+                         vn_status (*take)(void **, size_t *, const struct vn_nvrtc_functions *, nvrtcProgram))
 {
     char arch[64];
     /* what OpenCL promises too: no contraction, denormals, correct division */
@@ -442,22 +459,39 @@ static vn_status program_build(void **out, vn_device *d, const char *text)
     const struct vn_nvrtc_functions *rtc;
     nvrtcProgram program;
     const char *why;
-    void *cubin = NULL;
-    size_t bytes = 0;
     nvrtcResult e;
     vn_status s;
 
     if (!(rtc = vn__nvrtc(&why)))
         return vn__fail(VN_UNSUPPORTED, "%s", why);
-    snprintf(arch, sizeof arch, "--gpu-architecture=%s", ((struct device *)d->impl)->arch);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s%s", kind, ((struct device *)d->impl)->arch + strlen("sm_"));
     if ((e = rtc->CreateProgram(&program, text, "vernier.cu", 0, NULL, NULL)))
         return vn__fail(VN_FAILED, "nvrtcCreateProgram: %s", rtc->GetErrorString(e));
     if ((e = rtc->CompileProgram(program, sizeof options / sizeof *options, options)))
         s = compile_error(rtc, program, e);
     else
-        s = take_cubin(&cubin, &bytes, rtc, program);
+        s = take(out, bytes, rtc, program);
     rtc->DestroyProgram(&program);
+    return s;
+}
+
+static vn_status program_build(void **out, vn_device *d, const char *text)
+{
+    void *cubin = NULL;
+    size_t bytes = 0;
+    const vn_status s = compile(&cubin, &bytes, d, text, "sm_", take_cubin);
+
     return s ? s : make_program(out, d, cubin, bytes);
+}
+
+vn_status vn__cuda_ptx(char **out, vn_device *d, const char *text)
+{
+    void *ptx = NULL;
+    size_t bytes = 0;
+    const vn_status s = compile(&ptx, &bytes, d, text, "compute_", take_ptx);
+
+    *out = ptx;
+    return s;
 }
 
 static vn_status program_load(void **out, vn_device *d, const void *blob, size_t bytes)
@@ -522,6 +556,22 @@ static vn_status kernel_open(void **out, vn_device *d, void *program, const char
 static void kernel_close(void *kernel)
 {
     free(kernel);
+}
+
+vn_status vn__cuda_kernel_facts(struct vn_cuda_kernel_facts *out, void *kernel)
+{
+    struct kernel *const k = kernel;
+    const struct { int attribute, *to; } wanted[] = {
+        { CU_FUNC_NUM_REGS,     &out->registers   },
+        { CU_FUNC_LOCAL_BYTES,  &out->stack_bytes },
+        { CU_FUNC_SHARED_BYTES, &out->local_bytes },
+    };
+    vn_status s = VN_OK;
+
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !s; i++)
+        s = status_of(cu->FuncGetAttribute(wanted[i].to, wanted[i].attribute, k->function), "cuFuncGetAttribute");
+    out->local_bytes += k->large_local;
+    return s;
 }
 
 static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)

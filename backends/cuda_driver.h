@@ -29,7 +29,9 @@ enum {                                              /* CUdevice_attribute */
     CU_MAX_THREADS_PER_BLOCK = 1, CU_MAX_SHARED_PER_BLOCK = 8, CU_MULTIPROCESSOR_COUNT = 16,
     CU_CLOCK_RATE = 13, CU_COMPUTE_MAJOR = 75, CU_COMPUTE_MINOR = 76
 };
-enum { CU_FUNC_DYNAMIC_SHARED = 8 };                /* CUfunction_attribute */
+enum {                                              /* CUfunction_attribute */
+    CU_FUNC_SHARED_BYTES = 1, CU_FUNC_LOCAL_BYTES = 3, CU_FUNC_NUM_REGS = 4, CU_FUNC_DYNAMIC_SHARED = 8
+};
 enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
 
 /* F(result, name, exported name, parameters) */
@@ -68,6 +70,7 @@ enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
     F(CUresult, ModuleUnload,        cuModuleUnload,              (CUmodule m))                                \
     F(CUresult, ModuleGetFunction,   cuModuleGetFunction,         (CUfunction *out, CUmodule m, const char *name)) \
     F(CUresult, ModuleGetGlobal,     cuModuleGetGlobal_v2,        (CUdeviceptr *out, size_t *bytes, CUmodule m, const char *name)) \
+    F(CUresult, FuncGetAttribute,    cuFuncGetAttribute,          (int *out, int attribute, CUfunction f))     \
     F(CUresult, FuncSetAttribute,    cuFuncSetAttribute,          (CUfunction f, int attribute, int v))        \
     F(CUresult, LaunchKernel,        cuLaunchKernel,              (CUfunction f, unsigned gx, unsigned gy, unsigned gz, \
                                                                    unsigned bx, unsigned by, unsigned bz, unsigned shared, \
@@ -82,6 +85,8 @@ enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
     F(nvrtcResult,  DestroyProgram,   nvrtcDestroyProgram,    (nvrtcProgram *p))                               \
     F(nvrtcResult,  GetCUBINSize,     nvrtcGetCUBINSize,      (nvrtcProgram p, size_t *out))                   \
     F(nvrtcResult,  GetCUBIN,         nvrtcGetCUBIN,          (nvrtcProgram p, char *out))                     \
+    F(nvrtcResult,  GetPTXSize,       nvrtcGetPTXSize,        (nvrtcProgram p, size_t *out))                   \
+    F(nvrtcResult,  GetPTX,           nvrtcGetPTX,            (nvrtcProgram p, char *out))                     \
     F(nvrtcResult,  GetLogSize,       nvrtcGetProgramLogSize, (nvrtcProgram p, size_t *out))                   \
     F(nvrtcResult,  GetLog,           nvrtcGetProgramLog,     (nvrtcProgram p, char *out))                     \
     F(const char *, GetErrorString,   nvrtcGetErrorString,    (nvrtcResult e))
@@ -93,4 +98,10 @@ struct vn_nvrtc_functions { VN_NVRTC_MAP(VN_POINTER) };
  * what to install.  Loaded once, never unloaded: drivers do not survive that.          */
 const struct vn_cuda_functions  *vn__cuda_driver(const char **why);
 const struct vn_nvrtc_functions *vn__nvrtc(const char **why);
+
+/* For reports (cuda.c): the PTX between NVRTC's front end and its back end, malloc'd, and
+ * what the driver knows of a kernel of the backend.                                      */
+struct vn_cuda_kernel_facts { int registers, stack_bytes, local_bytes; };
+vn_status vn__cuda_ptx(char **out, vn_device *d, const char *text);
+vn_status vn__cuda_kernel_facts(struct vn_cuda_kernel_facts *out, void *kernel);
 #endif

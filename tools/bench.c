@@ -7,6 +7,7 @@
 #include <string.h>
 #include "bench.h"
 #include "commands.h"
+#include "options.h"
 
 /* ---- the command line ---- */
 
@@ -65,25 +66,6 @@ static int named(const char *const *names, int count, const char *name)
     return -1;
 }
 
-static int64_t positive(const struct argp_state *state, const char *option, const char *arg)
-{
-    char *end;
-    const long long v = strtoll(arg, &end, 10);
-
-    if (*end || end == arg || v < 1 || v > 1 << 30)
-        argp_error(state, "--%s is \"%s\", and must be a number from 1 to %d", option, arg, 1 << 30);
-    return v;
-}
-
-static int type_of(const struct argp_state *state, const char *arg)
-{
-    for (int t = 0; t < VN_TYPE_COUNT; t++)
-        if (!strcmp(vn_type_name((vn_type)t), arg))
-            return t;
-    argp_error(state, "--type is \"%s\", and must be f32, f16, bf16 or f64", arg);
-    return -1;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     static const char *const directions[] = {
@@ -97,9 +79,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case FILTER:     r->options.filter = arg;                                return 0;
     case VARIANT:    r->options.variant = arg;                               return 0;
     case FIRST_CALL: r->first_call = arg;                                    return 0;
-    case 't':        r->options.type = type_of(state, arg);                  return 0;
-    case BATCH:      r->options.batch = positive(state, "batch", arg);       return 0;
-    case TOKENS:     r->options.tokens = positive(state, "tokens", arg);     return 0;
+    case 't':        r->options.type = option_type(state, arg);               return 0;
+    case BATCH:      r->options.batch = option_count(state, "batch", arg);   return 0;
+    case TOKENS:     r->options.tokens = option_count(state, "tokens", arg); return 0;
     case COMPARE:
         if (snprintf(r->compare, sizeof r->compare, "%s", arg) >= (int)sizeof r->compare)
             argp_error(state, "--compare is too long");
@@ -110,9 +92,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                               "or backward", arg);
         return 0;
     case BUDGET:
-        r->budget = atof(arg);
-        if (!(r->budget > 0))
-            argp_error(state, "--budget is \"%s\", and must be a number of seconds above 0", arg);
+        r->budget = option_seconds(state, "budget", arg);
         return 0;
     case ARGP_KEY_ARG:
         if (r->whats == WHATS)

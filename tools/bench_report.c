@@ -15,7 +15,7 @@
 /* ---- the table ---- */
 
 /* What is usual needs no room in a table. */
-static const char *shown(char out[PROBLEM_TEXT], const char *text)
+const char *problem_shown(char out[PROBLEM_TEXT], const char *text)
 {
     static const char *const usual[] = { ":nchw", ":forward" };
 
@@ -47,7 +47,7 @@ void sheet_open(struct sheet *s, const struct bench *b, const struct workloads *
     *s = (struct sheet){ .gflops = 0 };
     for (int i = 0; i < w->count; i++) {
         char text[PROBLEM_TEXT];
-        const int length = (int)strlen(shown(text, w->it[i].text));
+        const int length = (int)strlen(problem_shown(text, w->it[i].text));
 
         const int name   = variant_width(w->it[i].problem.op);
 
@@ -89,7 +89,7 @@ void sheet_row(struct sheet *s, const struct bench *b, const struct workload *w,
     struct table *const t = &s->table;
     char text[PROBLEM_TEXT], cell[CELL];
 
-    table_cell(t, PLAIN, shown(text, w->text));
+    table_cell(t, PLAIN, problem_shown(text, w->text));
     if (!(r->seconds > 0)) {
         table_note(t, r->failed ? POOR : FAINT, r->note);
         return;

@@ -15,8 +15,10 @@ enum { EXIT_USAGE = 2 };
 
 int bench_main  (int argc, char **argv);
 int check_main  (int argc, char **argv);
+int compare_main(int argc, char **argv);
 int devices_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
+int gap_main    (int argc, char **argv);
 
 /* "vernier: " and the sentence, on stderr. */
 void complain(const char *sentence, ...)

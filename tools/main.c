@@ -17,6 +17,8 @@ static const struct command {
     { "bench",   "vernier bench",   bench_main   },
     { "check",   "vernier check",   check_main   },
     { "explain", "vernier explain", explain_main },
+    { "gap",     "vernier gap",     gap_main     },
+    { "compare", "vernier compare", compare_main },
     { NULL, NULL, NULL }
 };
 
@@ -27,6 +29,8 @@ static const char doc[] =
     "  bench     measure problems and standard suites, beside other libraries\n"
     "  check     test the results on a device\n"
     "  explain   run one problem and say how it ran, and why so\n"
+    "  gap       measure one GPU through OpenCL and through CUDA, and report the gaps\n"
+    "  compare   set two reports of bench or gap side by side\n"
     "\n"
     "Each has its own --help; vernier(1) says how problems are named."
     "\v"
@@ -36,7 +40,9 @@ static const char doc[] =
     "  vernier bench gemm:1024x1024x1024:f32:nn\n"
     "  vernier bench resnet50 --compare onednn\n"
     "  vernier check --quick\n"
-    "  vernier explain conv:n1c64h56w56k64r3s3:f32:pad=1";
+    "  vernier explain conv:n1c64h56w56k64r3s3:f32:pad=1\n"
+    "  vernier gap squares --html report.html\n"
+    "  vernier compare before.json after.json";
 
 void complain(const char *sentence, ...)
 {
@@ -85,14 +91,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         char **const argv = state->argv + state->next - 1;
 
         if (!c)
-            argp_error(state, "there is no command \"%s\": devices, bench, check or explain", arg);
+            argp_error(state, "there is no command \"%s\": devices, bench, check, explain, gap or compare", arg);
         argv[0] = (char *)c->title;
         *status = c->run(state->argc - state->next + 1, argv);
         state->next = state->argc;
         return 0;
     }
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which command? devices, bench, check or explain");
+        argp_error(state, "which command? devices, bench, check, explain, gap or compare");
         return 0;
     }
     return ARGP_ERR_UNKNOWN;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clocks.h - how fast an NVIDIA GPU runs at a moment, by NVML.
+ *
+ * NVML comes with the driver and is loaded at run time.  Clocks are read and never set.
+ */
+#ifndef VERNIER_CLOCKS_H
+#define VERNIER_CLOCKS_H
+
+#include <jansson.h>
+#include "vernier.h"
+
+/* 0, or -1: there are none to be read of this device. */
+int     clocks_open (const vn_device_info *info);
+/* {"sm_mhz", "memory_mhz", "watts", "celsius"}, or NULL where clocks_open() failed. */
+json_t *clocks_read (void);
+void    clocks_close(void);
+#endif
