@@ -92,7 +92,7 @@ static int search(int *p, int *is_default, const char *text, const struct sought
         const char *end = strchr(text, '\n'), *at;
         const size_t n = end ? (size_t)(end - text) : strlen(text);
         char line[LINE], field[FIELDS][256];
-        int row[VN_PARAMS], fields = 0;
+        int row[VN_PARAMS] = { 0 }, fields = 0;
 
         number++;
         if (n >= sizeof line)
