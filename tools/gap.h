@@ -11,8 +11,9 @@
 #include <jansson.h>
 #include "bench.h"
 
-/* The two devices of a pair; and the second once more, where the first one's rows are dictated to it. */
-enum { FIRST, SECOND, TWIN, SIDES };
+/* The two devices of a pair; and each once more, where the other one's rows are dictated to it.  side & 1
+ * is the device.                                                                                        */
+enum { FIRST, SECOND, FIRST_TWIN, SECOND_TWIN, SIDES };
 enum { LIBRARIES = 8 };
 
 struct side {
@@ -44,8 +45,8 @@ struct gap {
 /* Opens the pair that the words of the command line mean; an exit status after a sentence. */
 int     pair_open  (struct gap *g, const char *gpu, const char *pair);
 void    pair_close (struct gap *g);
-/* The second device once more, at its first use. */
-int     twin_open  (struct gap *g);
+/* A device once more, at its first use. */
+int     twin_open  (struct gap *g, int side);
 json_t *pair_json  (const struct gap *g);
 
 /* ---- gap_row.c ---- */
@@ -69,6 +70,10 @@ const char *parity_words(double toolchain_gap);
 json_t *gap_geomeans(const json_t *benchmarks);
 /* {"rows", "within", "slower", "faster"} */
 json_t *gap_parity(const json_t *benchmarks);
+/* "12.3 us", "1.05 ms", "-" */
+const char *time_text (char out[CELL], double seconds);
+/* "1.04", "12.3", "0.0017", "-" */
+const char *ratio_text(char out[CELL], double v);
 double  json_number(const json_t *object, const char *name);           /* 0 where there is none */
 const char *json_text(const json_t *object, const char *name);         /* "" */
 

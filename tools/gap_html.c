@@ -16,29 +16,7 @@ struct page {
     const json_t *device[2];
 };
 
-/* ---- figures as text ---- */
-
-static const char *ratio_text(char out[CELL], double v)
-{
-    if (v > 0)
-        snprintf(out, CELL, v < 10 ? "%.2f" : "%.1f", v);
-    else
-        snprintf(out, CELL, "-");
-    return out;
-}
-
-/* "12.3 us", "1.05 ms" */
-static const char *time_text(char out[CELL], double seconds)
-{
-    const double scale = seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1;
-    char number[CELL];
-
-    if (seconds > 0)
-        snprintf(out, CELL, "%.16s %s", figure(number, seconds * scale), scale == 1e6 ? "µs" : scale == 1e3 ? "ms" : "s");
-    else
-        snprintf(out, CELL, "-");
-    return out;
-}
+/* ---- cells ---- */
 
 static const char *shade_of(double ratio)
 {
@@ -240,11 +218,18 @@ static void all_bars(const struct page *p)
 
 enum { PLOT_WIDTH = 900, PLOT_HEIGHT = 500, LEFT = 100, RIGHT = 880, TOP = 40, BOTTOM = 440 };
 
-static double second_time(const json_t *row, const char *ratio)
+/* The kernel's time on device 2: the best of ours there. */
+static double best_second(const json_t *row)
 {
-    const double gap = json_number(row, ratio);
+    const double gap = json_number(row, "best_gap");
 
     return gap > 0 ? json_number(row, "real_time") / gap : 0;
+}
+
+/* Of the one kernel that ran on both. */
+static double same_time(const json_t *row, int device)
+{
+    return json_number_value(json_array_get(json_object_get(row, "same_time"), (size_t)device));
 }
 
 static double peak_of(const json_t *device, const char *name)
@@ -283,7 +268,7 @@ static void roofline_points(const struct page *p, const struct frame *f)
 
     json_array_foreach(p->rows, i, row) {
         const double intensity = json_number(row, "flops") / json_number(row, "bytes"), first = json_number(row, "real_time");
-        const double second = second_time(row, "best_gap");
+        const double second = best_second(row);
 
         if (!(first > 0))
             continue;
@@ -307,7 +292,7 @@ static int plot_range(struct frame *f, const struct page *p)
     if (x && y)
         json_array_foreach(p->rows, i, row)
             for (int k = 0; k < 2; k++) {
-                const double seconds = k ? second_time(row, "best_gap") : json_number(row, "real_time");
+                const double seconds = k ? best_second(row) : json_number(row, "real_time");
 
                 if (seconds > 0) {
                     x[n]   = json_number(row, "flops") / json_number(row, "bytes");
@@ -333,12 +318,12 @@ static void roofline_plot(const struct page *p)
 {
     struct frame f = { .x_name = "FLOP per byte", .y_name = "FLOP/s", .x_label = plain_label, .y_label = flops_label };
 
+    if (!plot_range(&f, p))
+        return;
     html_head(p->to, "Roofline");
     html_note(p->to, "The roofs were measured on each device at the start: fused multiply-adds without memory, and a copy. Rows of "
                      "16-bit types that run on matrix engines may lie above the f32 roof, and rows whose data stays in a cache "
                      "above the slope.");
-    if (!plot_range(&f, p))
-        return;
     svg_open(p->to, PLOT_WIDTH, PLOT_HEIGHT, "roofline plot of both devices");
     svg_frame(p->to, &f);
     for (int i = 0; i < 2; i++) {
@@ -377,7 +362,7 @@ static void scatter_points(const struct page *p, const struct axis *x, const str
     size_t i;
 
     json_array_foreach(p->rows, i, row) {
-        const double second = second_time(row, "toolchain_gap");
+        const double second = same_time(row, SECOND);
         char hint[PROBLEM_TEXT + 32];
         int k = 0;
 
@@ -385,7 +370,7 @@ static void scatter_points(const struct page *p, const struct axis *x, const str
             k++;
         snprintf(hint, sizeof hint, "%s: %.3f", json_text(row, "name"), json_number(row, "toolchain_gap"));
         if (second > 0)
-            svg_mark(p->to, shapes[k].style, shapes[k].shape, axis_at(x, second), axis_at(y, json_number(row, "real_time")), hint);
+            svg_mark(p->to, shapes[k].style, shapes[k].shape, axis_at(x, second), axis_at(y, same_time(row, FIRST)), hint);
     }
 }
 
@@ -398,12 +383,11 @@ static int scatter_range(struct frame *f, const struct page *p)
 
     if (v)
         json_array_foreach(p->rows, i, row)
-            if (second_time(row, "toolchain_gap") > 0) {
-                v[n++] = second_time(row, "toolchain_gap");
-                v[n++] = json_number(row, "real_time");
-            }
-    f->x = axis_around(v ? v : (double []){ 1 }, v ? n : 0, LEFT, RIGHT);
-    f->y = axis_around(v ? v : (double []){ 1 }, v ? n : 0, BOTTOM, TOP);
+            for (int k = 0; k < 2; k++)
+                if (same_time(row, k) > 0)
+                    v[n++] = same_time(row, k);
+    f->x = axis_around(v, n, LEFT, RIGHT);
+    f->y = axis_around(v, n, BOTTOM, TOP);
     free(v);
     return n;
 }
@@ -412,11 +396,11 @@ static void scatter_plot(const struct page *p)
 {
     struct frame f = { .x_name = "time on device 2", .y_name = "time on device 1", .x_label = seconds_label, .y_label = seconds_label };
 
+    if (!scatter_range(&f, p))
+        return;
     html_head(p->to, "Shape by shape");
     html_note(p->to, "One kernel with one tune row on both devices. On the line both take the same time; the shaded band is parity; "
                      "above it device 1 is slower.");
-    if (!scatter_range(&f, p))
-        return;
     svg_open(p->to, PLOT_WIDTH, PLOT_HEIGHT, "time on device 1 against time on device 2");
     draw_band(p->to, &f.x, &f.y);
     svg_frame(p->to, &f);
@@ -471,7 +455,7 @@ static const char *why_not(const json_t *row)
 
 static void rows_table(const struct page *p)
 {
-    const char *titles[10 + LIBRARIES] = { "<problem", "<variant", "device 1", "device 2, same", "toolchain", "wall", "best", "roofline" };
+    const char *titles[10 + LIBRARIES] = { "<problem", "<variant", "device 1", "device 2", "toolchain", "wall", "best", "roofline" };
     const json_t *const libraries = json_object_get(p->means, "library_gap");
     struct html_table t;
     json_t *row, *unused;
@@ -480,7 +464,7 @@ static void rows_table(const struct page *p)
     int n = 8;
 
     html_head(p->to, "All rows");
-    html_note(p->to, "Toolchain, wall and best are times on device 1 over times on device 2: of one kernel by kernel time and by the "
+    html_note(p->to, "Times are kernel times of the best of ours. Toolchain, wall and best are times on device 1 over times on device 2: of one kernel by kernel time and by the "
                      "wall, and of the best of ours on each. Under a library stands our best on device 1 over it.");
     json_object_foreach((json_t *)libraries, name, unused)
         if (n < 8 + LIBRARIES)
@@ -495,7 +479,7 @@ static void rows_table(const struct page *p)
         html_cell(&t, problem_shown(text, json_text(row, "name")));
         html_cell(&t, json_text(row, "variant"));
         time_cell(&t, json_number(row, "real_time"));
-        time_cell(&t, second_time(row, "toolchain_gap"));
+        time_cell(&t, best_second(row));
         ratio_cell(&t, json_number(row, "toolchain_gap"));
         ratio_cell(&t, json_number(row, "toolchain_gap_wall"));
         ratio_cell(&t, json_number(row, "best_gap"));

@@ -165,16 +165,17 @@ int pair_open(struct gap *g, const char *gpu, const char *pair)
     return open_both(g, first, second);
 }
 
-int twin_open(struct gap *g)
+int twin_open(struct gap *g, int side)
 {
-    struct side *const s = &g->side[TWIN];
+    struct side *const s = &g->side[side];
+    const struct side *const original = &g->side[side & 1];
 
     if (s->queue)
         return 0;
-    if (vn_device_open(&s->device, g->side[SECOND].info.spec) || vn_queue_open(&s->queue, s->device))
+    if (vn_device_open(&s->device, original->info.spec) || vn_queue_open(&s->queue, s->device))
         return -1;
-    s->info      = g->side[SECOND].info;
-    s->by_events = g->side[SECOND].by_events;
+    s->info      = original->info;
+    s->by_events = original->by_events;
     return 0;
 }
 

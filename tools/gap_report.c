@@ -114,6 +114,26 @@ json_t *gap_parity(const json_t *benchmarks)
     return json_pack("{s:i, s:i, s:i, s:i}", "rows", rows, "within", rows - slower - faster, "slower", slower, "faster", faster);
 }
 
+/* ---- figures as text ---- */
+
+const char *time_text(char out[CELL], double seconds)
+{
+    const double scale = seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1;
+    char number[CELL];
+
+    if (seconds > 0)
+        snprintf(out, CELL, "%.16s %s", figure(number, seconds * scale), scale > 1e3 ? "us" : scale > 1 ? "ms" : "s");
+    else
+        snprintf(out, CELL, "-");
+    return out;
+}
+
+const char *ratio_text(char out[CELL], double v)
+{
+    snprintf(out, CELL, !(v > 0) ? "-" : v < 0.095 ? "%.2g" : v < 9.995 ? "%.2f" : "%.1f", v);
+    return out;
+}
+
 /* ---- the table ---- */
 
 void gap_sheet_open(struct gap_sheet *s, FILE *to, const struct gap *g, const struct workloads *w)
@@ -129,7 +149,7 @@ void gap_sheet_open(struct gap_sheet *s, FILE *to, const struct gap *g, const st
     }
     table_open(&s->table, to);
     table_column(&s->table, "problem", width, 1);
-    table_column(&s->table, "variant", 10, 1);
+    table_column(&s->table, "variant", 12, 1);
     table_column(&s->table, "ms 1", 7, 0);
     table_column(&s->table, "ms 2", 7, 0);
     table_column(&s->table, "1/2", 5, 0);
@@ -149,20 +169,17 @@ static enum shade shade_of(double ratio)
 
 static void ratio_cell(struct table *t, double ratio)
 {
-    char text[CELL] = "-";
+    char text[CELL];
 
-    if (ratio > 0)
-        snprintf(text, sizeof text, ratio < 10 ? "%.2f" : "%.1f", ratio);
-    table_cell(t, shade_of(ratio), text);
+    table_cell(t, shade_of(ratio), ratio_text(text, ratio));
 }
 
-/* Of the run that was the same kernel on the second device, or the best one there. */
+/* Of the best of ours there. */
 static double time_of_second(const json_t *row)
 {
-    const double gap = json_number(row, "toolchain_gap"), best = json_number(row, "best_gap");
-    const double first = json_number(row, "real_time");
+    const double gap = json_number(row, "best_gap");
 
-    return gap > 0 ? first / gap : best > 0 ? first / best : 0;
+    return gap > 0 ? json_number(row, "real_time") / gap : 0;
 }
 
 void gap_sheet_row(struct gap_sheet *s, const json_t *row)
@@ -199,7 +216,7 @@ static void print_means(FILE *to, const char *what, const json_t *means)
         return;
     fprintf(to, "%-24s", what);
     json_object_foreach((json_t *)means, name, mean)
-        fprintf(to, "  %s %.3f", name, json_number_value(mean));
+        fprintf(to, "  %s %.3g", name, json_number_value(mean));
     fputc('\n', to);
 }
 
@@ -213,13 +230,13 @@ static void print_once(FILE *to, const char *title, const json_t *entries)
     fprintf(to, "\n%-60s %11s %11s   %s\n", title, "device 1", "device 2", "1/2");
     json_array_foreach(entries, i, entry) {
         const int is_time = !strcmp(json_text(entry, "unit"), "s");
-        const double one = json_number(entry, "first"), two = json_number(entry, "second"), scale = is_time ? 1e6 : 1;
-        const char *const unit = is_time ? "us" : "  ";
-        char a[CELL], b[CELL];
+        const double one = json_number(entry, "first"), two = json_number(entry, "second");
+        char a[CELL], b[CELL], ratio[CELL];
 
-        fprintf(to, "%-60s %8s %s %8s %s", json_text(entry, "name"), figure(a, one * scale), unit, figure(b, two * scale), unit);
+        fprintf(to, "%-60s %11s %11s", json_text(entry, "name"), is_time ? time_text(a, one) : ratio_text(a, one),
+                is_time ? time_text(b, two) : ratio_text(b, two));
         if (one > 0 && two > 0 && is_time)
-            fprintf(to, "   %.2f", one / two);
+            fprintf(to, "   %s", ratio_text(ratio, one / two));
         fputc('\n', to);
     }
 }

@@ -17,7 +17,7 @@
 #include "sampling.h"
 #include "spot.h"
 
-enum { CONTENDERS = 4 + LIBRARIES };
+enum { CONTENDERS = 5 + LIBRARIES };
 enum { IS_SAME = 1, IS_BEST = 2 };        /* one of the pair of equal kernels; the best of ours on its device */
 
 struct contest;
@@ -258,22 +258,39 @@ static int is_same_kernel(const struct contender *a, const struct contender *b)
                                                                 json_object_get(b->how, "parameters"));
 }
 
-/* The first device's variant and row, on the second one opened once more. */
-static void enter_twin(struct contest *t, const struct contender *first)
+/* The variant and row of one device, on the other one opened once more. */
+static struct contender *enter_twin(struct contest *t, int side, const struct contender *like)
 {
-    struct contender *const c = enter(t, TWIN, IS_SAME, first->choice.variant->name);
+    struct contender *const c = enter(t, side, IS_SAME, like->choice.variant->name);
 
-    if (twin_open(t->gap) || give_values(t, TWIN)) {
+    if (twin_open(t->gap, side) || give_values(t, side)) {
         snprintf(c->note, SENTENCE, "%s", *vn_last_error() ? vn_last_error() : "memory ran out");
-        return;
+        return c;
     }
-    row_dictate(t->gap->side[TWIN].device, &first->choice);
+    row_dictate(t->gap->side[side].device, &like->choice);
     c->ready = !first_run(c);
     row_dictate(NULL, NULL);
-    if (c->ready && !is_same_kernel(first, c)) {
-        c->ready = 0;
-        snprintf(c->note, SENTENCE, "the two devices have different rows");
+    return c;
+}
+
+/* One kernel for both: what device 1 chose, on device 2; if that cannot be, the other way round. */
+static void pair_up(struct contest *t, struct contender *first, struct contender *second)
+{
+    struct contender *back;
+
+    if (second->ready && is_same_kernel(first, second)) {
+        second->roles |= IS_SAME;
+        return;
     }
+    if (enter_twin(t, SECOND_TWIN, first)->ready || !second->ready)
+        return;
+    back = enter_twin(t, FIRST_TWIN, second);
+    if (back->ready) {
+        first->roles  &= ~(unsigned)IS_SAME;
+        second->roles |= IS_SAME;
+        t->it[t->count - 2] = *back;              /* in the place of the twin that failed */
+    }
+    t->count--;
 }
 
 static int has_variant(enum op op, const char *name)
@@ -346,10 +363,7 @@ static int gather(struct contest *t)
         return -1;
     }
     second = enter_best(t, SECOND);
-    if (second->ready && is_same_kernel(first, second))
-        second->roles |= IS_SAME;
-    else if (!t->gap->lost)
-        enter_twin(t, first);
+    pair_up(t, first, second);
     for (int i = 0; i < t->gap->libraries; i++)
         enter_library(t, &t->gap->library[i]);
     return 0;
@@ -399,13 +413,13 @@ static void take_turns(struct contest *t)
 static json_t *kernel_key(const struct contender *c)
 {
     char text[160];
-    int n = snprintf(text, sizeof text, "%s:%s", c->choice.variant->name, vn_type_name(c->type));
+    int n = snprintf(text, sizeof text, "%s %s%s", c->choice.variant->name, vn_type_name(c->type), c->wide ? " wide" : "");
+    const char *name;
+    json_t *value;
 
-    if (c->wide)
-        n += snprintf(text + n, sizeof text - (size_t)n, ":wide");
-    for (int i = 0; i < VN_PARAMS && n < (int)sizeof text; i++)
-        if (c->choice.p[i])
-            n += snprintf(text + n, sizeof text - (size_t)n, ":%d", c->choice.p[i]);
+    json_object_foreach(json_object_get(c->how, "parameters"), name, value)
+        if (n < (int)sizeof text)
+            n += snprintf(text + n, sizeof text - (size_t)n, " %.0f", json_number_value(value));
     return json_string(text);
 }
 
@@ -435,7 +449,7 @@ static void look_at_kernels(struct contest *t, json_t *row, const struct contend
 static const struct contender *with_role(const struct contest *t, unsigned role, int second)
 {
     for (int i = 0; i < t->count; i++)
-        if (!*t->it[i].name && t->it[i].roles & role && (t->it[i].side != FIRST) == second)
+        if (!*t->it[i].name && t->it[i].roles & role && (t->it[i].side & 1) == second)
             return &t->it[i];
     return NULL;
 }
@@ -488,6 +502,7 @@ static void set_gaps(json_t *row, const struct contest *t)
     set_ratio(row, "toolchain_gap", kernel_time(first), kernel_time(second));
     if (kernel_time(first) > 0 && kernel_time(second) > 0) {
         json_object_set_new(row, "parity", json_string(parity_words(json_number(row, "toolchain_gap"))));
+        json_object_set_new(row, "same_time", json_pack("[f, f]", kernel_time(first), kernel_time(second)));
         set_ratio(row, "toolchain_gap_wall", first->wall_median, second->wall_median);
     } else if (second)
         json_object_set_new(row, "toolchain_note", json_string(second->note));

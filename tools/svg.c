@@ -35,12 +35,12 @@ double axis_at(const struct axis *a, double v)
 const char *seconds_label(char out[32], double seconds)
 {
     static const struct { double unit; const char *name; } units[] = {
-        { 1, "s" }, { 1e-3, "ms" }, { 1e-6, "µs" }, { 1e-9, "ns" } };
+        { 1, "s" }, { 1e-3, "ms" }, { 1e-6, "us" }, { 1e-9, "ns" } };
     int i = 0;
 
     while (i < 3 && seconds < units[i].unit * 0.999)
         i++;
-    snprintf(out, 32, "%g %s", round(seconds / units[i].unit * 1e4) / 1e4, units[i].name);
+    snprintf(out, 32, "%.3g %s", seconds / units[i].unit, units[i].name);
     return out;
 }
 
@@ -52,7 +52,7 @@ const char *flops_label(char out[32], double flops)
 
     while (i < 3 && flops < units[i].unit * 0.999)
         i++;
-    snprintf(out, 32, "%g %s", round(flops / units[i].unit * 1e3) / 1e3, units[i].name);
+    snprintf(out, 32, "%.3g %s", flops / units[i].unit, units[i].name);
     return out;
 }
 
