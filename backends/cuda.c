@@ -569,7 +569,7 @@ vn_status vn__cuda_kernel_facts(struct vn_cuda_kernel_facts *out, void *kernel)
     vn_status s = VN_OK;
 
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !s; i++)
-        s = status_of(cu->FuncGetAttribute(wanted[i].to, wanted[i].attribute, k->function), "cuFuncGetAttribute");
+        s = vn__cuda_status(cu->FuncGetAttribute(wanted[i].to, wanted[i].attribute, k->function), "cuFuncGetAttribute");
     out->local_bytes += k->large_local;
     return s;
 }
