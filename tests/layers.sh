@@ -41,7 +41,9 @@ rule "only log.c writes to stderr" \
 rule "the environment is read with secure_getenv()" \
     '(^|[^_[:alnum:]])getenv[[:space:]]*\(' $(but lib/texts.c -- lib/*.c backends/*.c)
 rule "kernels are written in words, not in a language" \
-    '(^|[^_[:alnum:]])(__kernel|__global|__local|__constant|__shared__|__syncthreads|__device__|get_(group|local|global)_(id|size)|barrier|as_u?(int|long|float|double)[0-9]*|v(load|store)(_half)?[0-9]*|(block|thread)(Idx|Dim))([^_[:alnum:]]|$)' $kernels
+    '(^|[^_[:alnum:]])(__(kernel|global|local|constant|shared__|device__)|(block|thread)(Idx|Dim))([^_[:alnum:]]|$)' $kernels
+rule "kernels call words, not a language's functions" \
+    '(^|[^_[:alnum:]])(__syncthreads|get_(group|local|global)_(id|size)|barrier|as_u?(int|long|float|double)[0-9]*|v(load|store)(_half)?[0-9]*)\(' $kernels
 rule "kernels do not ask which language they are in" \
     '#.*(__OPENCL|__CUDA|__cplusplus|__NVCC|__clang__)' $kernels
 rule "structs do not end in _t" \
