@@ -150,24 +150,44 @@ static void fill_facts(vn_device *d)
     f->types = 1u << VN_F32 | 1u << VN_F16 | 1u << VN_BF16 | 1u << VN_F64;
 }
 
-/* The caller's context, or the device's primary one. */
-static vn_status find_context(struct device *own, int index, CUcontext callers)
+static vn_status device_of(CUdevice *out, CUcontext context)
 {
     CUcontext popped;
     vn_status s;
 
-    if (!callers) {
-        own->primary = 1;
-        if ((s = vn__cuda_status(cu->DeviceGet(&own->id, index), "cuDeviceGet")))
-            return s;
-        return vn__cuda_status(cu->PrimaryCtxRetain(&own->context, own->id), "cuDevicePrimaryCtxRetain");
-    }
-    own->context = callers;
-    if ((s = vn__cuda_status(cu->CtxPushCurrent(callers), "cuCtxPushCurrent")))
+    if ((s = vn__cuda_status(cu->CtxPushCurrent(context), "cuCtxPushCurrent")))
         return s;
-    s = vn__cuda_status(cu->CtxGetDevice(&own->id), "cuCtxGetDevice");
+    s = vn__cuda_status(cu->CtxGetDevice(out), "cuCtxGetDevice");
     cu->CtxPopCurrent(&popped);
     return s;
+}
+
+vn_status vn__cuda_spec(char *out, size_t room, CUcontext context)
+{
+    const char *why;
+    CUdevice d;
+    vn_status s;
+
+    if (!(cu = vn__cuda_driver(&why)))
+        return vn__fail(VN_NO_DEVICE, "%s", why);
+    if ((s = device_of(&d, context)) == VN_OK)
+        snprintf(out, room, "cuda:%d", d);
+    return s;
+}
+
+/* The caller's context, or the device's primary one. */
+static vn_status find_context(struct device *own, int index, CUcontext callers)
+{
+    vn_status s;
+
+    if (callers) {
+        own->context = callers;
+        return device_of(&own->id, callers);
+    }
+    own->primary = 1;
+    if ((s = vn__cuda_status(cu->DeviceGet(&own->id, index), "cuDeviceGet")))
+        return s;
+    return vn__cuda_status(cu->PrimaryCtxRetain(&own->context, own->id), "cuDevicePrimaryCtxRetain");
 }
 
 static vn_status open_device(vn_device *d, int index, void *const native[2])
@@ -259,7 +279,7 @@ static vn_status flush(vn_queue *q)
 
 /* ---- events ----------------------------------------------------------------------- */
 
-static vn_status event_record(vn_event *e, vn_queue *q)
+vn_status vn__cuda_marker(CUevent *out, vn_queue *q)
 {
     CUevent event;
     vn_status s = vn__cuda_enter(q->device);
@@ -272,15 +292,35 @@ static vn_status event_record(vn_event *e, vn_queue *q)
         cu->EventDestroy(event);
         return vn__cuda_leave(s);
     }
-    e->impl = event;
+    *out = event;
     return vn__cuda_leave(VN_OK);
+}
+
+static vn_status event_record(vn_event *e, vn_queue *q)
+{
+    CUevent event = NULL;
+    const vn_status s = vn__cuda_marker(&event, q);
+
+    e->impl = event;
+    return s;
+}
+
+vn_status vn__cuda_wait(vn_queue *q, unsigned count, CUevent const *events)
+{
+    vn_status s = vn__cuda_enter(q->device);
+
+    if (s)
+        return s;
+    for (unsigned i = 0; i < count && s == VN_OK; i++)
+        s = vn__cuda_status(cu->StreamWaitEvent(vn__cuda_stream(q), events[i], 0), "cuStreamWaitEvent");
+    return vn__cuda_leave(s);
 }
 
 static vn_status event_wait(vn_queue *q, vn_event *e)
 {
-    const vn_status s = vn__cuda_enter(q->device);
+    const CUevent event = e->impl;
 
-    return s ? s : vn__cuda_leave(vn__cuda_status(cu->StreamWaitEvent(vn__cuda_stream(q), e->impl, 0), "cuStreamWaitEvent"));
+    return vn__cuda_wait(q, 1, &event);
 }
 
 static vn_status event_seconds(double *out, vn_event *from, vn_event *to)

@@ -17,6 +17,9 @@ vn_status   vn__cuda_leave(vn_status s);
 CUstream    vn__cuda_stream (const vn_queue *q);
 CUdeviceptr vn__cuda_address(const vn_buffer *b);
 
+vn_status   vn__cuda_wait  (vn_queue *q, unsigned count, CUevent const *events);
+vn_status   vn__cuda_marker(CUevent *out, vn_queue *q);
+
 /* "cuda:0": what to open for the device of the caller's context. */
 vn_status   vn__cuda_spec(char *out, size_t room, CUcontext context);
 #endif

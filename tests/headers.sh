@@ -16,7 +16,7 @@ compile()       # HEADER COMPILER STANDARD SUFFIX
         { echo "$1 does not compile: $2 -std=$3"; failures=$((failures + 1)); }
 }
 
-for header in vernier.h vernier_opencl.h; do
+for header in vernier.h vernier_cuda.h vernier_opencl.h; do
     for standard in c99 c11 c17 c2x; do
         compile $header "$CC" $standard c
     done

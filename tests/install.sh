@@ -39,7 +39,7 @@ grep -q '^prefix=' "$pc" || wrong "vernier.pc names no prefix"
 prefix=$stage$(sed -n 's/^prefix=//p' "$pc")
 
 for file in "$lib/libvernier.so" "$lib/libvernier.a" "$lib/cmake/Vernier/VernierConfig.cmake" \
-            "$prefix/include/vernier.h" "$prefix/include/vernier_opencl.h" \
+            "$prefix/include/vernier.h" "$prefix/include/vernier_cuda.h" "$prefix/include/vernier_opencl.h" \
             "$prefix/share/man/man3/vernier.3"; do
     [ -e "$file" ] || wrong "not installed: ${file#"$stage"}"
 done
@@ -48,7 +48,7 @@ done
 
 shown=$(nm -D --defined-only "$lib/libvernier.so" | awk '{ print $3 }' | sed 's/@.*//')
 echo "$shown" | grep -v '^vn_[^_]' && wrong "^ shown by libvernier.so, though not public"
-for header in vernier vernier_opencl; do
+for header in vernier vernier_cuda vernier_opencl; do
     for function in $(sed -n 's/^VN_API .*[ *]\(vn_[a-z0-9_]*\)(.*/\1/p' "$srcdir/lib/$header.h"); do
         echo "$shown" | grep -qx "$function" || wrong "$function() is in $header.h, but not in libvernier.so"
     done
