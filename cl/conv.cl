@@ -39,8 +39,8 @@ DEVICE int is_inside(INDEX d, INDEX h, INDEX w, VIEW in)
 
 #if DIRECTION != 2
 
-DEVICE int load_along_k_a(const struct operand_a *a) { return a->v.s3 < a->v.s2; }
-DEVICE int load_along_k_b(const struct operand_b *b) { return b->v.s3 < b->v.s6; }
+DEVICE int load_along_k_a(const struct operand_a *a) { return (INDEX)a->v.s3 < (INDEX)a->v.s2; }
+DEVICE int load_along_k_b(const struct operand_b *b) { return (INDEX)b->v.s3 < (INDEX)b->v.s6; }
 
 DEVICE R load_a(const struct operand_a *a, int m, int k)
 {
@@ -75,8 +75,8 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 
 #else
 
-DEVICE int load_along_k_a(const struct operand_a *a) { return a->v.s6 < a->v.s3; }
-DEVICE int load_along_k_b(const struct operand_b *b) { return b->v.s6 < b->v.s3; }
+DEVICE int load_along_k_a(const struct operand_a *a) { return (INDEX)a->v.s6 < (INDEX)a->v.s3; }
+DEVICE int load_along_k_b(const struct operand_b *b) { return (INDEX)b->v.s6 < (INDEX)b->v.s3; }
 
 DEVICE R load_a(const struct operand_a *a, int m, int k)
 {
