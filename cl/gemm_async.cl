@@ -122,14 +122,15 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
 #define BRING(slice)                                                                                \
     do {                                                                                            \
         const unsigned int at = (slice) % STAGES * SLICE * BYTES;                                   \
+        const int left = K - (slice) * BLK_K;                                                       \
         GLOBAL const T *a = gA + (slice) * BLK_K * a_col, *b = gB + (slice) * BLK_K * b_row;        \
                                                                                                     \
         if ((slice) < K / BLK_K) {                                                                  \
             BRING_WHOLE(EACH_A, to_a, from_a, local_a + at, a);                                     \
             BRING_WHOLE(EACH_B, to_b, from_b, local_b + at, b);                                     \
         } else if ((slice) < slices) {                                                              \
-            BRING_LAST(EACH_A, to_a, from_a, local_a + at, a, along_a, BLK_M, K - (slice) * BLK_K); \
-            BRING_LAST(EACH_B, to_b, from_b, local_b + at, b, along_b, BLK_N, K - (slice) * BLK_K); \
+            BRING_LAST(EACH_A, to_a, from_a, local_a + at, a, along_a, BLK_M, left);                \
+            BRING_LAST(EACH_B, to_b, from_b, local_b + at, b, along_b, BLK_N, left);                \
         }                                                                                           \
         copies_commit();                        /* also when empty: groups are counted */           \
     } while (0)

@@ -34,31 +34,15 @@ static struct shape shape_for(const struct vn_facts *f, vn_type type)
                            .groups = 8 * f->units };
 }
 
-static char *text_for(const struct shape *s, vn_type type)
-{
-    const char *const paths[] = { "cl/words.h", "cl/types.h", "cl/peak.cl" };
-    const struct vn_text *part[3];
-    char *text;
-    size_t length = 256;
-
-    for (int i = 0; i < 3; i++) {
-        if (!(part[i] = vn__text_find(paths[i])))
-            return NULL;
-        length += part[i]->length;
-    }
-    if (!(text = malloc(length)))
-        return NULL;
-    snprintf(text, length,
-             "#define TYPE %d\n#define WIDE 0\n#define ITEMS %d\n#define FMA_WIDTH %d\n"
-             "#define COPY_WIDTH %d\n#define CHAINS %d\n%s%s%s",
-             type, s->items, s->fma_width, s->copy_width, s->chains,
-             part[0]->text, part[1]->text, part[2]->text);
-    return text;
-}
+/* Not an operation's variant, but text and parameters of one. */
+static const struct vn_variant roofs = {
+    .name = "roofline", .texts = "cl/peak.cl", .params = "ITEMS FMA_WIDTH COPY_WIDTH CHAINS"
+};
 
 static vn_status kernels_open(struct bench_kernels *k, vn_device *d, const struct shape *s, vn_type type)
 {
-    char *const text = text_for(s, type);
+    const int p[VN_PARAMS] = { s->items, s->fma_width, s->copy_width, s->chains };
+    char *const text = vn__assemble(d->backend->name, &roofs, p, type, 0);
     vn_status status;
 
     if (!text)
