@@ -59,9 +59,6 @@ void   explained_variant(char out[32], vn_queue *q);
 
 /* ---- bench_report.c ---- */
 
-/* The text of a problem without what is usual. */
-const char *problem_shown(char out[PROBLEM_TEXT], const char *text);
-
 struct means { double log_sum[BENCH_PEERS]; int count[BENCH_PEERS]; };
 
 struct sheet {

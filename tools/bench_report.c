@@ -14,22 +14,6 @@
 
 /* ---- the table ---- */
 
-/* What is usual needs no room in a table. */
-const char *problem_shown(char out[PROBLEM_TEXT], const char *text)
-{
-    static const char *const usual[] = { ":nchw", ":forward" };
-
-    snprintf(out, PROBLEM_TEXT, "%s", text);
-    for (int i = 0; i < 2; i++) {
-        char *const at = strstr(out, usual[i]);
-        const size_t length = strlen(usual[i]);
-
-        if (at && (!at[length] || at[length] == ':'))
-            memmove(at, at + length, strlen(at + length) + 1);
-    }
-    return out;
-}
-
 /* The longest name that a variant of this operation has. */
 static int variant_width(enum op op)
 {

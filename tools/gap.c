@@ -104,7 +104,7 @@ static int is_variant(const char *name)
 static void open_library(struct gap *g, const char *name)
 {
     const vn_device_info *const d = &g->side[FIRST].info;
-    const struct peer_context context = { d->is_cpu, d->platform, d->name };
+    const struct peer_context context = { d->is_cpu, d->platform, d->name, d->uuid, d->pci };
     struct library *const l = &g->library[g->libraries++];
     const struct peer *const p = peer_named(name);
 

@@ -301,10 +301,10 @@ static int has_variant(enum op op, const char *name)
     return 0;
 }
 
-/* As a variant of the second device, else of the first, else as a peer. */
+/* As a variant of the first device, else of the second, else as a peer. */
 static void enter_library(struct contest *t, const struct library *l)
 {
-    static const int order[] = { SECOND, FIRST };
+    static const int order[] = { FIRST, SECOND };
     struct contender *c = NULL;
 
     for (int i = 0; i < 2 && has_variant(t->w->problem.op, l->name); i++) {

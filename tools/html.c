@@ -30,7 +30,7 @@ static const char style[] =
     ".left { text-align: left } .wrap { white-space: normal; min-width: 14rem }\n"
     "td.slower { color: #a34700; font-weight: 600 } td.faster { color: #005b8f; font-weight: 600 } td.faint { color: var(--faint) }\n"
     "svg { display: block; font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif; fill: var(--ink) }\n"
-    "svg.plot { width: 100%; min-width: 34rem; height: auto } svg .mono { font: 11px ui-monospace, 'DejaVu Sans Mono', monospace }\n"
+    "svg.plot { width: 100%; min-width: 44rem; height: auto } svg .mono { font: 11px ui-monospace, 'DejaVu Sans Mono', monospace }\n"
     "svg .faint { fill: var(--faint) } svg .axis { stroke: var(--grey); fill: none } svg .grid { stroke: var(--line); fill: none }\n"
     "svg .band { fill: var(--band) } svg .end { text-anchor: end } svg .middle { text-anchor: middle }\n"
     "svg .blue { fill: var(--blue) } svg .red { fill: var(--red) } svg .green { fill: var(--green) } svg .grey { fill: var(--grey) }\n"

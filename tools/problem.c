@@ -821,3 +821,20 @@ vn_status problem_run(vn_queue *q, const struct problem *p, const struct operand
 
     return run[p->op](q, p, o);
 }
+
+/* ---- for people ---- */
+
+const char *problem_shown(char out[PROBLEM_TEXT], const char *text)
+{
+    static const char *const unsaid[] = { ":nchw", ":forward" };
+
+    snprintf(out, PROBLEM_TEXT, "%s", text);
+    for (int i = 0; i < 2; i++) {
+        char *const at = strstr(out, unsaid[i]);
+        const size_t length = strlen(unsaid[i]);
+
+        if (at && (!at[length] || at[length] == ':'))
+            memmove(at, at + length, strlen(at + length) + 1);
+    }
+    return out;
+}

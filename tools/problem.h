@@ -66,6 +66,8 @@ enum { PROBLEM_TEXT = 256 };
 /* 0, or -1 with a sentence in why[] that names the part, what was read and what would be right. */
 int    problem_parse(struct problem *out, const char *text, char *why, size_t why_size);
 void   problem_format(char text[PROBLEM_TEXT], const struct problem *p);
+/* A problem's text for people: without what is usual. */
+const char *problem_shown(char out[PROBLEM_TEXT], const char *text);
 double problem_flops(const struct problem *p);           /* multiply and add count as two */
 double problem_bytes(const struct problem *p);           /* each operand once */
 

@@ -148,30 +148,34 @@ void svg_frame(FILE *to, const struct frame *f)
 
 enum { BAR_WIDTH = 900, BAR_STEP = 18, BAR_TOP = 28, NAME_WIDTH = 330, VALUE_WIDTH = 60 };
 
-/* 1 in the middle, symmetric, and as wide as the widest ratio needs: 1.25, 1.5, 2, 4, 8... */
-static struct axis bar_axis(const struct bar *bars, int count)
+/* 1 in the middle, symmetric, and as wide as the widest ratio needs; with a tick between. */
+static const struct { double edge, tick; } scales[] = {
+    { 1.25, 1.1 }, { 1.5, 1.2 }, { 2, 1.4 }, { 4, 2 }, { 8, 3 }, { 16, 4 }, { 64, 8 }, { 1000, 30 } };
+
+enum { SCALES = sizeof scales / sizeof *scales };
+
+static int scale_for(const struct bar *bars, int count)
 {
-    static const double widths[] = { 1.25, 1.5, 2, 4, 8, 16, 64 };
     double worst = 1;
     int i = 0;
 
     for (int k = 0; k < count; k++)
         worst = fmax(worst, fmax(bars[k].ratio, 1 / bars[k].ratio));
-    while (i < 6 && widths[i] < worst)
+    while (i < SCALES - 1 && scales[i].edge < worst)
         i++;
-    return (struct axis){ 1 / widths[i], widths[i], NAME_WIDTH, BAR_WIDTH - VALUE_WIDTH };
+    return i;
 }
 
-static void bar_scale(FILE *to, const struct axis *a, double bottom)
+static void bar_scale(FILE *to, const struct axis *a, double tick, double bottom)
 {
-    const double middle = axis_at(a, 1), ticks[] = { a->low, sqrt(a->low), 1, sqrt(a->high), a->high };
+    const double middle = axis_at(a, 1), ticks[] = { a->low, 1 / tick, 1, tick, a->high };
 
     svg_rect(to, "band", axis_at(a, 0.9), BAR_TOP - 6, axis_at(a, 1.1) - axis_at(a, 0.9), bottom - BAR_TOP + 6);
     for (int i = 0; i < 5; i++) {
         char label[32];
 
         svg_line(to, "grid", axis_at(a, ticks[i]), BAR_TOP - 6, axis_at(a, ticks[i]), bottom);
-        snprintf(label, sizeof label, "%.3g", ticks[i]);
+        snprintf(label, sizeof label, ticks[i] < 0.995 ? "%.2g" : "%g", ticks[i]);
         svg_text(to, "faint middle", axis_at(a, ticks[i]), BAR_TOP - 12, label);
     }
     svg_line(to, "axis", middle, BAR_TOP - 6, middle, bottom);
@@ -179,11 +183,11 @@ static void bar_scale(FILE *to, const struct axis *a, double bottom)
 
 void svg_bars(FILE *to, const char *title, const struct bar *bars, int count)
 {
-    const int bottom = BAR_TOP + count * BAR_STEP;
-    const struct axis a = bar_axis(bars, count);
+    const int bottom = BAR_TOP + count * BAR_STEP, scale = scale_for(bars, count);
+    const struct axis a = { 1 / scales[scale].edge, scales[scale].edge, NAME_WIDTH, BAR_WIDTH - VALUE_WIDTH };
 
     svg_open(to, BAR_WIDTH, bottom + 6, title);
-    bar_scale(to, &a, bottom);
+    bar_scale(to, &a, scales[scale].tick, bottom);
     for (int i = 0; i < count; i++) {
         const double one = axis_at(&a, 1), x = axis_at(&a, bars[i].ratio), y = BAR_TOP + i * BAR_STEP;
         const char *const style = bars[i].ratio > 1.1 ? "red" : bars[i].ratio < 0.9 ? "blue" : "grey";
@@ -192,7 +196,7 @@ void svg_bars(FILE *to, const char *title, const struct bar *bars, int count)
         snprintf(name, sizeof name, "%.45s%s", bars[i].name, strlen(bars[i].name) > 45 ? "..." : "");
         svg_text(to, "mono end", NAME_WIDTH - 10, y + 12, name);
         svg_rect(to, style, fmin(one, x), y + 3, fmax(fabs(x - one), 1), BAR_STEP - 6);
-        snprintf(value, sizeof value, bars[i].ratio < 10 ? "%.2f" : "%.1f", bars[i].ratio);
+        snprintf(value, sizeof value, bars[i].ratio < 0.095 ? "%.2g" : bars[i].ratio < 10 ? "%.2f" : "%.1f", bars[i].ratio);
         svg_text(to, "mono end", BAR_WIDTH - 8, y + 12, value);
     }
     svg_close(to);
