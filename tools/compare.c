@@ -57,7 +57,7 @@ static json_t *load(const char *path)
     json_t *const report = json_load_file(path, 0, &error);
 
     if (!report)
-        complain("%s, line %d: %s", path, error.line, error.text);
+        complain("%s: %s", path, error.text);
     else if (!json_is_array(json_object_get(report, "benchmarks"))) {
         complain("%s is no report of vernier bench or gap: it has no \"benchmarks\"", path);
         json_decref(report);

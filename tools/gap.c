@@ -315,7 +315,7 @@ static int rewrite(const struct request *r)
     int status;
 
     if (!report) {
-        complain("%s, line %d: %s", r->from, error.line, error.text);
+        complain("%s: %s", r->from, error.text);
         return EXIT_USAGE;
     }
     if (!json_is_array(json_object_get(report, "benchmarks")) || !(own = json_object_get(report, "vernier"))) {

@@ -568,8 +568,8 @@ static const char *const method[] = {
     "All runners take turns on one machine, with fixed warm-up runs, each for the same share of the time. Times are medians.",
     "Kernel time is the time between two events of the device around a batch of calls; wall time is the host's, with a finish, and is "
     "reported apart. Where the events of either device are no times, kernel time is the wall's.",
-    "Transfers are of pageable memory. The public interface has no call for pinned memory, so that is left out. Builds are measured in "
-    "a process of their own, with all caches empty and then full.",
+    "Transfers are of pageable memory, as malloc gives it, and of pinned memory, as each interface makes it. Builds are measured in a "
+    "process of their own, with all caches empty and then full.",
     "Clocks are read before and after each row and are never set.",
     "Parity is 0.9 to 1.1. A row outside it is to be explained from registers, spills, instructions and the two PTX texts, whose hashes "
     "are given.",
@@ -604,7 +604,7 @@ static void write_page(const struct page *p)
     scatter_plot(p);
     roofline_plot(p);
     once_table(p, "launch", "Launch", "What the host spends on a call. vn_gemm is measured beside the bare calls of the driver that it makes.");
-    once_table(p, "transfer", "Transfer", "From and to pageable host memory; each call waits for its end.");
+    once_table(p, "transfer", "Transfer", "From and to memory of the host; each call waits for its end.");
     once_table(p, "build", "Build", "A process's first vn_gemm (512 x 512 x 512) with empty caches, and with what that left on disk.");
     rows_table(p);
     kernels_table(p);

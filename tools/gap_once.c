@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "core.h"
 #include "gap.h"
+#include "pinned.h"
 #include "sampling.h"
 
 enum { CALLS = 64, CHAIN = 1000, TURNS = 21, FEWEST_TURNS = 3 };
@@ -190,7 +191,7 @@ int events_are_times(struct side *s)
 
 static const size_t sizes[] = { 4 << 10, 1 << 20, 64 << 20 };
 
-struct transfer { struct side *side; vn_buffer *buffer; };
+struct transfer { struct side *side; vn_buffer *buffer; struct pinned pinned; };
 
 static int time_transfer(double *out, const struct transfer *t, void *host, size_t bytes, int reads)
 {
@@ -205,39 +206,57 @@ static int time_transfer(double *out, const struct transfer *t, void *host, size
     return 0;
 }
 
-static int time_transfers(json_t *out, const struct transfer t[2], void *host)
+/* pageable: memory as malloc gives it; NULL: the pinned memory of each. */
+static int time_line(json_t *out, const struct transfer t[2], void *pageable, size_t bytes, int reads)
+{
+    const double start = vn__seconds();
+    double sample[2][TURNS], median[2];
+    char name[80], size[CELL];
+    int i;
+
+    for (i = -1; goes_on(i, start); i++)                        /* the first touches the pages */
+        for (int j = 0; j < 2; j++)
+            if (time_transfer(&sample[j][i < 0 ? 0 : i], &t[j], pageable ? pageable : t[j].pinned.host, bytes, reads))
+                return -1;
+    for (int j = 0; j < 2; j++)
+        median[j] = median_of(sample[j], i);
+    snprintf(name, sizeof name, "%s %s, %s", reads ? "read" : "write", bytes_text(size, (double)bytes),
+             pageable ? "pageable" : "pinned");
+    json_array_append_new(out, entry(name, "s", median));
+    return 0;
+}
+
+static int time_transfers(json_t *out, const struct transfer t[2], void *pageable)
 {
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        for (int reads = 0; reads < 2; reads++) {
-            double sample[2][TURNS], median[2];
-            char name[80], size[CELL];
-
-            for (int i = -1; i < TURNS; i++)                    /* the first touches the pages */
-                for (int j = 0; j < 2; j++)
-                    if (time_transfer(&sample[j][i < 0 ? 0 : i], &t[j], host, sizes[k], reads))
-                        return -1;
-            for (int j = 0; j < 2; j++)
-                median[j] = median_of(sample[j], TURNS);
-            snprintf(name, sizeof name, "%s %s, pageable", reads ? "read" : "write", bytes_text(size, (double)sizes[k]));
-            json_array_append_new(out, entry(name, "s", median));
-        }
+        for (int reads = 0; reads < 2; reads++)
+            if (time_line(out, t, pageable, sizes[k], reads))
+                return -1;
     return 0;
 }
 
 static json_t *measure_transfers(struct gap *g)
 {
     const size_t largest = sizes[sizeof sizes / sizeof *sizes - 1];
-    struct transfer t[2] = { { &g->side[FIRST], NULL }, { &g->side[SECOND], NULL } };
+    struct transfer t[2] = { { .side = &g->side[FIRST] }, { .side = &g->side[SECOND] } };
     void *const host = malloc(largest);
     json_t *const out = json_array();
+    int failed = !host, pinned = 1;
 
     if (host)
         memset(host, 1, largest);
-    if (!host || vn_buffer_open(&t[0].buffer, t[0].side->device, largest)
-        || vn_buffer_open(&t[1].buffer, t[1].side->device, largest) || time_transfers(out, t, host))
+    for (int i = 0; i < 2 && !failed; i++) {
+        failed  = vn_buffer_open(&t[i].buffer, t[i].side->device, largest);
+        pinned &= !pinned_open(&t[i].pinned, t[i].side->queue, largest);
+    }
+    if (failed || time_transfers(out, t, host) || (pinned && time_transfers(out, t, NULL)))
         complain("transfers cannot be measured: %s", host ? vn_last_error() : "host memory ran out");
-    vn_buffer_close(t[0].buffer);
-    vn_buffer_close(t[1].buffer);
+    else if (!pinned)
+        complain("pinned memory is not to be had on both devices: such transfers are left out");
+    for (int i = 0; i < 2; i++) {
+        pinned_close(&t[i].pinned);
+        vn_buffer_close(t[i].buffer);
+    }
     free(host);
     return out;
 }
