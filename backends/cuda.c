@@ -74,11 +74,10 @@ static int count(void)
     return cu->DeviceGetCount(&n) ? 0 : n;
 }
 
-static int attribute(CUdevice d, int which)
+static vn_status attribute(int *out, CUdevice d, int which)
 {
-    int v = 0;
-
-    return cu->DeviceGetAttribute(&v, which, d) ? 0 : v;
+    *out = 0;
+    return vn__cuda_status(cu->DeviceGetAttribute(out, which, d), "cuDeviceGetAttribute");
 }
 
 static vn_status describe(struct vn_listing *out, CUdevice d)
@@ -86,12 +85,14 @@ static vn_status describe(struct vn_listing *out, CUdevice d)
     vn_device_info *info = &out->info;
     CUuuid uuid = { { 0 } };
     size_t memory = 0;
-    int version = 0;
+    int version = 0, local;
     vn_status s;
 
     memset(out, 0, sizeof *out);
     if ((s = vn__cuda_status(cu->DeviceGetName(info->name, sizeof info->name, d), "cuDeviceGetName")) ||
-        (s = vn__cuda_status(cu->DeviceTotalMem(&memory, d), "cuDeviceTotalMem")))
+        (s = vn__cuda_status(cu->DeviceTotalMem(&memory, d), "cuDeviceTotalMem")) ||
+        (s = attribute(&info->compute_units, d, CU_MULTIPROCESSOR_COUNT)) ||
+        (s = attribute(&local, d, CU_MAX_SHARED_PER_BLOCK)))
         return s;
     cu->DriverGetVersion(&version);
     cu->DeviceGetUuid(&uuid, d);
@@ -103,9 +104,8 @@ static vn_status describe(struct vn_listing *out, CUdevice d)
     snprintf(info->vendor, sizeof info->vendor, "NVIDIA Corporation");
     snprintf(info->platform, sizeof info->platform, "CUDA");
     snprintf(info->driver, sizeof info->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
-    info->compute_units = attribute(d, CU_MULTIPROCESSOR_COUNT);
     info->memory = (int64_t)memory;
-    info->local_memory = attribute(d, CU_MAX_SHARED_PER_BLOCK);
+    info->local_memory = local;
     info->has_f64 = 1;
     out->rank = 2e12;           /* any GPU; after the same one through OpenCL, whose rank adds to this */
     return VN_OK;
@@ -120,34 +120,40 @@ static vn_status list(struct vn_listing *out, int index)
 }
 
 /* "sm_90a" where NVRTC is to use what only that architecture has, "sm_86" elsewhere. */
-static void name_arch(struct device *own, struct vn_facts *f)
+static vn_status name_arch(struct device *own, struct vn_facts *f)
 {
-    const int major = attribute(own->id, CU_COMPUTE_MAJOR), minor = attribute(own->id, CU_COMPUTE_MINOR);
+    int major, minor;
+    vn_status s;
 
+    if ((s = attribute(&major, own->id, CU_COMPUTE_MAJOR)) || (s = attribute(&minor, own->id, CU_COMPUTE_MINOR)))
+        return s;
     snprintf(f->arch, sizeof f->arch, "sm_%d%d", major, minor);
     snprintf(own->arch, sizeof own->arch, "%s%s", f->arch, major == 9 && minor == 0 ? "a" : "");
+    return VN_OK;
 }
 
-static void fill_facts(vn_device *d)
+static vn_status fill_facts(vn_device *d)
 {
     struct device *own = d->impl;
     struct vn_facts *f = &d->facts;
     const struct vn_nvrtc_functions *rtc;
     const char *why;
     int major = 0, minor = 0;
+    vn_status s;
 
+    if ((s = name_arch(own, f)) || (s = attribute(&f->items, own->id, CU_MAX_THREADS_PER_BLOCK)))
+        return s;
     snprintf(f->name, sizeof f->name, "%s", d->info.name);
     snprintf(f->family, sizeof f->family, "nvidia");
-    name_arch(own, f);
     if ((rtc = vn__nvrtc(&why)))
         rtc->Version(&major, &minor);
     snprintf(f->toolchain, sizeof f->toolchain, "CUDA cubin; %s; %s; NVRTC %d.%d", own->arch, d->info.driver, major, minor);
     f->units = d->info.compute_units;
-    f->items = attribute(own->id, CU_MAX_THREADS_PER_BLOCK);
     f->vector = 1;
     f->local_bytes = (size_t)d->info.local_memory;
     f->buffer_bytes = (size_t)d->info.memory;
     f->types = 1u << VN_F32 | 1u << VN_F16 | 1u << VN_BF16 | 1u << VN_F64;
+    return VN_OK;
 }
 
 static vn_status device_of(CUdevice *out, CUcontext context)
@@ -201,16 +207,17 @@ static vn_status open_device(vn_device *d, int index, void *const native[2])
         return vn__fail(VN_NO_DEVICE, "%s", why);
     if (!(own = allocate(sizeof *own, "device")))
         return VN_NO_MEMORY;
-    if ((s = find_context(own, index, native ? native[0] : NULL)) || (s = describe(&l, own->id))) {
+    d->impl = own;
+    if ((s = find_context(own, index, native ? native[0] : NULL)) == VN_OK && (s = describe(&l, own->id)) == VN_OK) {
+        d->info = l.info;
+        s = fill_facts(d);
+    }
+    if (s) {
         if (own->primary && own->context)
             cu->PrimaryCtxRelease(own->id);
         free(own);
-        return s;
     }
-    d->impl = own;
-    d->info = l.info;
-    fill_facts(d);
-    return VN_OK;
+    return s;
 }
 
 static void close_device(vn_device *d)

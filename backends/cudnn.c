@@ -93,6 +93,8 @@ static void attached_close(vn_queue *q, struct vn_attachment *it)
     struct vn_cudnn *own = (struct vn_cudnn *)it;
     const vn_status s = vn__cuda_enter(q->device);
 
+    if (s)
+        own->handle = NULL;             /* which cannot be destroyed outside its context */
     vn__plans_close(&own->plans);
     release(own);
     if (s == VN_OK)

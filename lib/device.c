@@ -38,7 +38,7 @@ static vn_status listing(struct vn_listing *out, const struct vn_backend **backe
         }
         index -= count;
     }
-    return VN_NO_DEVICE;
+    return vn__fail(VN_NO_DEVICE, "the device is no longer there");
 }
 
 static int device_count(void)
@@ -122,6 +122,15 @@ static int find(const char *spec)
     return found;
 }
 
+/* Another backend than the first, that was meant by name ("cuda:0") and has no device. */
+static const struct vn_backend *idle_backend(const char *spec)
+{
+    for (const struct vn_backend *const *b = vn__backends + 1; spec && *b; b++)
+        if (!strncasecmp(spec, (*b)->name, strlen((*b)->name)) && (*b)->count() == 0)
+            return *b;
+    return NULL;
+}
+
 vn_status vn_device_open(vn_device **out, const char *spec)
 {
     const struct vn_backend *backend;
@@ -138,6 +147,8 @@ vn_status vn_device_open(vn_device **out, const char *spec)
         spec = secure_getenv("VERNIER_DEVICE");
     if (spec && !*spec)
         spec = NULL;
+    if ((backend = idle_backend(spec)))         /* it knows why */
+        return vn__leave(vn__device_open(out, backend, 0, NULL, spec));
     if (device_count() == 0)
         return vn__fail(VN_NO_DEVICE, "no OpenCL device was found; install an OpenCL driver "
                         "(for any CPU: pocl-opencl-icd)");

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fake_nvrtc.c - NVRTC that compiles any text to the same few bytes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_driver.h"
+#include "fake.h"
+
+#pragma GCC visibility push(default)
+
+static const char cubin[] = "a cubin", log_text[] = "vernier.cu(7): error: a word is missing";
+
+#define FAILS() do { if (fake_fails(__func__)) return 11; } while (0)
+
+nvrtcResult nvrtcVersion(int *major, int *minor)
+{
+    FAILS();
+    *major = 13;
+    *minor = 0;
+    return 0;
+}
+
+nvrtcResult nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *name, int headers,
+                               const char *const *texts, const char *const *names)
+{
+    FAILS();
+    FAKE_NEEDS(strstr(text, "#define TYPE") && *name && !headers && !texts && !names);
+    if (!(*out = malloc(1)))
+        return 1;
+    fake.programs++;
+    return 0;
+}
+
+nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count, const char *const *options)
+{
+    int exact = 0;
+
+    FAILS();
+    FAKE_NEEDS(p);
+    for (int i = 0; i < count; i++)
+        exact |= !strcmp(options[i], "--gpu-architecture=sm_90a");
+    FAKE_NEEDS(exact);
+    fake.compiled++;
+    return fake.compile_error ? 6 : 0;
+}
+
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram *p)
+{
+    FAKE_NEEDS(*p && fake.programs > 0);
+    free(*p);
+    *p = NULL;
+    fake.programs--;
+    return 0;
+}
+
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram p, size_t *out)
+{
+    FAILS();
+    FAKE_NEEDS(p);
+    *out = sizeof cubin;
+    return 0;
+}
+
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *out)
+{
+    FAILS();
+    FAKE_NEEDS(p);
+    memcpy(out, cubin, sizeof cubin);
+    return 0;
+}
+
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram p, size_t *out)
+{
+    return nvrtcGetCUBINSize(p, out);
+}
+
+nvrtcResult nvrtcGetPTX(nvrtcProgram p, char *out)
+{
+    return nvrtcGetCUBIN(p, out);
+}
+
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram p, size_t *out)
+{
+    FAILS();
+    FAKE_NEEDS(p);
+    *out = sizeof log_text;
+    return 0;
+}
+
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram p, char *out)
+{
+    FAILS();
+    FAKE_NEEDS(p);
+    memcpy(out, log_text, sizeof log_text);
+    return 0;
+}
+
+const char *nvrtcGetErrorString(nvrtcResult e)
+{
+    return e == 6 ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_INTERNAL_ERROR";
+}
