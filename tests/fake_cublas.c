@@ -2,8 +2,6 @@
  *
  * fake_cublas.c - cuBLAS and cuBLASLt in one file: they multiply nothing, and check what they are told.
  */
-#include <stdlib.h>
-
 #include "cublas.h"
 #include "fake.h"
 
@@ -91,15 +89,14 @@ cublasStatus cublasGemmStridedBatchedEx(cublasHandle h, int ta, int tb, int m, i
 
 static cublasStatus make(void **out)
 {
-    *out = malloc(1);
-    fake.descriptors += *out != NULL;
-    return *out ? 0 : 3;
+    *out = &stands_for;
+    fake.descriptors++;
+    return 0;
 }
 
 static cublasStatus unmake(void *it)
 {
     FAKE_NEEDS(it && fake.descriptors > 0);
-    free(it);
     fake.descriptors--;
     return 0;
 }

@@ -14,10 +14,9 @@
 enum { UNKNOWN = 999, NOT_FOUND = 500 };
 enum { DEPTH = 64, MOST_SHARED = 232448 };
 
-static int context_stands_for, stream_stands_for, event_stands_for, function_stands_for;
+static int context_stands_for, stream_stands_for, event_stands_for, module_stands_for, function_stands_for;
+static void *held[4096];                /* buffers: what a failure leaves open is not lost to leak checkers */
 static CUcontext current[DEPTH];
-
-struct module { char magic[8]; };       /* what NVRTC's fake makes */
 
 #define FAILS() do { if (fake_fails(__func__)) return UNKNOWN; } while (0)
 #define IN_CONTEXT() FAKE_NEEDS(fake.depth > 0)
@@ -234,6 +233,17 @@ CUresult cuEventElapsedTime(float *out, CUevent from, CUevent to)
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
+/* The place in held[] of a buffer, or of none. */
+static void **place_of(const void *p)
+{
+    size_t i = 0;
+
+    while (i < sizeof held / sizeof *held - 1 && held[i] != p)
+        i++;
+    FAKE_NEEDS(held[i] == p);
+    return &held[i];
+}
+
 CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 {
     void *p = NULL;
@@ -245,6 +255,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
         return CU_OUT_OF_MEMORY;
     memset(p, 0, bytes < 1 << 20 ? bytes : 1 << 20);
     *out = (CUdeviceptr)(size_t)p;
+    *place_of(NULL) = p;
     fake.buffers++;
     return 0;
 }
@@ -253,6 +264,7 @@ CUresult cuMemFree_v2(CUdeviceptr p)
 {
     IN_CONTEXT();
     FAKE_NEEDS(p && fake.buffers > 0);
+    *place_of((void *)(size_t)p) = NULL;
     free((void *)(size_t)p);
     fake.buffers--;
     return 0;
@@ -288,14 +300,10 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream s)
 
 CUresult cuModuleLoadData(CUmodule *out, const void *image)
 {
-    struct module *m;
-
     FAILS();
     IN_CONTEXT();
     FAKE_NEEDS(!memcmp(image, "a cubin", 8));
-    if (!(m = calloc(1, sizeof *m)))
-        return CU_OUT_OF_MEMORY;
-    *out = (CUmodule)m;
+    *out = (CUmodule)&module_stands_for;
     fake.modules++;
     fake.loaded++;
     return 0;
@@ -305,7 +313,6 @@ CUresult cuModuleUnload(CUmodule m)
 {
     IN_CONTEXT();
     FAKE_NEEDS(m && fake.modules > 0);
-    free(m);
     fake.modules--;
     return 0;
 }

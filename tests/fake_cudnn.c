@@ -2,12 +2,12 @@
  *
  * fake_cudnn.c - cuDNN that convolves nothing, and checks what it is told.
  */
-#include <stdlib.h>
-
 #include "cudnn.h"
 #include "fake.h"
 
 #pragma GCC visibility push(default)
+
+static int stands_for;
 
 enum { WINOGRAD = 4, GEMM_BASED = 1, NEEDED = 2048 };      /* algorithms; 4 is left out in each direction */
 
@@ -28,7 +28,7 @@ cudnnStatus cudnnCreate(cudnnHandle *out)
 {
     FAILS();
     IN_CONTEXT();
-    *out = malloc(1);
+    *out = &stands_for;
     fake.handles++;
     return 0;
 }
@@ -37,7 +37,6 @@ cudnnStatus cudnnDestroy(cudnnHandle h)
 {
     IN_CONTEXT();
     FAKE_NEEDS(h && fake.handles > 0);
-    free(h);
     fake.handles--;
     return 0;
 }
@@ -53,14 +52,13 @@ cudnnStatus cudnnSetStream(cudnnHandle h, CUstream s)
     cudnnStatus create(cudnnDescriptor *out)            \
     {                                                   \
         FAILS();                                        \
-        *out = malloc(1);                               \
+        *out = &stands_for;                             \
         fake.descriptors++;                             \
         return 0;                                       \
     }                                                   \
     cudnnStatus destroy(cudnnDescriptor d)              \
     {                                                   \
         FAKE_NEEDS(d && fake.descriptors > 0);          \
-        free(d);                                        \
         fake.descriptors--;                             \
         return 0;                                       \
     }

@@ -2,8 +2,6 @@
  *
  * fake_nvrtc.c - NVRTC that compiles any text to the same few bytes.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda_driver.h"
@@ -11,6 +9,7 @@
 
 #pragma GCC visibility push(default)
 
+static int stands_for;
 static const char cubin[] = "a cubin", log_text[] = "vernier.cu(7): error: a word is missing";
 
 #define FAILS() do { if (fake_fails(__func__)) return 11; } while (0)
@@ -28,8 +27,7 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *
 {
     FAILS();
     FAKE_NEEDS(strstr(text, "#define TYPE") && *name && !headers && !texts && !names);
-    if (!(*out = malloc(1)))
-        return 1;
+    *out = (nvrtcProgram)&stands_for;
     fake.programs++;
     return 0;
 }
@@ -50,7 +48,6 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count, const char *const *op
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *p)
 {
     FAKE_NEEDS(*p && fake.programs > 0);
-    free(*p);
     *p = NULL;
     fake.programs--;
     return 0;
