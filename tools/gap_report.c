@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "commands.h"
+#include "core.h"
 #include "gap.h"
 
 /* ---- reading JSON ---- */
@@ -136,6 +137,18 @@ const char *ratio_text(char out[CELL], double v)
 
 /* ---- the table ---- */
 
+/* The longest name that a kernel of ours has for these problems. */
+static int variant_width(const struct workloads *w)
+{
+    size_t width = 7;
+
+    for (int i = 0; i < w->count; i++)
+        for (const struct vn_variant *v = vn__tables[w->it[i].problem.op]; v->name; v++)
+            if (v->texts && strlen(v->name) > width)
+                width = strlen(v->name);
+    return (int)width;
+}
+
 void gap_sheet_open(struct gap_sheet *s, FILE *to, const struct gap *g, const struct workloads *w)
 {
     int width = 10;
@@ -149,7 +162,7 @@ void gap_sheet_open(struct gap_sheet *s, FILE *to, const struct gap *g, const st
     }
     table_open(&s->table, to);
     table_column(&s->table, "problem", width, 1);
-    table_column(&s->table, "variant", 12, 1);
+    table_column(&s->table, "variant", variant_width(w), 1);
     table_column(&s->table, "ms 1", 7, 0);
     table_column(&s->table, "ms 2", 7, 0);
     table_column(&s->table, "1/2", 5, 0);

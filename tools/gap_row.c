@@ -100,7 +100,7 @@ static int64_t output_bytes(const struct contest *c, int side)
 
 static int refuse(struct contender *c, vn_status s)
 {
-    c->failed = s != VN_UNSUPPORTED && s != VN_INVALID;
+    c->failed = s != VN_UNSUPPORTED;
     snprintf(c->note, SENTENCE, "%s", vn_last_error());
     return -1;
 }
