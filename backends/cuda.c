@@ -6,6 +6,7 @@
  * a cubin.  The device's primary context is used, or the caller's; whatever context is
  * current in the calling thread stays so.
  */
+#define _GNU_SOURCE
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -565,15 +566,22 @@ static vn_status program_save(void *program, void **blob, size_t *bytes)
 /* ---- kernels ---------------------------------------------------------------------------- */
 
 /* Above 48 KiB local memory is asked for at the launch.  How much, the text says in a constant
- * (the word LARGE_LOCAL); kernels that do not use it do not mind.                            */
+ * (the word LARGE_LOCAL), whose name is then among the cubin's; kernels that do not use it do
+ * not mind.                                                                                 */
+#define LARGE_LOCAL "vn_large_local"
+
 static vn_status find_large_local(struct kernel *k, const struct program *p)
 {
     CUdeviceptr at;
     size_t bytes;
     vn_status s;
 
-    if (cu->ModuleGetGlobal(&at, &bytes, p->module, "vn_large_local") || bytes != sizeof k->large_local)
+    if (!memmem(p->cubin, p->bytes, LARGE_LOCAL, sizeof LARGE_LOCAL - 1))
         return VN_OK;
+    if ((s = vn__cuda_status(cu->ModuleGetGlobal(&at, &bytes, p->module, LARGE_LOCAL), "cuModuleGetGlobal")))
+        return s;
+    if (bytes != sizeof k->large_local)
+        return vn__fail(VN_FAILED, "%s has %zu bytes; it needs %zu", LARGE_LOCAL, bytes, sizeof k->large_local);
     if ((s = vn__cuda_status(cu->MemcpyDtoH(&k->large_local, at, bytes), "cuMemcpyDtoH")))
         return s;
     return vn__cuda_status(cu->FuncSetAttribute(k->function, CU_FUNC_DYNAMIC_SHARED, k->large_local), "cuFuncSetAttribute");

@@ -10,7 +10,8 @@
 #pragma GCC visibility push(default)
 
 static int stands_for;
-static const char cubin[] = "a cubin", log_text[] = "vernier.cu(7): error: a word is missing";
+static const char cubin[2][24] = { "a cubin", "a cubin\0vn_large_local" };      /* as large_local says */
+static const char log_text[] = "vernier.cu(7): error: a word is missing";
 
 #define FAILS() do { if (fake_fails(__func__)) return 11; } while (0)
 
@@ -57,7 +58,7 @@ nvrtcResult nvrtcGetCUBINSize(nvrtcProgram p, size_t *out)
 {
     FAILS();
     FAKE_NEEDS(p);
-    *out = sizeof cubin;
+    *out = sizeof *cubin;
     return 0;
 }
 
@@ -65,7 +66,7 @@ nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *out)
 {
     FAILS();
     FAKE_NEEDS(p);
-    memcpy(out, cubin, sizeof cubin);
+    memcpy(out, cubin[fake.large_local != 0], sizeof *cubin);
     return 0;
 }
 
