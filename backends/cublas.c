@@ -260,11 +260,17 @@ static vn_status plain(vn_queue *q, struct attached *own, const struct gemm *g, 
 
     if ((s = find_workspace(&at, &bytes, q)) || (s = use_workspace(own, at, bytes)))
         return s;
-    return status_of(blas.Gemm(own->handle, b->b.trans, b->a.trans, (int)b->n, (int)b->m, (int)b->k,
-                               &alpha, pointer_to(&b->b, t), type, (int)b->b.ld, b->b.step,
-                               pointer_to(&b->a, t), type, (int)b->a.ld, b->a.step,
-                               &beta, pointer_to(&b->c, t), type, (int)b->c.ld, b->c.step, (int)b->batches,
-                               compute_of(g), CUBLAS_GEMM_DEFAULT), "cublasGemmStridedBatchedEx");
+    if (b->batches == 1)
+        return status_of(blas.Gemm(own->handle, b->b.trans, b->a.trans, (int)b->n, (int)b->m, (int)b->k,
+                                   &alpha, pointer_to(&b->b, t), type, (int)b->b.ld,
+                                   pointer_to(&b->a, t), type, (int)b->a.ld,
+                                   &beta, pointer_to(&b->c, t), type, (int)b->c.ld,
+                                   compute_of(g), CUBLAS_GEMM_DEFAULT), "cublasGemmEx");
+    return status_of(blas.GemmBatch(own->handle, b->b.trans, b->a.trans, (int)b->n, (int)b->m, (int)b->k,
+                                    &alpha, pointer_to(&b->b, t), type, (int)b->b.ld, b->b.step,
+                                    pointer_to(&b->a, t), type, (int)b->a.ld, b->a.step,
+                                    &beta, pointer_to(&b->c, t), type, (int)b->c.ld, b->c.step, (int)b->batches,
+                                    compute_of(g), CUBLAS_GEMM_DEFAULT), "cublasGemmStridedBatchedEx");
 }
 
 /* ---- with bias or activation, by cuBLASLt -------------------------------------------- */

@@ -40,7 +40,10 @@ enum { LT_PLAIN = 1, LT_RELU = 2, LT_ADD_BIAS = 4, LT_GELU = 32 };              
     F(cublasStatus, SetStream,       cublasSetStream_v2,         (cublasHandle h, CUstream s))             \
     F(cublasStatus, SetWorkspace,    cublasSetWorkspace_v2,      (cublasHandle h, void *at, size_t bytes)) \
     F(cublasStatus, SetMathMode,     cublasSetMathMode,          (cublasHandle h, int mode))               \
-    F(cublasStatus, Gemm,            cublasGemmStridedBatchedEx, (cublasHandle h, int ta, int tb, int m, int n, int k, \
+    F(cublasStatus, Gemm,            cublasGemmEx,               (cublasHandle h, int ta, int tb, int m, int n, int k, \
+        const void *alpha, const void *a, int a_type, int lda, const void *b, int b_type, int ldb,         \
+        const void *beta, void *c, int c_type, int ldc, int compute, int algorithm))                       \
+    F(cublasStatus, GemmBatch,       cublasGemmStridedBatchedEx, (cublasHandle h, int ta, int tb, int m, int n, int k, \
         const void *alpha, const void *a, int a_type, int lda, long long a_step,                           \
         const void *b, int b_type, int ldb, long long b_step,                                              \
         const void *beta, void *c, int c_type, int ldc, long long c_step, int batches, int compute, int algorithm))

@@ -85,6 +85,14 @@ cublasStatus cublasGemmStridedBatchedEx(cublasHandle h, int ta, int tb, int m, i
     return 0;
 }
 
+cublasStatus cublasGemmEx(cublasHandle h, int ta, int tb, int m, int n, int k,
+    const void *alpha, const void *a, int a_type, int lda, const void *b, int b_type, int ldb,
+    const void *beta, void *c, int c_type, int ldc, int compute, int algorithm)
+{
+    return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0,
+                                      beta, c, c_type, ldc, 0, 1, compute, algorithm);
+}
+
 /* ---- cuBLASLt ----------------------------------------------------------------------- */
 
 static cublasStatus make(void **out)

@@ -124,6 +124,7 @@ static const char *const problems[] = {
     "gemm:20x24x28:f32:nn",
     "softmax:12x32:f32",
     "gemm:20x24x28:f32:tn:variant=cublas:gap=4:batch=2",
+    "gemm:20x24x28:f64:tt:variant=cublas:beta=1",
     "gemm:20x24x28:f32:nt:variant=cublas:bias=row:act=gelu:batch=2",
     "gemm:20x24x28:f32:nt:variant=cublas:bias=row:act=gelu:batch=2",
     "conv:n2c4h8w9k8r3s3:f32:nchw:forward:variant=cudnn:pad=1",
@@ -293,6 +294,53 @@ static void fail_each(int persistent)
 static void each_call_fails_once(void)  { fail_each(0); }
 static void each_call_fails_on(void)    { fail_each(1); }
 
+/* ---- scenes: rows that prefer a vendor's library ------------------------------------------------ */
+
+static void prefer(void)
+{
+    static const char rows[] =
+        "columns cublas PREFERRED\ncublas nvidia/sm_90/* cuda f32 * 1\n"
+        "columns cudnn CONV SOFTMAX\ncudnn * * * * 0 1\n";
+    char path[PATH + 16];
+
+    snprintf(path, sizeof path, "%s/user.tune", base);
+    put(path, rows, strlen(rows));
+    setenv("VERNIER_TUNE", path, 1);
+}
+
+static void solve_plainly(struct work *w)
+{
+    CHECK(open_all(w) == VN_OK);
+    CHECK(solve(w, "gemm:20x24x28:f32:nn") == VN_OK);
+    CHECK(solve(w, "softmax:12x32:f32") == VN_OK);
+    CHECK(solve(w, "conv:n2c4h8w9k8r3s3:f32:nchw:forward") == VN_OK);
+}
+
+static void preferred_are_used(void)
+{
+    struct work w = { NULL, NULL, { NULL }, NULL, NULL, { 0 } };
+
+    prefer();
+    solve_plainly(&w);
+    CHECK(fake.foreign == 2);                           /* all but the convolution */
+    CHECK(solve(&w, "gemm:20x24x28:f64:nn") == VN_OK);
+    CHECK(solve(&w, "gemm:20x24x28:f32:nn:act=silu") == VN_OK);
+    CHECK(fake.foreign == 2);                           /* another type, and what it cannot do */
+    close_all(&w);
+    CHECK(open_things() == 0);
+}
+
+static void preferred_may_be_missing(void)
+{
+    struct work w = { NULL, NULL, { NULL }, NULL, NULL, { 0 } };
+
+    prefer();
+    solve_plainly(&w);
+    CHECK(fake.foreign == 0 && fake.launches >= 3);
+    CHECK(strstr(vn_queue_explain(w.q), "cudnn"));
+    close_all(&w);
+}
+
 /* ---- scenes: vernier_cuda.h ------------------------------------------------------------------------ */
 
 static void callers_objects(void)
@@ -453,6 +501,8 @@ static const struct { const char *name; void (*play)(void); enum state states[LI
     { "memory runs out",                  memory_runs_out,             { THERE } },
     { "each call fails, once",            each_call_fails_once,        { THERE } },
     { "each call fails, and all after",   each_call_fails_on,          { THERE } },
+    { "a row prefers a library",          preferred_are_used,          { THERE } },
+    { "a row prefers what is missing",    preferred_may_be_missing,    { [CUBLAS] = MISSING, [CUDNN] = MISSING } },
     { "a caller's own objects",           callers_objects,             { THERE } },
     { "what does not fit",                does_not_fit,                { THERE } },
     { "no driver",                        no_driver,                   { [CUDA] = MISSING } },
