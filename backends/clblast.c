@@ -21,14 +21,18 @@ enum { WHY = 200 };
 
 /* Gemm in the scratch memory that is lent to it, how much it needs, and gemm of a batch. */
 #define VN_CLBLAST_MAP_OF(F, letter, real) \
-    F(int, letter##gemm, CLBlast##letter##gemmWithTempBuffer, (int order, int ta, int tb, size_t m, size_t n, size_t k, \
-        real alpha, cl_mem a, size_t a_start, size_t lda, cl_mem b, size_t b_start, size_t ldb,          \
-        real beta, cl_mem c, size_t c_start, size_t ldc, cl_command_queue *q, cl_event *e, cl_mem scratch))           \
-    F(int, letter##bytes, CLBlast##letter##GemmTempBufferSize, (int order, int ta, int tb, size_t m, size_t n, size_t k, \
+    F(int, letter##gemm, CLBlast##letter##gemmWithTempBuffer, (                                          \
+        int order, int ta, int tb, size_t m, size_t n, size_t k, real alpha,                             \
+        cl_mem a, size_t a_start, size_t lda, cl_mem b, size_t b_start, size_t ldb,                      \
+        real beta, cl_mem c, size_t c_start, size_t ldc,                                                 \
+        cl_command_queue *q, cl_event *e, cl_mem scratch))                                               \
+    F(int, letter##bytes, CLBlast##letter##GemmTempBufferSize, (                                         \
+        int order, int ta, int tb, size_t m, size_t n, size_t k,                                         \
         size_t a_start, size_t lda, size_t b_start, size_t ldb, size_t c_start, size_t ldc,              \
         cl_command_queue *q, size_t *out))                                                               \
-    F(int, letter##batch, CLBlast##letter##gemmStridedBatched, (int order, int ta, int tb, size_t m, size_t n, size_t k, \
-        real alpha, cl_mem a, size_t a_start, size_t lda, size_t a_step,                                 \
+    F(int, letter##batch, CLBlast##letter##gemmStridedBatched, (                                         \
+        int order, int ta, int tb, size_t m, size_t n, size_t k, real alpha,                             \
+        cl_mem a, size_t a_start, size_t lda, size_t a_step,                                             \
         cl_mem b, size_t b_start, size_t ldb, size_t b_step,                                             \
         real beta, cl_mem c, size_t c_start, size_t ldc, size_t c_step, size_t batches,                  \
         cl_command_queue *q, cl_event *e))

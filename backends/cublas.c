@@ -42,16 +42,18 @@ static void check_versions(void)
     if (blas.GetProperty(CUBLAS_MAJOR, &major) || major < OLDEST || major > NEWEST)
         snprintf(why_not_there, WHY, "libcublas is of version %d: " INSTALL, major);
     else if (lt.GetProperty(CUBLAS_MAJOR, &lt_major) || lt_major != major)
-        snprintf(why_not_there, WHY, "libcublas is of version %d and libcublasLt of %d: they need to be of one toolkit; "
-                 INSTALL, major, lt_major);
+        snprintf(why_not_there, WHY, "libcublas is of version %d and libcublasLt of %d: "
+                 "they need to be of one toolkit; " INSTALL, major, lt_major);
     snprintf(version, sizeof version, "cuBLAS %d.%d.%d", major, minor, patch);
 }
 
 /* cuBLASLt first: cuBLAS is linked with it, and so finds this one. */
 static void load(void)
 {
-    static const char *const lt_names[] = { "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so", NULL };
-    static const char *const blas_names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so", NULL };
+    static const char *const lt_names[] = {
+        "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so", NULL };
+    static const char *const blas_names[] = {
+        "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so", NULL };
     void *lt_library = vn__library_open_cuda(lt_names), *blas_library = vn__library_open_cuda(blas_names);
     const char *missing;
 
@@ -320,7 +322,8 @@ static struct key key_of(const struct gemm *g, const struct vn_blas *b, const vo
 }
 
 /* Row-major r x c, or its transpose, as columns first. */
-static vn_status lay_out(ltLayout *out, int type, int64_t r, int64_t c, int trans, int64_t ld, int64_t step, int64_t batches)
+static vn_status lay_out(ltLayout *out, int type, int64_t r, int64_t c, int trans, int64_t ld, int64_t step,
+                         int64_t batches)
 {
     const int32_t count = (int32_t)batches;
     vn_status s;
@@ -355,7 +358,8 @@ static vn_status describe(struct plan *p, const void *bias)
     vn_status s;
 
     if ((s = status_of(lt.DescriptionCreate(&p->description, k->compute, CUDA_F32), "cublasLtMatmulDescCreate")) ||
-        (s = set(p, LT_TRANSA, &k->transb, sizeof k->transb)) || (s = set(p, LT_TRANSB, &k->transa, sizeof k->transa)) ||
+        (s = set(p, LT_TRANSA, &k->transb, sizeof k->transb)) ||
+        (s = set(p, LT_TRANSB, &k->transa, sizeof k->transa)) ||
         (s = set(p, LT_EPILOGUE, &k->epilogue, sizeof k->epilogue)))
         return s;
     return bias ? set(p, LT_BIAS, &bias, sizeof bias) : VN_OK;
@@ -365,7 +369,8 @@ static vn_status prefer(ltPreference preference, const struct key *k)
 {
     const uint32_t reductions = LT_REDUCE_NOT | LT_REDUCE_IN_PLACE | LT_REDUCE_IN_FULL;
     const uint64_t workspace = (uint64_t)k->workspace;
-    const uint32_t aligned[4] = { (uint32_t)k->b_aligned, (uint32_t)k->a_aligned, (uint32_t)k->c_aligned, (uint32_t)k->c_aligned };
+    const uint32_t aligned[4] = { (uint32_t)k->b_aligned, (uint32_t)k->a_aligned,
+                                  (uint32_t)k->c_aligned, (uint32_t)k->c_aligned };
     cublasStatus e = lt.PreferenceSet(preference, LT_WORKSPACE, &workspace, sizeof workspace);
 
     if (!e)
@@ -387,7 +392,8 @@ static vn_status search(struct plan *p, cublasHandle handle)
         s = status_of(lt.Heuristic(handle, p->description, p->layout[0], p->layout[1], p->layout[2], p->layout[2],
                                    preference, 1, &p->found, &found), "cublasLtMatmulAlgoGetHeuristic");
     lt.PreferenceDestroy(preference);
-    return s || found ? s : vn__fail(VN_UNSUPPORTED, "cublasLtMatmulAlgoGetHeuristic found no way to do this problem");
+    return s || found ? s
+         : vn__fail(VN_UNSUPPORTED, "cublasLtMatmulAlgoGetHeuristic found no way to do this problem");
 }
 
 static vn_status make_plan(struct plan **out, struct attached *own, const struct key *k, const void *bias)

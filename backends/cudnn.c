@@ -62,7 +62,8 @@ const char *vn__cudnn_version(void)
 /* Since 9 a status is a category, in thousands, and a detail. */
 static vn_status meaning(cudnnStatus e)
 {
-    enum { ALLOC_FAILED_8 = 2, NOT_SUPPORTED_8 = 9, NOT_SUPPORTED_9 = 3, HOST_MEMORY_9 = 4003, DEVICE_MEMORY_9 = 4004 };
+    enum { ALLOC_FAILED_8 = 2, NOT_SUPPORTED_8 = 9 };
+    enum { NOT_SUPPORTED_9 = 3, HOST_MEMORY_9 = 4003, DEVICE_MEMORY_9 = 4004 };
 
     if (e == ALLOC_FAILED_8 || e == HOST_MEMORY_9 || e == DEVICE_MEMORY_9)
         return VN_NO_MEMORY;

@@ -176,10 +176,12 @@ static const struct {
         "cudnnFindConvolutionForwardAlgorithm", "cudnnConvolutionForward", { CONV_X, CONV_W, CONV_Y }, 0xf },
     [BACKWARD_DATA] = {
         &vn__cudnn.FindData, &vn__cudnn.GuessData, &vn__cudnn.BackwardData,
-        "cudnnFindConvolutionBackwardDataAlgorithm", "cudnnConvolutionBackwardData", { CONV_W, CONV_Y, CONV_X }, 0x3 },
+        "cudnnFindConvolutionBackwardDataAlgorithm", "cudnnConvolutionBackwardData",
+        { CONV_W, CONV_Y, CONV_X }, 0x3 },
     [BACKWARD_FILTER] = {
         &vn__cudnn.FindFilter, &vn__cudnn.GuessFilter, &vn__cudnn.BackwardFilter,
-        "cudnnFindConvolutionBackwardFilterAlgorithm", "cudnnConvolutionBackwardFilter", { CONV_X, CONV_Y, CONV_W }, 0xb },
+        "cudnnFindConvolutionBackwardFilterAlgorithm", "cudnnConvolutionBackwardFilter",
+        { CONV_X, CONV_Y, CONV_W }, 0xb },
 };
 
 /* ---- plans ------------------------------------------------------------------------------ */
@@ -346,7 +348,8 @@ static vn_status convolve(vn_queue *q, struct vn_cudnn *own, const struct conv *
 {
     static const char *const names[OPERANDS] = { "x", "w", "y" };
     const vn_tensor *const tensors[OPERANDS] = { &c->x, &c->w, &c->y };
-    const union vn_cudnn_scalar alpha = vn__cudnn_scalar(c->p.type, c->alpha), beta = vn__cudnn_scalar(c->p.type, c->beta);
+    const union vn_cudnn_scalar alpha = vn__cudnn_scalar(c->p.type, c->alpha);
+    const union vn_cudnn_scalar beta = vn__cudnn_scalar(c->p.type, c->beta);
     const int *o = directions[c->direction].operand;
     const struct key k = key_of(c, q->workspace_limit);
     struct plan *p = (struct plan *)vn__plan_find(&own->plans, &k);
