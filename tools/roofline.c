@@ -63,7 +63,7 @@ static void kernels_close(struct bench_kernels *k, vn_device *d)
     if (k->copy)
         d->backend->kernel_close(k->copy);
     if (k->program)
-        d->backend->program_close(k->program);
+        vn__cache_close(d, k->program);
 }
 
 static vn_status timed_launch(double *seconds, vn_queue *q, void *kernel, const struct vn_launch *l)
