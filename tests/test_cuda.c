@@ -254,6 +254,7 @@ static long count_calls(void)
 
     for (int i = 0; i < 2; i++) {
         reset();
+        fake.large_local = 65536;
         CHECK(work(sentence) == VN_OK);
     }
     return fake.calls;
@@ -270,6 +271,7 @@ static void fail_each(int persistent)
         vn_status s;
 
         reset();
+        fake.large_local = 65536;
         fake.fail_at = n;
         fake.persistent = persistent;
         s = work(sentence);
