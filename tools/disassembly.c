@@ -4,7 +4,7 @@
  *
  * A program of NVIDIA's OpenCL is saved as PTX, one of the CUDA backend as a cubin, of which
  * NVRTC gives the PTX on request.  ptxas turns both texts into machine code with the same
- * options, and says what registers that took; the cubin that ran is what is disassembled.
+ * options, and says what registers that took; of CUDA the cubin that ran is disassembled.
  */
 #define _GNU_SOURCE                   /* pipe2, mkostemps */
 #include <ctype.h>
@@ -19,6 +19,7 @@
 #ifdef HAVE_CONFIG_H
 #include <config.h>
 #endif
+#include "../backends/opencl.h"
 #include "disassembly.h"
 #if VN_WITH_CUDA
 #include "../backends/cuda_driver.h"
@@ -321,6 +322,26 @@ static void look_into(json_t *out, const char *ptx, const char *cubin, size_t by
 
 /* ---- what is known without the tools ---- */
 
+/* The driver's own ptxas speaks in the build log, and what it says is of the code that runs. */
+static void read_build_log(json_t *entries, const struct vn_cl_device *d, const char *ptx)
+{
+    const unsigned char *binary = (const unsigned char *)ptx;
+    const size_t bytes = strlen(ptx);
+    const cl_program program = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, &binary, NULL, NULL);
+    size_t size = 0;
+    char *log;
+
+    if (!program)
+        return;
+    if (!clBuildProgram(program, 1, &d->id, "-cl-nv-verbose", NULL, NULL)
+        && !clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) && (log = calloc(1, size + 1))) {
+        if (!clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, size, log, NULL))
+            read_ptxas(entries, log);
+        free(log);
+    }
+    clReleaseProgram(program);
+}
+
 #if VN_WITH_CUDA
 static char *cuda_ptx(vn_device *d, const char *text)
 {
@@ -380,6 +401,8 @@ static json_t *describe(vn_device *d, const struct vn_choice *it, const char *te
         set_hash(out, "ptx_hash", ptx, strlen(ptx));
     look_into(out, ptx, asked && is_elf ? blob : NULL, bytes);
     ask_driver(json_object_get(out, "entries"), d, it);
+    if (ptx && !asked && !strcmp(d->backend->name, "opencl"))
+        read_build_log(json_object_get(out, "entries"), d->impl, ptx);
     free(asked);
     return out;
 }
