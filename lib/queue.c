@@ -185,6 +185,15 @@ size_t vn_queue_workspace(const vn_queue *q)
     return q->workspace->bytes;
 }
 
+/* Whole steps, where limit and device allow: a queue of small operations then allocates once. */
+static size_t rounded_up(size_t bytes, const vn_queue *q)
+{
+    enum { STEP = 1 << 20 };
+    const size_t rounded = bytes > SIZE_MAX - STEP ? bytes : (bytes + STEP - 1) / STEP * STEP;
+
+    return rounded > q->workspace_limit || rounded > q->device->facts.buffer_bytes ? bytes : rounded;
+}
+
 vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
 {
     vn_status s;
@@ -195,7 +204,7 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
             return vn__fail(VN_NO_MEMORY, "it needs %zu bytes of workspace; %s has buffers of at most %zu", bytes,
                             q->device->facts.name, q->device->facts.buffer_bytes);
         workspace_close(q);                 /* work already queued keeps the old one alive */
-        if ((s = vn__buffer_open(&q->workspace, q->device, bytes, NULL)))
+        if ((s = vn__buffer_open(&q->workspace, q->device, rounded_up(bytes, q), NULL)))
             return s;
     }
     *out = q->workspace;

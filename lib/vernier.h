@@ -107,8 +107,8 @@ VN_API vn_status vn_queue_wait(vn_queue *q, vn_event *e);      /* also of anothe
 VN_API vn_status vn_event_seconds(double *out, vn_event *from, vn_event *to);
 VN_API void      vn_event_close(vn_event *e);
 
-/* Scratch memory belongs to the queue: it grows to the largest operation seen,
- * so a warmed-up queue allocates nothing.  A limit makes operations choose a
+/* Scratch memory belongs to the queue: it grows to the largest operation seen, in steps
+ * of 1 MiB, so a warmed-up queue allocates nothing.  A limit makes operations choose a
  * way that fits inside it; 0 is a limit too.  Starts without one (SIZE_MAX).  */
 VN_API vn_status vn_queue_limit_workspace(vn_queue *q, size_t bytes);
 VN_API size_t    vn_queue_workspace(const vn_queue *q);
