@@ -116,7 +116,7 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
      R alpha, R beta, int has_bias, int act, int panels)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
-    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
+    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > ITEMS * THR_N ? BLK_K * PITCH_B : ITEMS * THR_N);
 
     const INDEX group = GROUP_ID(2);
     INDEX phase_d = GROUP_ID(0);
@@ -150,26 +150,33 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
         return;
     tile_multiply(rC, sA, sB, &a, &b, m0, n0, K);
 
-    UNROLL for (int i = 0; i < THR_M; i++)
-    UNROLL for (int j = 0; j < THR_N; j++) {
-        const int m = TILE_ROW(m0, i), n = TILE_COL(n0, j);
+    LOCAL R *mine = sB + LOCAL_ID() * THR_N;    /* a row of sums, where a loop can index it */
 
-        if (m < M && n < N) {
+    UNROLL for (int i = 0; i < THR_M; i++) {
+        const int m = TILE_ROW(m0, i);
+
+        UNROLL for (int j = 0; j < THR_N; j++)
+            mine[j] = rC[i][j];
+        NO_UNROLL for (int j = 0; j < THR_N; j++) {
+            const int n = TILE_COL(n0, j);
+
+            if (m < M && n < N) {
 #if DIRECTION == 2
-            const INDEX i0 = n;
-            INDEX d = m;
-            const INDEX i1 = take(&d, channels), w = take(&d, s.count), h = take(&d, r.count);
+                const INDEX i0 = n;
+                INDEX d = m;
+                const INDEX i1 = take(&d, channels), w = take(&d, s.count), h = take(&d, r.count);
 #else
-            INDEX i0 = n;
-            const INDEX i1 = m;
-            const INDEX w = phase_w + take(&i0, width)  * PIXEL_STEP((INDEX)vStep.s6);
-            const INDEX h = phase_h + take(&i0, height) * PIXEL_STEP((INDEX)vStep.s5);
-            const INDEX d = phase_d + take(&i0, depth)  * PIXEL_STEP((INDEX)vStep.s4);
+                INDEX i0 = n;
+                const INDEX i1 = m;
+                const INDEX w = phase_w + take(&i0, width)  * PIXEL_STEP((INDEX)vStep.s6);
+                const INDEX h = phase_h + take(&i0, height) * PIXEL_STEP((INDEX)vStep.s5);
+                const INDEX d = phase_d + take(&i0, depth)  * PIXEL_STEP((INDEX)vStep.s4);
 #endif
-            const INDEX at = OFFSET(vC, group, i0, i1, d, h, w);
+                const INDEX at = OFFSET(vC, group, i0, i1, d, h, w);
 
-            STORE(gC, at, epilogue(rC[i][j], alpha, beta, gC, at, has_bias, gBias,
-                                   OFFSET(vBias, group, i0, i1, d, h, w), act));
+                STORE(gC, at, epilogue(mine[j], alpha, beta, gC, at, has_bias, gBias,
+                                       OFFSET(vBias, group, i0, i1, d, h, w), act));
+            }
         }
     }
 }

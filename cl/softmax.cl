@@ -39,15 +39,16 @@ struct line {
 /* ---- a chunk ------------------------------------------------------------- */
 
 #if BACKWARD
-/* a: x, b: w; 0 past the end */
+/* a: x, b: w; 0 past the end.  There the first is read, not nothing: without a branch all
+ * loads are under way at once.                                                          */
 DEVICE void read_chunk(const struct line *l, R *a, R *b, INDEX from, INDEX to)
 {
     UNROLL for (int i = 0; i < VALUES; i++) {
         const INDEX j = from + i * ROW_ITEMS + l->k;
-        const int inside = j < to;
+        const R x = LOAD(l->x, (j < to ? j : from) * l->x_step), w = LOAD(l->w, (j < to ? j : from) * l->w_step);
 
-        a[i] = inside ? LOAD(l->x, j * l->x_step) : ZERO;
-        b[i] = inside ? LOAD(l->w, j * l->w_step) : ZERO;
+        a[i] = j < to ? x : ZERO;
+        b[i] = j < to ? w : ZERO;
     }
 }
 
@@ -62,18 +63,20 @@ DEVICE R result(const struct line *l, R a, R b, int kept, R max, R sum, R factor
     return l->scale * (l->is_log ? b - exp_of(a) * sum : a * (b - sum));
 }
 #else
-/* a: z; -infinity past the end */
+/* a: z; -infinity past the end.  There the first is read, not nothing: without a branch all
+ * loads are under way at once.                                                           */
 DEVICE void read_chunk(const struct line *l, R *a, R *b, INDEX from, INDEX to)
 {
     UNROLL for (int i = 0; i < VALUES; i++) {
         const INDEX j = from + i * ROW_ITEMS + l->k;
 
-        a[i] = -INFINITE;
-        if (j < to) {
-            const R x = LOAD(l->x, j * l->x_step);
+        a[i] = LOAD(l->x, (j < to ? j : from) * l->x_step);
+    }
+    UNROLL for (int i = 0; i < VALUES; i++) {
+        const INDEX j = from + i * ROW_ITEMS + l->k;
+        const R z = l->has_w ? FMA(l->scale, a[i], LOAD(l->w, (j < to ? j : from) * l->w_step)) : l->scale * a[i];
 
-            a[i] = l->has_w ? FMA(l->scale, x, LOAD(l->w, j * l->w_step)) : l->scale * x;
-        }
+        a[i] = j < to ? z : -INFINITE;
     }
 }
 
