@@ -403,7 +403,8 @@ static void size_up(struct gemm *g)
     const double reads = (double)g->m * (double)g->k + (double)g->k * (double)g->n;
     const double c = (double)g->m * (double)g->n * (g->beta != 0 ? 2 : 1);
 
-    g->head.bucket = mnk <= 0x1p24 ? VN_SMALL : mnk <= 0x1p30 ? VN_MEDIUM : VN_LARGE;
+    /* A matrix a few tiles wide is no large one, however long: large tiles would be mostly edge. */
+    g->head.bucket = mnk <= 0x1p24 ? VN_SMALL : mnk <= 0x1p30 || g->m < 512 || g->n < 512 ? VN_MEDIUM : VN_LARGE;
     g->head.wide = is_wide(&g->a) || is_wide(&g->b) || is_wide(&g->c) || (g->has_bias && is_wide(&g->bias)) ||
                    ((double)g->m + 4096) * (double)g->k * batches > INT_MAX;       /* panels */
     g->head.flops = 2 * mnk * batches;
