@@ -69,8 +69,9 @@ void suite_end  (struct suite *s);
 void suite_fault(struct suite *s, const char *sentence, ...) __attribute__((format(printf, 2, 3)));
 
 /* The next name after `before` (NULL: the first) among the variants of an operation that
- * this device can try; "" is the library's own choice and comes first; NULL at the end.   */
-const char *suite_next_variant(enum op op, const char *before);
+ * this device can try; "" is the library's own choice and comes first (not where the suite is
+ * small); NULL at the end.                                                                */
+const char *suite_next_variant(const struct suite *s, enum op op, const char *before);
 
 /* How many cases to draw where the usual is `usual`. */
 int suite_times(const struct suite *s, int usual);

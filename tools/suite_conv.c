@@ -167,7 +167,7 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
 
 void suite_conv(struct suite *s)
 {
-    for (const char *v = suite_next_variant(CONV, NULL); v; v = suite_next_variant(CONV, v))
+    for (const char *v = suite_next_variant(s, CONV, NULL); v; v = suite_next_variant(s, CONV, v))
         for (int direction = FORWARD; direction <= BACKWARD_FILTER; direction++)
             for (int type = 0; type < VN_TYPE_COUNT; type++) {
                 draws(s, (enum direction)direction, (vn_type)type, v, EXACT, 400);

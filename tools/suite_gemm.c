@@ -123,7 +123,7 @@ static void specials(struct suite *s, vn_type type, const char *variant)
 
 void suite_gemm(struct suite *s)
 {
-    for (const char *v = suite_next_variant(GEMM, NULL); v; v = suite_next_variant(GEMM, v))
+    for (const char *v = suite_next_variant(s, GEMM, NULL); v; v = suite_next_variant(s, GEMM, v))
         for (int type = 0; type < VN_TYPE_COUNT; type++) {
             draws(s, (vn_type)type, v, EXACT, 1000);
             draws(s, (vn_type)type, v, REAL, 250);

@@ -99,7 +99,7 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
 
 void suite_softmax(struct suite *s)
 {
-    for (const char *v = suite_next_variant(SOFTMAX, NULL); v; v = suite_next_variant(SOFTMAX, v))
+    for (const char *v = suite_next_variant(s, SOFTMAX, NULL); v; v = suite_next_variant(s, SOFTMAX, v))
         for (int backward = 0; backward < 2; backward++)
             for (int type = 0; type < VN_TYPE_COUNT; type++) {
                 const enum direction direction = backward ? BACKWARD : FORWARD;
