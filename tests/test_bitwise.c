@@ -108,6 +108,7 @@ static void try_text(const char *text)
 {
     static struct outcome first;
     static unsigned char  result[BYTES];
+    static const struct suite usual = { .extent = SUITE_USUAL };
 
     first.known = 0;
     for (int i = 0; i < place_count; i++) {
@@ -118,7 +119,7 @@ static void try_text(const char *text)
             continue;
         }
         trial_close(&t);
-        for (const char *v = suite_next_variant(t.p.op, NULL); v; v = suite_next_variant(t.p.op, v)) {
+        for (const char *v = suite_next_variant(&usual, t.p.op, NULL); v; v = suite_next_variant(&usual, t.p.op, v)) {
             char by[128];
 
             if (trial_open(&t, places[i].device, places[i].queue, text))        /* anew: beta reads the output */
