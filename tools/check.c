@@ -14,17 +14,18 @@
 enum { WHATS = 64 };
 
 struct request {
-    const char *device, *json, *junit;
+    const char *device, *variant, *json, *junit;
     int         tap, whats;
     const char *what[WHATS];
     enum suite_extent extent;
     uint64_t    seed;
 };
 
-enum { QUICK = 256, FULL, SMALL, TAP, JUNIT, JSON, SEED };
+enum { VARIANT = 256, QUICK, FULL, SMALL, TAP, JUNIT, JSON, SEED };
 
 static const struct argp_option options[] = {
     { "device", 'd',   "SPEC", 0, "Check this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
+    { "variant", VARIANT, "NAME", 0, "Run this variant only, not each in its turn", 0 },
     { "quick",  QUICK, NULL,   0, "A tenth of the cases", 0 },
     { "full",   FULL,  NULL,   0, "Ten times the cases", 0 },
     { "small",  SMALL, NULL,   0, "Few cases with no size above 24, for simulators", 0 },
@@ -62,6 +63,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case 'd':   r->device = arg;                    return 0;
+    case VARIANT: r->variant = arg;                 return 0;
     case QUICK: r->extent = SUITE_QUICK;            return 0;
     case FULL:  r->extent = SUITE_FULL;             return 0;
     case SMALL: r->extent = SUITE_SMALL;            return 0;
@@ -271,6 +273,7 @@ int check_main(int argc, char **argv)
     }
     text = (r.json && !strcmp(r.json, "-")) || (r.junit && !strcmp(r.junit, "-")) ? stderr : stdout;
     s->extent     = r.extent;
+    s->variant    = r.variant;
     s->seed       = r.seed;
     s->group_done = r.tap ? say_tap : say_line;
     if (!r.tap)

@@ -504,6 +504,8 @@ const char *suite_next_variant(const struct suite *s, enum op op, const char *be
 {
     const struct vn_variant *v = vn__tables[op];
 
+    if (s->variant)
+        return before ? NULL : s->variant;
     if (!before && s->extent != SUITE_SMALL)    /* a simulator's time goes to each by name */
         return "";
     if (before && before[0]) {

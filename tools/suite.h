@@ -37,6 +37,7 @@ struct suite {
     vn_device_info     info;
     uint64_t           seed;
     enum suite_extent  extent;
+    const char        *variant;                   /* only this one; NULL: all */
     long               count[KIND_COUNT], failed, passed_over, refused, vacuous;
     double             worst[VN_TYPE_COUNT];
     struct suite_group *groups;
