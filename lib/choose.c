@@ -25,7 +25,6 @@ struct entry {
     struct key       key;
     struct vn_choice choice;
     void            *program;               /* NULL: the kernels are another entry's */
-    size_t           kernels;
     int              failed;                /* its trial: not to be used */
 };
 
@@ -107,11 +106,7 @@ static vn_status choices_of(struct vn_choices **out, vn_device *d)
 
 static void entry_close(vn_device *d, struct entry *e)
 {
-    if (e->program) {
-        for (size_t i = 0; i < e->kernels; i++)
-            d->backend->kernel_close(e->choice.kernel[i]);
-        vn__cache_close(d, e->program);
-    }
+    vn__choice_close(&e->choice, e->program, d);
     free(e);
 }
 
@@ -234,20 +229,30 @@ static const struct entry *same_kernels(struct vn_choices *c, const struct entry
     return twin;
 }
 
-static vn_status build(struct entry *e, vn_device *d)
+vn_status vn__choice_open(struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide)
 {
-    const struct vn_variant *v = e->key.variant;
+    const struct vn_variant *v = it->variant;
     char *text, name[64];
     vn_status s;
 
-    if (!(text = vn__assemble(d->backend->name, v, e->choice.p, (vn_type)e->key.type, e->key.wide)))
+    memset(it->kernel, 0, sizeof it->kernel);
+    *program = NULL;
+    if (!(text = vn__assemble(d->backend->name, v, it->p, type, wide)))
         return vn__fail(VN_NO_MEMORY, "host memory ran out for the text of %s", v->name);
-    s = vn__cache_build(&e->program, d, text);
+    s = vn__cache_build(program, d, text);
     free(text);
-    for (; s == VN_OK && word_at(name, v->entries, (int)e->kernels); e->kernels++)
-        if ((s = d->backend->kernel_open(&e->choice.kernel[e->kernels], d, e->program, name)))
-            break;
+    for (int i = 0; s == VN_OK && word_at(name, v->entries, i); i++)
+        s = d->backend->kernel_open(&it->kernel[i], d, *program, name);
     return s;
+}
+
+void vn__choice_close(struct vn_choice *it, void *program, vn_device *d)
+{
+    if (!program)
+        return;
+    for (int i = 0; i < VN_ENTRIES && it->kernel[i]; i++)
+        d->backend->kernel_close(it->kernel[i]);
+    vn__cache_close(d, program);
 }
 
 /* On a queue of its own: the caller's may be waiting for something. */
@@ -281,7 +286,7 @@ static vn_status make(const struct entry **out, vn_device *d, struct vn_choices 
         e->failed = twin->failed;
     } else {
         if (key->variant->texts)
-            s = build(e, d);
+            s = vn__choice_open(&e->choice, &e->program, d, (vn_type)key->type, key->wide);
         if (s == VN_OK && key->variant->trial)
             s = try_out(e, d);
         if (key->variant->trial && (s == VN_FAILED || s == VN_UNSUPPORTED)) {

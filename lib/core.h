@@ -56,7 +56,7 @@ struct vn_choice {
     const struct vn_variant *variant;
     void       *kernel[VN_ENTRIES];   /* one for each name in entries */
     int         p[VN_PARAMS];         /* one for each name in params */
-    const char *source;               /* where the row came from: "shipped", "user", "default" */
+    const char *source;               /* where the row came from: "user", "shipped", "nearest", "default" */
 };
 
 /* Finds the variant and its kernels, building them at first use, and notes the problem
@@ -64,6 +64,10 @@ struct vn_choice {
 vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                      const void *problem, size_t problem_size, const char *forced);
 void      vn__choices_close(vn_device *d);
+
+/* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
+vn_status vn__choice_open (struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide);
+void      vn__choice_close(struct vn_choice *it, void *program, vn_device *d);
 
 /* The whole text of a variant's kernels: words, #defines, types, texts; malloc'd, or NULL.
  * backend is "opencl" or "cuda".                                                       */
@@ -142,6 +146,17 @@ void      vn__buffer_close(vn_buffer *b);         /* takes NULL */
  * in variant->params; *source says where from.                                        */
 vn_status vn__tune_find(int *p, const char **source, const vn_device *d,
                         const struct vn_variant *v, vn_type type, enum vn_bucket bucket);
+/* The same, without the user's file. */
+vn_status vn__tune_shipped(int *p, const char **source, const vn_device *d,
+                           const struct vn_variant *v, vn_type type, enum vn_bucket bucket);
+/* The values of a parameter that are worth trying; returns how many. */
+int       vn__tune_space(int *values, int most, const struct vn_variant *v, const char *param);
+/* The user's file: 0 if the environment names none; its text, malloc'd, or NULL. */
+int       vn__tune_path(char *path, size_t size);
+char     *vn__tune_read(const char *path);
+/* 0, or -1 with a sentence that names the first wrong line. */
+int       vn__tune_check(char *why, size_t why_size, const char *path, const char *text);
+extern const char *const vn__bucket_names[VN_BUCKET_COUNT];
 
 /* ---- built kernels on disk (cache.c) --------------------------------------- */
 
