@@ -554,10 +554,13 @@ void suite_close(struct suite *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < SLOTS; i++)
-        arena_close(&s->arenas[i]);
-    vn_queue_close(s->queue);
-    vn_device_close(s->device);
+    if (s->queue) {                               /* else vn_last_error() still has something to say */
+        for (int i = 0; i < SLOTS; i++)
+            arena_close(&s->arenas[i]);
+        vn_queue_close(s->queue);
+    }
+    if (s->device)
+        vn_device_close(s->device);
     free(s->arenas);
     free(s->groups);
     free(s);
