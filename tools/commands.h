@@ -19,6 +19,7 @@ int compare_main(int argc, char **argv);
 int devices_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int gap_main    (int argc, char **argv);
+int tune_main   (int argc, char **argv);
 
 /* "vernier: " and the sentence, on stderr. */
 void complain(const char *sentence, ...)

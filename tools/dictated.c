@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dictated.c - stands before vn__tune_find().
+ * dictated.c - stands before vn__tune_find() and vn__choose().
  */
 #include <string.h>
 #include "dictated.h"
+
+/* ---- rows ---- */
 
 static const vn_device *device;
 static struct vn_choice choice;
@@ -28,4 +30,58 @@ vn_status __wrap_vn__tune_find(int *p, const char **source, const vn_device *d,
     memcpy(p, choice.p, sizeof choice.p);
     *source = "dictated";
     return VN_OK;
+}
+
+/* ---- choices ---- */
+
+static const vn_device *obedient;
+static const struct vn_choice *dictated;
+static struct asked *asked;
+
+void choice_dictate(const vn_device *d, const struct vn_choice *it)
+{
+    obedient = d;
+    dictated = it;
+}
+
+void choice_ask(struct asked *out)
+{
+    asked = out;
+    if (out)
+        out->variant = NULL;
+}
+
+/* As choose.c does with a variant that was asked for by name. */
+static vn_status obey(const struct vn_choice **out, const vn_queue *q, const void *problem)
+{
+    const struct vn_variant *const v = dictated->variant;
+    const char *const why = v->fits(problem, &q->device->facts);
+    const size_t bytes = v->workspace && !why ? v->workspace(problem, dictated->p) : 0;
+
+    if (why)
+        return vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", v->name, why);
+    if (bytes > q->workspace_limit)
+        return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu", v->name,
+                        bytes, q->workspace_limit);
+    *out = dictated;
+    return VN_OK;
+}
+
+vn_status __real_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                            const void *problem, size_t problem_size, const char *forced);
+vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                            const void *problem, size_t problem_size, const char *forced);
+
+vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                            const void *problem, size_t problem_size, const char *forced)
+{
+    vn_status s;
+
+    if (obedient && q->device == obedient)
+        return obey(out, q, problem);
+    if ((s = __real_vn__choose(out, q, table, problem, problem_size, forced)) || !asked)
+        return s;
+    asked->variant = (*out)->variant;
+    asked->problem = *(const struct vn_problem *)problem;
+    return vn__fail(VN_UNSUPPORTED, "it was only asked");
 }

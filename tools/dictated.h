@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dictated.h - makes one device use the tune row that another one chose.
+ * dictated.h - makes a device use what it did not choose.
  *
  * A toolchain can only be compared on one tile and one launch shape; where the rows of two
- * devices differ, the second is opened again and gets the row of the first.  The command is
- * linked with --wrap, so this stands between choose.c and tune.c.
+ * devices differ, the second is opened again and gets the row of the first.  And a tuner runs
+ * rows that no file has.  The command is linked with --wrap, so this stands between choose.c
+ * and tune.c, and before choose.c.
  */
 #ifndef VERNIER_DICTATED_H
 #define VERNIER_DICTATED_H
@@ -13,4 +14,12 @@
 
 /* From now on `variant` of `it` has its row on d too; NULL d: no longer. */
 void row_dictate(const vn_device *d, const struct vn_choice *it);
+
+/* From now on operations on d are done by `it`, which stays the caller's; NULL d: no longer. */
+void choice_dictate(const vn_device *d, const struct vn_choice *it);
+
+/* What the library would choose for a problem: the calls that come are chosen for, but not run,
+ * and fail.  out->variant: NULL until then; NULL out: no longer.                             */
+struct asked { const struct vn_variant *variant; struct vn_problem problem; };
+void choice_ask(struct asked *out);
 #endif

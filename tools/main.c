@@ -19,6 +19,7 @@ static const struct command {
     { "explain", "vernier explain", explain_main },
     { "gap",     "vernier gap",     gap_main     },
     { "compare", "vernier compare", compare_main },
+    { "tune",    "vernier tune",    tune_main    },
     { NULL, NULL, NULL }
 };
 
@@ -31,6 +32,7 @@ static const char doc[] =
     "  explain   run one problem and say how it ran, and why so\n"
     "  gap       measure one GPU through OpenCL and through CUDA, and report the gaps\n"
     "  compare   set two reports of bench or gap side by side\n"
+    "  tune      search better kernel parameters for a device, and keep them\n"
     "\n"
     "Each has its own --help; vernier(1) says how problems are named."
     "\v"
@@ -42,7 +44,8 @@ static const char doc[] =
     "  vernier check --quick\n"
     "  vernier explain conv:n1c64h56w56k64r3s3:f32:pad=1\n"
     "  vernier gap squares --html report.html\n"
-    "  vernier compare before.json after.json";
+    "  vernier compare before.json after.json\n"
+    "  vernier tune gemm:3000x3000x3000:f32:nn --budget 60s";
 
 void complain(const char *sentence, ...)
 {
@@ -91,14 +94,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         char **const argv = state->argv + state->next - 1;
 
         if (!c)
-            argp_error(state, "there is no command \"%s\": devices, bench, check, explain, gap or compare", arg);
+            argp_error(state, "there is no command \"%s\": devices, bench, check, explain, gap, compare or tune", arg);
         argv[0] = (char *)c->title;
         *status = c->run(state->argc - state->next + 1, argv);
         state->next = state->argc;
         return 0;
     }
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which command? devices, bench, check, explain, gap or compare");
+        argp_error(state, "which command? devices, bench, check, explain, gap, compare or tune");
         return 0;
     }
     return ARGP_ERR_UNKNOWN;

@@ -28,9 +28,14 @@ int option_type(const struct argp_state *state, const char *arg)
 
 double option_seconds(const struct argp_state *state, const char *option, const char *arg)
 {
-    const double v = atof(arg);
+    static const struct { const char *unit; double seconds; } units[] = {
+        { "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "m", 60 }, { "min", 60 }, { "h", 3600 } };
+    char *end;
+    const double v = strtod(arg, &end);
 
-    if (!(v > 0))
-        argp_error(state, "--%s is \"%s\", and must be a number of seconds above 0", option, arg);
-    return v;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (end != arg && !strcmp(end, units[i].unit) && v > 0 && v * units[i].seconds < 1e9)
+            return v * units[i].seconds;
+    argp_error(state, "--%s is \"%s\", and must be a time above 0: 30, 60s, 10m or 2h", option, arg);
+    return 0;
 }

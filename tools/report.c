@@ -3,6 +3,7 @@
  * report.c - tables, a progress line, JSON.
  */
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -139,23 +140,30 @@ void progress_open(struct progress *p, int total)
     *p = (struct progress){ isatty(STDERR_FILENO), total, vn__seconds() };
 }
 
-void progress_show(const struct progress *p, int done, const char *what)
+void progress_say(const struct progress *p, const char *sentence, ...)
 {
+    va_list args;
+
     if (!p->shown)
         return;
-    fprintf(stderr, "\r\033[K[%d/%d] %.60s", done + 1, p->total, what);
-    if (done) {
-        const double left = (vn__seconds() - p->start) / done * (p->total - done);
-
-        fprintf(stderr, "  about %d:%02d left", (int)left / 60, (int)left % 60);
-    }
+    fputs("\r\033[K", stderr);
+    va_start(args, sentence);
+    vfprintf(stderr, sentence, args);
+    va_end(args);
     fflush(stderr);
+}
+
+void progress_show(const struct progress *p, int done, const char *what)
+{
+    const double left = done ? (vn__seconds() - p->start) / done * (p->total - done) : 0;
+    char time[32] = "";
+
+    if (done)
+        snprintf(time, sizeof time, "  about %d:%02d left", (int)left / 60, (int)left % 60);
+    progress_say(p, "[%d/%d] %.60s%s", done + 1, p->total, what, time);
 }
 
 void progress_clear(const struct progress *p)
 {
-    if (p->shown) {
-        fputs("\r\033[K", stderr);
-        fflush(stderr);
-    }
+    progress_say(p, "%s", "");
 }

@@ -49,6 +49,7 @@ const char *bytes_text(char out[CELL], double bytes);
 struct progress { int shown, total; double start; };
 
 void progress_open (struct progress *p, int total);
+void progress_say  (const struct progress *p, const char *sentence, ...) __attribute__((format(printf, 2, 3)));
 void progress_show (const struct progress *p, int done, const char *what);
 void progress_clear(const struct progress *p);
 #endif
