@@ -76,10 +76,11 @@ static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
     return s;
 }
 
-/* In the layout that this variant takes: with A, B or both transposed. */
+/* In the layout that this variant takes: with A, B or both transposed; and in its kind of math. */
 static int lay_out(struct gemm *g, const struct vn_choice *it, const struct vn_facts *f)
 {
-    for (int which = 0; which < 4; which++) {
+    for (int which = 0; which < 8; which++) {
+        g->math = which & 4 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
         g->a = which & 2 ? vn_transpose(vn_matrix(g->a.buffer, g->head.type, K, M)) : vn_matrix(g->a.buffer, g->head.type, M, K);
         g->b = which & 1 ? vn_transpose(vn_matrix(g->b.buffer, g->head.type, N, K)) : vn_matrix(g->b.buffer, g->head.type, K, N);
         if (!it->variant->fits(g, f))

@@ -79,6 +79,8 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
         draw(&p, &r, s->extent);
         if (kind == REAL)
             draw_real(&p, &r);
+        else if (type == VN_F32 && random_chance(&r, 0.25))
+            p.math = VN_MATH_TF32;              /* to which small integers are exact, too */
         suite_case(s, &p, kind);
     }
     suite_end(s);
