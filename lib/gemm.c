@@ -95,6 +95,12 @@ static void add_input(struct vn_launch *l, const struct gemm *g, const vn_tensor
     vn__arg_tensor(l, &there);
 }
 
+void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g)
+{
+    add_input(l, g, &g->a);
+    add_input(l, g, &g->b);
+}
+
 static void add_sizes(struct vn_launch *l, const struct gemm *g)
 {
     vn__arg_int(l, g->m);
@@ -119,8 +125,7 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
     add_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
-    add_input(&l, g, &g->a);
-    add_input(&l, g, &g->b);
+    vn__gemm_inputs(&l, g);
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
 }
@@ -255,8 +260,7 @@ static vn_status run_dot(vn_queue *q, const struct vn_choice *it, const void *pr
     vn__arg_int(&l, cols);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
-    add_input(&l, g, &g->a);
-    add_input(&l, g, &g->b);
+    vn__gemm_inputs(&l, g);
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
 }
@@ -291,6 +295,22 @@ const struct vn_variant vn__gemm_variants[] = {
       .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
       .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 1\n#define ACROSS_B 0\n" },
+    { .name = "gemm_mma", .fits = vn__fits_mma_nn, .pays = vn__pays_mma, .run = vn__run_mma, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",
+      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
+      .defines = "#define ACROSS_A 0\n#define ACROSS_B 1\n" },
+    { .name = "gemm_mma", .fits = vn__fits_mma_nt, .pays = vn__pays_mma, .run = vn__run_mma, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",
+      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
+      .defines = "#define ACROSS_A 0\n#define ACROSS_B 0\n" },
+    { .name = "gemm_mma", .fits = vn__fits_mma_tn, .pays = vn__pays_mma, .run = vn__run_mma, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",
+      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
+      .defines = "#define ACROSS_A 1\n#define ACROSS_B 1\n" },
+    { .name = "gemm_mma", .fits = vn__fits_mma_tt, .pays = vn__pays_mma, .run = vn__run_mma, .trial = vn__trial_gemm,
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",
+      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
+      .defines = "#define ACROSS_A 1\n#define ACROSS_B 0\n" },
     { .name = "gemm_async", .fits = fits_async, .run = run_tiled, .trial = vn__trial_gemm,
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_async.cl", .entries = "gemm_async",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N STAGES" },

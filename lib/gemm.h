@@ -21,6 +21,8 @@ struct gemm {                     /* the problem, as variants see it */
 static inline int64_t vn__row(const vn_tensor *t) { return t->stride[t->rank - 2]; }
 static inline int64_t vn__col(const vn_tensor *t) { return t->stride[t->rank - 1]; }
 
+/* Both inputs; where K is 0, so that nothing is read, C's buffer stands in. */
+void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g);
 /* The arguments that end each kernel: beta, C, bias, activation. */
 void vn__gemm_output(struct vn_launch *l, const struct gemm *g);
 
@@ -32,6 +34,14 @@ const char *vn__fits_wgmma_tt(const void *problem, const struct vn_facts *f);
 const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_wgmma(const void *problem, const int *p);
 vn_status   vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem);
+
+/* gemm_mma.c: matrix engines of NVIDIA's sm_80 and up, out of registers; likewise. */
+const char *vn__fits_mma_nn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_mma_nt(const void *problem, const struct vn_facts *f);
+const char *vn__fits_mma_tn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_mma_tt(const void *problem, const struct vn_facts *f);
+const char *vn__pays_mma(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_mma(vn_queue *q, const struct vn_choice *it, const void *problem);
 
 /* gemm_trial.c: a small product in integers, which must come out exactly. */
 vn_status   vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type);

@@ -46,6 +46,19 @@ DEVICE void barrier_wait(unsigned int at, int parity)
     asm volatile("cp.async.ca.shared.global [%0], [%1], " #bytes ", %2;" \
                  :: "r"(to), "l"((unsigned INT64)(from)), "r"((there) ? bytes : 0) : "memory")
 
+/* 16 bytes; or so many of them, and zeros behind */
+#define COPY_ASYNC16(to, from) \
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" \
+                 :: "r"(to), "l"((unsigned INT64)(from)) : "memory")
+#define COPY_ASYNC16_PART(to, from, there) \
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" \
+                 :: "r"(to), "l"((unsigned INT64)(from)), "r"(there) : "memory")
+/* 4 or 8 bytes likewise */
+#define COPY_ASYNC_PART_(bytes, to, from, there) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], " #bytes ", %2;" \
+                 :: "r"(to), "l"((unsigned INT64)(from)), "r"(there) : "memory")
+#define COPY_ASYNC_PART(bytes, to, from, there) COPY_ASYNC_PART_(bytes, to, from, there)
+
 DEVICE void copies_commit(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -171,3 +184,69 @@ DEVICE unsigned int pair_of(float low, float high)
     asm volatile(ARCH_ONLY "wgmma.wait_group.sync.aligned " open ";" : SUMS64(0) :: "memory")
 #define WGMMA_WAIT_N256(d, open) \
     asm volatile(ARCH_ONLY "wgmma.wait_group.sync.aligned " open ";" : SUMS64(0), SUMS64(64) :: "memory")
+
+/* ---- mma: 32 items multiply small tiles out of registers (sm_80) ----------------------------- */
+
+/* Reads and writes of local memory by address, in order with copies and barriers. */
+#define LOAD_F64(x, at) asm volatile("ld.shared.f64 %0, [%1];" : "=d"(x) : "r"(at))
+#define LOAD_B32(x, at) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at))
+#define STORE_B32X4(at, x, y, z, w) \
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory")
+
+/* Four tiles of 8 lines of 16 bytes: item i says where line i % 8 of tile i / 8 is, and gets of each
+ * tile 4 bytes: of line i / 4, the i % 4-th; or with how ".trans", of 16-bit numbers, rows for lines. */
+#define LOAD_TILES(how, x, y, z, w, at) \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
+                 : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at))
+
+/* c, c8: two sums each of row i / 4, and 8 rows on; a, a8: of the same rows; b: of column i / 4. */
+#define MMA_16x8(shape_kinds, c, c8, a, a8, b) \
+    asm("mma.sync.aligned." shape_kinds " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+f"((c)[0]), "+f"((c)[1]), "+f"((c8)[0]), "+f"((c8)[1]) \
+        : "r"((a)[0]), "r"((a8)[0]), "r"((a)[1]), "r"((a8)[1]), "r"((b)[0]), "r"((b)[1]))
+#if TYPE == 0
+#define MMA_F32(c, c8, a, a8, b) MMA_16x8("m16n8k8.row.col.f32.tf32.tf32.f32", c, c8, a, a8, b)
+#elif TYPE == 2
+#define MMA_F32(c, c8, a, a8, b) MMA_16x8("m16n8k16.row.col.f32.bf16.bf16.f32", c, c8, a, a8, b)
+#else
+#define MMA_F32(c, c8, a, a8, b) MMA_16x8("m16n8k16.row.col.f32.f16.f16.f32", c, c8, a, a8, b)
+#endif
+
+/* An f32 rounded to tf32. */
+DEVICE unsigned int tf32_bits(unsigned int f32_bits)
+{
+    unsigned int u;
+
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(u) : "f"(BITS_FLOAT(f32_bits)));
+    return u;
+}
+
+/* f64: the first on sm_80, the others from sm_90 on */
+#define MMA_F64_8x8x4(c, a, b) \
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" \
+        : "+d"((c)[0]), "+d"((c)[1]) : "d"(a), "d"(b))
+#define MMA_F64_16x8x4(c, c8, a, a8, b) \
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \
+        : "+d"((c)[0]), "+d"((c)[1]), "+d"((c8)[0]), "+d"((c8)[1]) : "d"(a), "d"(a8), "d"(b))
+#define MMA_F64_16x8x8(c, c8, a, a8, b) \
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 " \
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+d"((c)[0]), "+d"((c)[1]), "+d"((c8)[0]), "+d"((c8)[1]) \
+        : "d"((a)[0]), "d"((a8)[0]), "d"((a)[1]), "d"((a8)[1]), "d"((b)[0]), "d"((b)[1]))
+#define MMA_F64_16x8x16(c, c8, a, a8, b) \
+    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, " \
+        "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};" \
+        : "+d"((c)[0]), "+d"((c)[1]), "+d"((c8)[0]), "+d"((c8)[1]) \
+        : "d"((a)[0]), "d"((a8)[0]), "d"((a)[1]), "d"((a8)[1]), "d"((a)[2]), "d"((a8)[2]), "d"((a)[3]), "d"((a8)[3]), \
+          "d"((b)[0]), "d"((b)[1]), "d"((b)[2]), "d"((b)[3]))
+
+/* Two neighbours to device memory, at a multiple of their size. */
+#if TYPE == 3
+#define STORE_PAIR(p, x, y) \
+    asm volatile("st.global.v2.f64 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "d"(x), "d"(y) : "memory")
+#elif TYPE == 0
+#define STORE_PAIR(p, x, y) \
+    asm volatile("st.global.v2.f32 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "f"(x), "f"(y) : "memory")
+#else
+#define STORE_PAIR(p, x, y) (*(GLOBAL unsigned int *)(p) = pair_of(x, y))
+#endif

@@ -1,0 +1,406 @@
+/* gemm_mma.cl - C := act(alpha A B + beta C + bias) on matrix engines, for NVIDIA's sm_80 and up
+ *
+ * f16 and bf16 with sums in f32; f32 rounded to tf32 (asked for by VN_MATH_TF32); f64, whose
+ * products and sums are fused multiply-adds as everywhere.  Slices of A and B go to local memory
+ * STAGES - 1 ahead without passing through registers; warps multiply WARP_M x WARP_N of the tile.
+ *
+ *             BLK_N                    In local memory an operand is lines of 16-byte chunks, along K
+ *         +---+---+---+---+            or across it as it lies in device memory (ACROSS_A, ACROSS_B):
+ *   BLK_K |   |   |   |   |
+ *         +---+---+---+---+                line 0   | 0 1 2 3 4 5 6 7 |
+ *   +--+  +---+---+---+---+ WARP_M         line 1   | 1 0 3 2 5 4 7 6 |
+ *   |  |  | w | a | r | p |                line 2   | 2 3 0 1 6 7 4 5 |   chunk c of line l lies at
+ *   +--+  +---+---+---+---+                  ...                          c ^ swizzle(l), so that what a
+ *   |  |  | s |   |   |   |            warp reads at once falls into different banks.
+ *   +--+  +---+---+---+---+
+ *
+ * An item multiplies groups of 8 rows of A by groups of 8 columns of B: item (g, t) = (lane / 4,
+ * lane % 4) of a warp holds of each group line g, at k = t, t + 4... (16-bit: pairs of k), and of the
+ * sums row g, columns 2 t and 2 t + 1.
+ *
+ * A's groups of the next step of k are read ahead; B's are read again as soon as they are used up.
+ * Edges are zeros made by the copies; a matrix whose lines are not aligned to 16 bytes is copied in
+ * smaller pieces.
+ *
+ * Parameters, from gemm.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES, powers of two save STAGES, and
+ * the instruction's MMA_M MMA_K: 16 16 for 16-bit types, 16 8 for tf32, for f64 8 4 or, on sm_90
+ * and up, 16 4, 16 8, 16 16.
+ * Fragments: the PTX ISA manual, "Matrix fragments for mma".  Method: multistage pipelines and
+ * swizzles as in NVIDIA's CUTLASS for Ampere.
+ */
+#if TYPE == 3
+#define SIZE      8
+#define HALVES    (MMA_K == 16 ? 4 : 2)         /* registers of a line for a step of k */
+#define STEP_K    (4 * HALVES)
+#define FRAG      double
+#elif TYPE == 0
+#define SIZE      4
+#define HALVES    2
+#define STEP_K    8
+#define FRAG      unsigned int
+#else
+#define SIZE      2
+#define HALVES    2
+#define STEP_K    16
+#define FRAG      unsigned int
+#endif
+#define CHUNK     (16 / SIZE)                   /* numbers */
+#define PIECE     (SIZE == 2 ? 4 : SIZE)        /* the least that is copied without registers */
+#define WARPS_M   (BLK_M / WARP_M)
+#define WARPS_N   (BLK_N / WARP_N)
+#define ITEMS     (32 * WARPS_M * WARPS_N)
+#define GROUPS_M  (WARP_M / 8)
+#define GROUPS_N  (WARP_N / 8)
+#define STEPS     (BLK_K / STEP_K)
+#define IN_TILES(across) (TYPE == 1 || TYPE == 2 || (TYPE == 0 && !(across)))
+#define UNIT(across)     (IN_TILES(across) ? 2 : 1)     /* groups that one read brings */
+#define AHEAD     (HALVES == 2 ? 2 : 1)         /* steps of A in registers */
+#define BYTES_A   (BLK_M * BLK_K * SIZE)
+#define STAGE     (BYTES_A + BLK_N * BLK_K * SIZE)
+#define BAND      8
+
+#define LINES(width, across)  ((across) ? BLK_K : (width))
+#define CHUNKS(width, across) (((across) ? (width) : BLK_K) / CHUNK)
+
+#define SUMS_N   (WARP_N / 4)                   /* an item's sums in one row */
+
+#if TYPE == 3 ? MMA_M * MMA_K % 32 || (MMA_M == 8 && MMA_K > 4) : MMA_M != 16 || MMA_K != STEP_K
+#error "there is no such instruction"
+#endif
+#if STEPS % AHEAD || BLK_K % STEP_K
+#error "BLK_K must hold an even number of steps of k"
+#endif
+#if WARP_M % (8 * UNIT(ACROSS_A)) || WARP_N % (8 * UNIT(ACROSS_B)) || WARP_M % MMA_M
+#error "a warp's tile must be made of whole reads"
+#endif
+#if ITEMS % CHUNKS(BLK_M, ACROSS_A) || ITEMS % CHUNKS(BLK_N, ACROSS_B) || \
+    BLK_M * BLK_K / CHUNK % ITEMS || BLK_N * BLK_K / CHUNK % ITEMS
+#error "the items must share a slice evenly"
+#endif
+#if ITEMS * SUMS_N * (TYPE == 3 ? 8 : 4) > STAGES * STAGE
+#error "a row of each item's sums must fit local memory"
+#endif
+
+LARGE_LOCAL(STAGES * STAGE)
+
+#define ITEM ((unsigned int)LOCAL_ID())         /* no sign: dividing by a power of two is then a shift */
+
+/* Bytes from the start of a matrix: 32 bits without a sign make the shortest addresses. */
+#if WIDE
+#define OFFSET INT64
+#else
+#define OFFSET unsigned int
+#endif
+
+/* ---- where chunks lie in local memory ---------------------------------------------------- */
+
+/* Bits of `line` that are XORed onto the number of a chunk. */
+DEVICE unsigned int swizzle(int across, int chunks, unsigned int line)
+{
+    if (!IN_TILES(across))
+        return (line & 3) << 1;                 /* a read: 32 bytes each of 4 lines */
+    return chunks >= 8 ? line & 7 : chunks == 4 ? line >> 1 & 3 : line >> 2 & 1;        /* 16 of 8 */
+}
+
+/* `count` chunks further in the same line, count a constant: only low bits are swizzled. */
+#define FURTHER(at, count) (((at) ^ ((count) & 7) << 4) + ((count) & ~7) * 16)
+
+/* Where in a stage this item's reads begin; `first` is its warp's first row (column).  Of tiles,
+ * half 1 is 8 lines on, and half 2 along k (A), or the other way round (B).                    */
+DEVICE unsigned int read_start(int across, int chunks, unsigned int first, int is_b)
+{
+    const unsigned int lane = ITEM % 32, g = lane / 4, t = lane % 4;
+    const unsigned int x = is_b ? lane / 16 : lane / 8 % 2, k = is_b ? lane / 8 % 2 : lane / 16;
+    unsigned int line, number;
+
+    if (IN_TILES(across)) {
+        line   = across ? k * 8 + lane % 8 : first + x * 8 + lane % 8;
+        number = across ? first + x * 8 : k * CHUNK;
+    } else {
+        line   = across ? t : first + g;
+        number = across ? first + g : t;
+    }
+    return (line * chunks + (number / CHUNK ^ swizzle(across, chunks, line))) * 16 + number % CHUNK * SIZE;
+}
+
+/* ... and where its read of a group of lines and of a k does, both constants. */
+DEVICE unsigned int read_at(int across, int chunks, unsigned int at, int group, int k)
+{
+    return FURTHER(at, (across ? group * 8 : k) / CHUNK) + (across ? k : group * 8) * chunks * 16;
+}
+
+/* Reads unit u of an operand's groups for one step of k into x[groups][HALVES]. */
+#define READ_NUMBERS(load, x, across, chunks, at, u, step)                                              \
+    UNROLL for (int h = 0; h < HALVES; h++)                                                             \
+        load(x[u][h], read_at(across, chunks, at, u, (step) * STEP_K + 4 * h))
+#define READ_TILES(how, x, across, chunks, at, u, step, is_b)                                           \
+    LOAD_TILES(how, x[2 * (u)][0], x[2 * (u) + !is_b][is_b], x[2 * (u) + is_b][!is_b], x[2 * (u) + 1][1], \
+               read_at(across, chunks, at, 2 * (u), (step) * STEP_K))
+#if TYPE == 3
+#define READ(x, across, chunks, at, u, step, is_b) READ_NUMBERS(LOAD_F64, x, across, chunks, at, u, step)
+#else
+#define READ(x, across, chunks, at, u, step, is_b)                                                      \
+    do {                                                                                                \
+        if (!IN_TILES(across))                                                                          \
+            READ_NUMBERS(LOAD_B32, x, across, chunks, at, u, step);                                     \
+        else if (across)                                                                                \
+            READ_TILES(".trans", x, across, chunks, at, u, step, is_b);                                 \
+        else                                                                                            \
+            READ_TILES("", x, across, chunks, at, u, step, is_b);                                       \
+    } while (0)
+#endif
+
+/* ---- one step of k ------------------------------------------------------------------------- */
+
+/* d += a b, for all of a warp's rows and columns of group j. */
+#if TYPE == 3 && MMA_M == 8
+#define MULTIPLY(d, a, b, j)                                                                            \
+    UNROLL for (int h = 0; h < HALVES; h++)                                                             \
+    UNROLL for (int i = 0; i < GROUPS_M; i++)                                                           \
+        MMA_F64_8x8x4(d[i][j], a[i][h], b[j][h])
+#elif TYPE == 3 && MMA_K == 4
+#define MULTIPLY(d, a, b, j)                                                                            \
+    UNROLL for (int h = 0; h < HALVES; h++)                                                             \
+    UNROLL for (int i = 0; i < GROUPS_M; i += 2)                                                        \
+        MMA_F64_16x8x4(d[i][j], d[i + 1][j], a[i][h], a[i + 1][h], b[j][h])
+#elif TYPE == 3 && MMA_K == 8
+#define MULTIPLY(d, a, b, j)                                                                            \
+    UNROLL for (int i = 0; i < GROUPS_M; i += 2)                                                        \
+        MMA_F64_16x8x8(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
+#elif TYPE == 3
+#define MULTIPLY(d, a, b, j)                                                                            \
+    UNROLL for (int i = 0; i < GROUPS_M; i += 2)                                                        \
+        MMA_F64_16x8x16(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
+#else
+#define MULTIPLY(d, a, b, j)                                                                            \
+    UNROLL for (int i = 0; i < GROUPS_M; i += 2)                                                        \
+        MMA_F32(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
+#endif
+
+/* Rounds what was read, where the engine takes less than an f32. */
+#if TYPE == 0
+#define ROUND(x, from, to)                                                                              \
+    UNROLL for (int i = from; i < to; i++)                                                              \
+    UNROLL for (int h = 0; h < HALVES; h++)                                                             \
+        x[i][h] = tf32_bits(x[i][h])
+#else
+#define ROUND(x, from, to) do { } while (0)
+#endif
+
+/* ---- copies to local memory -------------------------------------------------------------- */
+
+/* What an item copies of A or B: its first chunk in a slice, and those some lines further. */
+struct operand {
+    GLOBAL const char *from;                    /* at k = 0 */
+    OFFSET pitch, step;                         /* bytes from line to line, and from number to number */
+    int    line, first;                         /* of that chunk: its line, its first number */
+    int    whole;                               /* chunks can be copied whole; */
+    int    pieces;                              /* or pieces of them */
+};
+
+DEVICE struct operand operand(GLOBAL const T *g, INDEX along_k, INDEX along_x, int x0, int across, int chunks)
+{
+    struct operand o;
+    const OFFSET k_step = (OFFSET)along_k * SIZE, x_step = (OFFSET)along_x * SIZE;
+
+    o.pitch  = across ? k_step : x_step;
+    o.step   = across ? x_step : k_step;
+    o.line   = (int)(ITEM / chunks);
+    o.first  = (int)(ITEM % chunks) * CHUNK;
+    o.from   = (GLOBAL const char *)g + x0 * x_step;
+    o.whole  = (((UINT64)o.from | (UINT64)o.pitch) & 15) == 0 && o.step == SIZE;
+    o.pieces = SIZE > 2 || ((((UINT64)o.from | (UINT64)o.pitch) & (PIECE - 1)) == 0 && o.step == SIZE);
+    o.from  += o.line * o.pitch + o.first * o.step;
+    return o;
+}
+
+/* Past the edges zeros: `lines_left` and `left` say what there is of lines, and in a line. */
+#define EACH(lines, chunks)    ((lines) * (chunks) / ITEMS)
+#define APART(chunks)          (ITEMS / (chunks))       /* lines */
+#define THERE(i) (o->line + (i) * APART(chunks) >= lines_left || left <= o->first ? 0      \
+                  : left - o->first < CHUNK ? left - o->first : CHUNK)
+#define FROM(i)  (from + (i) * APART(chunks) * o->pitch)
+#define TO(i)    ((to ^ swizzle(across, chunks, (i) * APART(chunks)) << 4) + (i) * APART(chunks) * (chunks) * 16)
+
+DEVICE void bring_pieces(const struct operand *o, GLOBAL const char *from, unsigned int to,
+                         int across, int lines, int chunks, int lines_left, int left)
+{
+    NO_UNROLL for (int i = 0; i < EACH(lines, chunks); i++)
+    UNROLL for (int e = 0; e < CHUNK; e += PIECE / SIZE) {
+        const int more = THERE(i) - e;
+        const int there = more < 0 ? 0 : more < PIECE / SIZE ? more : PIECE / SIZE;
+
+        COPY_ASYNC_PART(PIECE, TO(i) + e * SIZE, there ? FROM(i) + e * o->step : from, there * SIZE);
+    }
+}
+
+#if SIZE == 2
+/* Lines that begin anywhere pass through registers. */
+DEVICE void bring_numbers(const struct operand *o, GLOBAL const char *from, unsigned int to,
+                          int across, int lines, int chunks, int lines_left, int left)
+{
+    UNROLL for (int i = 0; i < EACH(lines, chunks); i++) {
+        const int there = THERE(i);
+        UINT32 pair[4];
+
+        UNROLL for (int e = 0; e < CHUNK; e += 2) {
+            const UINT32 low  = e < there ? *(GLOBAL const UINT16 *)(FROM(i) + e * o->step) : 0;
+            const UINT32 high = e + 1 < there ? *(GLOBAL const UINT16 *)(FROM(i) + (e + 1) * o->step) : 0;
+
+            pair[e / 2] = low | high << 16;
+        }
+        STORE_B32X4(TO(i), pair[0], pair[1], pair[2], pair[3]);
+    }
+}
+#endif
+
+/* A slice of an operand, from the k at which `from` points, to `to`. */
+DEVICE void bring(const struct operand *o, GLOBAL const char *from, unsigned int to,
+                  int across, int lines, int chunks, int lines_left, int left)
+{
+    to += (o->line * chunks + ((o->first / CHUNK) ^ swizzle(across, chunks, o->line))) * 16;
+    if (o->whole && lines_left >= lines && left >= chunks * CHUNK)
+        UNROLL for (int i = 0; i < EACH(lines, chunks); i++)
+            COPY_ASYNC16(TO(i), FROM(i));
+    else if (o->whole)
+        UNROLL for (int i = 0; i < EACH(lines, chunks); i++) {
+            const int there = THERE(i);
+
+            COPY_ASYNC16_PART(TO(i), there ? FROM(i) : from, there * SIZE);
+        }
+#if SIZE == 2
+    else if (!o->pieces)
+        bring_numbers(o, from, to, across, lines, chunks, lines_left, left);
+#endif
+    else
+        bring_pieces(o, from, to, across, lines, chunks, lines_left, left);
+}
+
+#define BRING(o, slice, to, across, width, x_left)                                                      \
+    bring(&o, o.from + (slice) * BLK_K * (across ? o.pitch : o.step), to, across,                       \
+          LINES(width, across), CHUNKS(width, across),                                                  \
+          across ? K - (slice) * BLK_K : x_left, across ? x_left : K - (slice) * BLK_K)
+
+KERNEL(ITEMS) void
+gemm_mma(int M, int N, int K, VIEW eC, R alpha,
+         GLOBAL const T *RESTRICT gA, VIEW vA,
+         GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
+         GLOBAL T *RESTRICT gC, VIEW vC,
+         int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+{
+    LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
+
+    const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
+    const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
+    const int tile = GROUP_ID(0) % (tiles_m * tiles_n);
+    const int band = tile / (BAND * tiles_n);
+    const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
+    const int m0 = (band * BAND + tile % (BAND * tiles_n) % band_rows) * BLK_M;
+    const int n0 = tile % (BAND * tiles_n) / band_rows * BLK_N;
+    const int m1 = (int)(ITEM / 32 / WARPS_N) * WARP_M, n1 = (int)(ITEM / 32 % WARPS_N) * WARP_N;
+    const int slices = (K + BLK_K - 1) / BLK_K;
+    const unsigned int stages = LOCAL_ADDRESS(sAB);
+    const unsigned int start_a = read_start(ACROSS_A, CHUNKS(BLK_M, ACROSS_A), m1, 0);
+    const unsigned int start_b = read_start(ACROSS_B, CHUNKS(BLK_N, ACROSS_B), n1, 1) + BYTES_A;
+    const struct operand a = operand(gA + batch_offset(vA, eC, batch), (INDEX)vA.s6, (INDEX)vA.s5, m0,
+                                     ACROSS_A, CHUNKS(BLK_M, ACROSS_A));
+    const struct operand b = operand(gB + batch_offset(vB, eC, batch), (INDEX)vB.s5, (INDEX)vB.s6, n0,
+                                     ACROSS_B, CHUNKS(BLK_N, ACROSS_B));
+    FRAG rA[AHEAD][GROUPS_M][HALVES], rB[GROUPS_N][HALVES];
+    R rC[GROUPS_M][GROUPS_N][2];
+    unsigned int here = stages, there = stages;         /* the stages that are read, and written */
+
+    UNROLL for (int i = 0; i < GROUPS_M; i++)
+    UNROLL for (int j = 0; j < GROUPS_N; j++)
+        rC[i][j][0] = rC[i][j][1] = ZERO;
+
+#define NEXT_STAGE(at) ((at) == stages + (STAGES - 1) * STAGE ? stages : (at) + STAGE)
+#define BRING_SLICE(slice)                                                                              \
+    do {                                                                                                \
+        if ((slice) < slices) {                                                                         \
+            BRING(a, slice, there, ACROSS_A, BLK_M, M - m0);                                            \
+            BRING(b, slice, there + BYTES_A, ACROSS_B, BLK_N, N - n0);                                  \
+        }                                                                                               \
+        copies_commit();                        /* also when empty: groups are counted */               \
+        there = NEXT_STAGE(there);                                                                      \
+    } while (0)
+#define READ_A(which, step)                                                                             \
+    UNROLL for (int u = 0; u < GROUPS_M / UNIT(ACROSS_A); u++)                                          \
+        READ(rA[which], ACROSS_A, CHUNKS(BLK_M, ACROSS_A), here + start_a, u, step, 0)
+#define READ_B(u, step) READ(rB, ACROSS_B, CHUNKS(BLK_N, ACROSS_B), here + start_b, u, step, 1)
+
+    NO_UNROLL for (int i = 0; i < STAGES - 1; i++)
+        BRING_SLICE(i);
+    COPIES_WAIT(STAGES - 2);
+    BARRIER();
+    READ_A(0, 0);
+    UNROLL for (int u = 0; u < GROUPS_N / UNIT(ACROSS_B); u++)
+        READ_B(u, 0);
+
+    NO_UNROLL for (int slice = 0; slice < slices; slice++) {
+        UNROLL for (int step = 0; step < STEPS; step++) {
+            const int now = step % AHEAD, then = (step + 1) % AHEAD, next = (step + 1) % STEPS;
+
+            if (step == STEPS - 1) {            /* the next slice is there for all; this one is read */
+                COPIES_WAIT(STEPS > 1 ? STAGES - 2 : STAGES - 3);
+                BARRIER();
+                here = NEXT_STAGE(here);
+            }
+            if (step == 0)                      /* to where the slice before this was */
+                BRING_SLICE(slice + STAGES - 1);
+            if (AHEAD == 2)
+                READ_A(then, next);
+            ROUND(rA[now], 0, GROUPS_M);
+            UNROLL for (int u = 0; u < GROUPS_N / UNIT(ACROSS_B); u++) {
+                ROUND(rB, u * UNIT(ACROSS_B), (u + 1) * UNIT(ACROSS_B));
+                UNROLL for (int j = u * UNIT(ACROSS_B); j < (u + 1) * UNIT(ACROSS_B); j++)
+                    MULTIPLY(rC, rA[now], rB, j);
+                READ_B(u, next);
+            }
+            if (AHEAD == 1)
+                READ_A(0, next);
+        }
+    }
+
+    /* An item's sums v of group i: pairs of columns, 8 apart. */
+#define ROW(i)    (8 * (i) + g)
+#define COLUMN(v) (8 * ((v) / 2) + 2 * t + (v) % 2)
+#define SUM(i, v) rC[i][(v) / 2][(v) % 2]
+
+    const int g = (int)(ITEM % 32 / 4), t = (int)(ITEM % 4);
+    const INDEX c0 = batch_offset(vC, eC, batch), bias0 = batch_offset(vBias, eC, batch);
+    const int plain = beta == ZERO && !has_bias && act == 0;
+    const int in_pairs = vC.s6 == 1 && vC.s5 % 2 == 0 && (UINT64)(gC + c0) % (2 * SIZE) == 0;
+    LOCAL R *mine = (LOCAL R *)sAB + ITEM * SUMS_N;     /* a row of sums, where a loop can index it */
+
+    BARRIER();
+    UNROLL for (int i = 0; i < GROUPS_M; i++) {
+        const int m = m0 + m1 + ROW(i);
+        const INDEX at = c0 + m * (INDEX)vC.s5, bias_at = bias0 + m * (INDEX)vBias.s5;
+
+        if (m < M && plain)
+            UNROLL for (int v = 0; v < SUMS_N; v += 2) {
+                const int n = n0 + n1 + COLUMN(v);
+
+                if (n + 1 < N && in_pairs) {
+                    STORE_PAIR(gC + at + n, alpha * SUM(i, v), alpha * SUM(i, v + 1));
+                } else if (n < N) {
+                    STORE(gC, at + n * (INDEX)vC.s6, alpha * SUM(i, v));
+                    if (n + 1 < N)
+                        STORE(gC, at + (n + 1) * (INDEX)vC.s6, alpha * SUM(i, v + 1));
+                }
+            }
+        else if (m < M) {
+            UNROLL for (int v = 0; v < SUMS_N; v++)
+                mine[v] = SUM(i, v);
+            NO_UNROLL for (int v = 0; v < SUMS_N; v++) {
+                const int n = n0 + n1 + COLUMN(v);
+
+                if (n < N)
+                    STORE(gC, at + n * (INDEX)vC.s6,
+                          epilogue(mine[v], alpha, beta, gC, at + n * (INDEX)vC.s6,
+                                   has_bias, gBias, bias_at + n * (INDEX)vBias.s6, act));
+            }
+        }
+    }
+}
