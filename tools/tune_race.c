@@ -31,7 +31,7 @@ static const double FAR_BEHIND = 1.25;    /* of the best: a row this slow need n
 static const double LEAST_GAIN = 1.01;    /* less is not worth a row of its own */
 static const double CONTEST = 0.2;        /* of the time, for the last contest */
 static const double LOOK = 0.005;         /* seconds */
-enum { LOOKS = 3, MOST_IN_CONTEST = 3 };
+enum { LOOKS = 2, MOST_IN_CONTEST = 3 };
 
 /* ---- a row that is tried ---- */
 
@@ -174,38 +174,44 @@ static int is_right(struct race *r, const struct turn *t, const void *result)
     return is_exact(r, t);
 }
 
-/* Seconds that both together may be sampled: three samples of each, but many rows to a budget. */
+/* Seconds that both together may be sampled: two samples of each, but many rows to a budget. */
 static double sampling_seconds(const struct race *r, const struct entrant *e)
 {
-    return fmin(fmax(0.1, 6 * e->shipped), r->seconds / 20);
+    return fmin(fmax(0.1, 4 * e->shipped), r->seconds / 30);
 }
 
-/* Seconds of one run, at the best of a few looks that are short; one is enough for a row that is not behind. */
-static int look(double *seconds, struct race *r, struct turn *t)
+/* Seconds of one run. */
+static int look(double *seconds, const struct turn *t)
 {
     const int repeats = (int)fmin(fmax(LOOK / t->entrant->shipped, 1), 100);
-    double once;
 
-    *seconds = INFINITY;
-    for (int i = 0; i < LOOKS && *seconds > FAR_BEHIND * r->best.score * t->entrant->shipped; i++) {
-        if (i && *seconds > LOOK)
-            break;
-        if (take_turn(t, repeats, &once))
+    if (take_turn((void *)t, repeats, seconds))
+        return -1;
+    *seconds /= repeats;
+    return 0;
+}
+
+/* How far behind is it?  What disturbs the machine just now disturbs the shipped row alike, so
+ * that is looked at again before a row is given up.                                          */
+static int look_at_both(double *ratio, double *seconds, struct race *r, struct entrant *e, const struct turn turn[2])
+{
+    *ratio = INFINITY;
+    for (int i = 0; i < LOOKS && *ratio > FAR_BEHIND * r->best.score; i++) {
+        if (look(seconds, &turn[0]) || (i && look(&e->shipped, &turn[1])))
             return -1;
-        *seconds = fmin(*seconds, once / repeats);
+        *ratio = fmin(*ratio, *seconds / e->shipped);
     }
     return 0;
 }
 
-static int time_it(double *ratio, double *seconds, struct race *r, const struct entrant *e,
+static int time_it(double *ratio, double *seconds, struct race *r, struct entrant *e,
                    const struct vn_choice *it, const struct vn_choice *shipped)
 {
     struct turn turn[2] = { { r, e, it }, { r, e, shipped } };
     struct runner runner[2] = { { .run = take_turn, .state = &turn[0] }, { .run = take_turn, .state = &turn[1] } };
 
-    if (look(seconds, r, &turn[0]))
+    if (look_at_both(ratio, seconds, r, e, turn))
         return -1;
-    *ratio = *seconds / e->shipped;
     if (*ratio > FAR_BEHIND * r->best.score)
         return 0;
     sample_in_turns(runner, 2, sampling_seconds(r, e));
@@ -225,7 +231,7 @@ static int is_alive(struct race *r, const struct entrant *e, const struct vn_cho
 }
 
 /* What came of it goes into m; not 0: the device was lost. */
-static int try_row(struct measurement *m, struct race *r, const struct entrant *e, struct kernels *k, const int *p,
+static int try_row(struct measurement *m, struct race *r, struct entrant *e, struct kernels *k, const int *p,
                    const struct vn_choice *shipped)
 {
     const struct turn t = { r, e, &k->it[e->wide] };
@@ -260,7 +266,7 @@ static int journal_failed(struct race *r)
 }
 
 /* From the journal, or measured and written there.  0, or -1 with why. */
-static int ratio_on(double *out, struct race *r, const struct entrant *e, struct kernels *k, const int *p,
+static int ratio_on(double *out, struct race *r, struct entrant *e, struct kernels *k, const int *p,
                     const struct vn_choice *shipped)
 {
     struct measurement m = { .key = key_of(r, p, e->wide) };
@@ -310,7 +316,7 @@ static int score_row(double *out, void *state, const int *p)
         return -1;
     *r->why = '\0';
     for (int i = 0; i < r->count && !failed && !isinf(ratio); i++) {
-        const struct entrant *const e = &r->it[i];
+        struct entrant *const e = &r->it[i];
 
         if (!e->reference)
             continue;
