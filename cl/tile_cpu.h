@@ -17,71 +17,150 @@
  */
 #define THR_N (VEC * THR_V)
 
-#ifndef PANEL_A
-#define PANEL_A GLOBAL                          /* where panels of A lie */
-#endif
-
 typedef VECTOR(R, VEC) RV;
 
-DEVICE void tile_clear(RV rC[THR_M][THR_V])
+/* ---- panels -------------------------------------------------------------------------- */
+
+/* a0 b0 a1 b1 ... */
+DEVICE void zip(RV *lo, RV *hi, RV a, RV b)
 {
-    UNROLL for (int i = 0; i < THR_M; i++)
-    UNROLL for (int j = 0; j < THR_V; j++)
-        rC[i][j] = (RV)(ZERO);
+    lo->even = a.lo;
+    lo->odd  = b.lo;
+    hi->even = a.hi;
+    hi->odd  = b.hi;
 }
 
-/* rC += A B over `depth` of k */
-DEVICE void tile_multiply(RV rC[THR_M][THR_V], PANEL_A const R *RESTRICT a, LOCAL const R *RESTRICT b, int depth)
+/* Four rows of VEC numbers as VEC groups of four. */
+DEVICE void transpose(R out[4 * VEC], RV r0, RV r1, RV r2, RV r3)
 {
-    for (int k = 0; k < depth; k++) {
-        RV rB[THR_V];
+    RV even[2], odd[2], v[4];
 
-        UNROLL for (int j = 0; j < THR_V; j++)
-            rB[j] = VLOAD(VEC, b + j * VEC);
-        UNROLL for (int i = 0; i < THR_M; i++) {
-            const RV rA = (RV)(a[i]);
-
-            UNROLL for (int j = 0; j < THR_V; j++)
-                rC[i][j] = FMA(rA, rB[j], rC[i][j]);
-        }
-        a += THR_M;
-        b += THR_N;
-    }
+    zip(&even[0], &even[1], r0, r2);
+    zip(&odd[0], &odd[1], r1, r3);
+    zip(&v[0], &v[1], even[0], odd[0]);
+    zip(&v[2], &v[3], even[1], odd[1]);
+    UNROLL for (int i = 0; i < 4; i++)
+        VSTORE(VEC, out + i * VEC, v[i]);
 }
 
-/* Sums that wait for the next stretch of K lie as they lay in registers. */
-DEVICE void tile_resume(RV rC[THR_M][THR_V], LOCAL const R *partial)
-{
-    UNROLL for (int i = 0; i < THR_M; i++)
-    UNROLL for (int j = 0; j < THR_V; j++)
-        rC[i][j] = VLOAD(VEC, partial + i * THR_N + j * VEC);
+/* DEVICE void name(SPACE R *panel, int wide, int width, g, INDEX across, INDEX along, int depth)
+ * copies `width` numbers, the rows (or columns) of g, over `depth` of k to a panel `wide`
+ * numbers wide; zeros past the edge.  `across` is g's step along the panel's width, `along`
+ * that along k.                                                                           */
+#define PACKING(name, SPACE)                                                               \
+DEVICE void name(SPACE R *RESTRICT panel, const int wide, int width, GLOBAL const T *RESTRICT g,             \
+                 INDEX across, INDEX along, int depth)                                     \
+{                                                                                          \
+    const int fours = width / 4 * 4, whole = depth / VEC * VEC;                            \
+                                                                                           \
+    if (along == 1)                                                                        \
+        for (int x = 0; x < fours; x += 4) {                                               \
+            GLOBAL const T *from = g + x * across;                                         \
+                                                                                           \
+            for (int k = 0; k < whole; k += VEC) {                                         \
+                SPACE R *to = panel + k * wide + x;                                        \
+                R four[4 * VEC];                                                           \
+                                                                                           \
+                transpose(four, LOAD_VECTOR(VEC, from + k), LOAD_VECTOR(VEC, from + across + k),                 \
+                          LOAD_VECTOR(VEC, from + 2 * across + k), LOAD_VECTOR(VEC, from + 3 * across + k));     \
+                UNROLL for (int i = 0; i < VEC; i++)                                       \
+                    VSTORE(4, to + i * wide, VLOAD(4, four + 4 * i));                      \
+            }                                                                              \
+            for (int k = whole; k < depth; k++)                                            \
+                for (int i = 0; i < 4; i++)                                                \
+                    panel[k * wide + x + i] = LOAD(from, i * across + k);                  \
+        }                                                                                  \
+    else if (across == 1)                                                                  \
+        for (int k = 0; k < depth; k++)                                                    \
+            for (int x = 0; x < fours; x += 4)                                             \
+                VSTORE(4, panel + k * wide + x, LOAD_VECTOR(4, g + k * along + x));        \
+    for (int x = along == 1 || across == 1 ? fours : 0; x < wide; x++)                     \
+        for (int k = 0; k < depth; k++)                                                    \
+            panel[k * wide + x] = x < width ? LOAD(g, x * across + k * along) : ZERO;      \
 }
 
-DEVICE void tile_suspend(LOCAL R *partial, RV rC[THR_M][THR_V])
-{
-    UNROLL for (int i = 0; i < THR_M; i++)
-    UNROLL for (int j = 0; j < THR_V; j++)
-        VSTORE(VEC, partial + i * THR_N + j * VEC, rC[i][j]);
+/* ---- the tile ------------------------------------------------------------------------ */
+
+#define AHEAD 16                                /* rows of B to ask for while one is used */
+#define PREFETCH(p) __builtin_prefetch((const void *)(UINT64)(p), 0, 3)
+
+/* waiting := A B over `depth` of k, added to what waits there unless it is the first stretch.
+ * `rows` and `vectors` of the tile count; they and `filling` are constants where this is expanded.
+ * Filling, rows of B come from memory, `row` apart, and are kept in the panel b, where the next
+ * one lies `step` vectors on: the copy hides behind the arithmetic.                         */
+#define TILE(name, PANEL_A)                                                                \
+DEVICE void name(const int rows, const int vectors, const int filling, LOCAL RV *RESTRICT waiting,           \
+                 PANEL_A const R *RESTRICT a, LOCAL RV *RESTRICT b, int step, GLOBAL const T *RESTRICT from, \
+                 INDEX row, int depth, int is_first)                                       \
+{                                                                                          \
+    RV rC[THR_M][THR_V];                                                                   \
+                                                                                           \
+    UNROLL for (int i = 0; i < THR_M; i++)                                                 \
+    UNROLL for (int j = 0; j < THR_V; j++)                                                 \
+        if (i < rows && j < vectors)                                                       \
+            rC[i][j] = is_first ? (RV)(ZERO) : waiting[i * THR_V + j];                     \
+    for (int k = 0; k < depth; k++) {                                                      \
+        RV rB[THR_V];                                                                      \
+                                                                                           \
+        if (filling) {                                                                     \
+            PREFETCH(from + AHEAD * row);                                                  \
+            PREFETCH(from + AHEAD * row + VEC);                                            \
+        }                                                                                  \
+        UNROLL for (int j = 0; j < THR_V; j++)                                             \
+            if (filling)                                                                   \
+                b[j] = rB[j] = LOAD_VECTOR(VEC, from + j * VEC);                           \
+            else if (j < vectors)                                                          \
+                rB[j] = b[j];                                                              \
+        UNROLL for (int i = 0; i < THR_M; i++)                                             \
+            if (i < rows) {                                                                \
+                const RV rA = (RV)(a[i]);                                                  \
+                                                                                           \
+                UNROLL for (int j = 0; j < THR_V; j++)                                     \
+                    if (j < vectors)                                                       \
+                        rC[i][j] = FMA(rA, rB[j], rC[i][j]);                               \
+            }                                                                              \
+        a += THR_M;                                                                        \
+        b += step;                                                                         \
+        from += row;                                                                       \
+    }                                                                                      \
+    UNROLL for (int i = 0; i < THR_M; i++)                                                 \
+    UNROLL for (int j = 0; j < THR_V; j++)                                                 \
+        if (i < rows && j < vectors)                                                       \
+            waiting[i * THR_V + j] = rC[i][j];                                             \
 }
 
-/* Copies `width` numbers, the rows (or columns) of `g` from x on, over `depth` of k, to a
- * panel `wide` numbers wide; zeros past the edge.  `across` is g's step along the panel's
- * width, `along` that along k.                                                          */
-#define PACK_PANEL(panel, wide, width, g, at, across, along, depth)                        \
+/* The same for `height` rows and `count` columns: a tile at the edge of C costs about what is in it. */
+#define ROWS_2 ((2 * THR_M + 2) / 3)
+#define ROWS_1 ((THR_M + 2) / 3)
+#define TILE_FITTED(tile, height, count, waiting, a, b, depth, is_first)                   \
     do {                                                                                   \
-        for (int x = 0; x < (wide); x++)                                                   \
-            for (int k = 0; k < (depth); k++)                                              \
-                (panel)[k * (wide) + x] = x < (width) ? LOAD(g, (at) + x * (across) + k * (along)) : ZERO; \
+        if (THR_V > 1 && (count) <= THR_N - VEC)                                           \
+            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, 0, waiting, a, b, THR_V, gB, 0, depth, is_first);         \
+        else if ((height) > ROWS_2)                                                        \
+            tile(THR_M, THR_V, 0, waiting, a, b, THR_V, gB, 0, depth, is_first);           \
+        else if ((height) > ROWS_1)                                                        \
+            tile(ROWS_2, THR_V, 0, waiting, a, b, THR_V, gB, 0, depth, is_first);          \
+        else                                                                               \
+            tile(ROWS_1, THR_V, 0, waiting, a, b, THR_V, gB, 0, depth, is_first);          \
+    } while (0)
+#define TILE_FILLING(tile, height, waiting, a, b, step, from, row, depth, is_first)        \
+    do {                                                                                   \
+        if ((height) > ROWS_2)                                                             \
+            tile(THR_M, THR_V, 1, waiting, a, b, step, from, row, depth, is_first);        \
+        else if ((height) > ROWS_1)                                                        \
+            tile(ROWS_2, THR_V, 1, waiting, a, b, step, from, row, depth, is_first);       \
+        else                                                                               \
+            tile(ROWS_1, THR_V, 1, waiting, a, b, step, from, row, depth, is_first);       \
     } while (0)
 
-/* To row[0 ... count) of y, steps of `step` from `at`: one row of a register tile. */
-DEVICE void tile_store_row(RV rC[THR_V], GLOBAL T *y, INDEX at, INDEX step, int count, R alpha, R beta,
-                           int has_bias, GLOBAL const T *bias, INDEX bias_at, INDEX bias_step, int act)
+/* To row[first ... end) of y, steps of `step` from `at`: one row of a tile. */
+DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, GLOBAL T *y, INDEX at, INDEX step,
+                           R alpha, R beta, int has_bias, GLOBAL const T *bias, INDEX bias_at, INDEX bias_step, int act)
 {
 #ifdef STORE_VECTOR
-    if (count == THR_N && step == 1 && act == 0 && (!has_bias || bias_step < 2)) {
+    if (first == 0 && end == THR_N && step == 1 && act == 0 && (!has_bias || bias_step < 2)) {
         UNROLL for (int j = 0; j < THR_V; j++) {
-            RV v = (RV)(alpha) * rC[j];
+            RV v = (RV)(alpha) * row[j];
 
             if (beta != ZERO)
                 v = FMA((RV)(beta), LOAD_VECTOR(VEC, y + at + j * VEC), v);
@@ -92,11 +171,9 @@ DEVICE void tile_store_row(RV rC[THR_V], GLOBAL T *y, INDEX at, INDEX step, int 
         return;
     }
 #endif
-    R row[THR_N];
+    LOCAL const R *sum = (LOCAL const R *)row;
 
-    UNROLL for (int j = 0; j < THR_V; j++)
-        VSTORE(VEC, row + j * VEC, rC[j]);
-    for (int n = 0; n < count; n++)
-        STORE(y, at + n * step, epilogue(row[n], alpha, beta, y, at + n * step,
+    for (int n = first; n < end; n++)
+        STORE(y, at + n * step, epilogue(sum[n], alpha, beta, y, at + n * step,
                                          has_bias, bias, bias_at + n * bias_step, act));
 }

@@ -10,11 +10,11 @@
 #include "vendor.h"
 
 /* Past these an int in a kernel could overflow, also when rounded up to a tile. */
-enum { MOST = INT_MAX - 4096, PACK_K = 256 };
+enum { MOST = INT_MAX - 4096 };
 
 /* ---- fits -------------------------------------------------------------------- */
 
-static const char *fits_any(const void *problem, const struct vn_facts *f)
+const char *vn__fits_gemm(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
 
@@ -22,34 +22,6 @@ static const char *fits_any(const void *problem, const struct vn_facts *f)
     if (g->m > MOST || g->n > MOST || g->k > MOST || g->batches > MOST)
         return "M, N, K and the batches must stay below 2^31";
     return NULL;
-}
-
-static const char *fits_cpu(const void *problem, const struct vn_facts *f)
-{
-    if (strcmp(f->family, "cpu"))
-        return "the device is no CPU";
-    if (f->vector < 2)
-        return "the device does not ask for explicit vectors";
-    return fits_any(problem, f);
-}
-
-static const char *fits_dot(const void *problem, const struct vn_facts *f)
-{
-    const struct gemm *g = problem;
-
-    if (g->math == VN_MATH_BITWISE)
-        return "it sums in another order than VN_MATH_BITWISE promises";
-    if ((vn__col(&g->a) != 1 || vn__row(&g->b) != 1) && g->k > 1)
-        return "it needs rows of A and columns of B that run along memory";
-    return fits_cpu(problem, f);
-}
-
-static const char *pays_dot(const void *problem, const struct vn_facts *f)
-{
-    const struct gemm *g = problem;
-
-    (void)f;
-    return g->k < 64 || (g->m > 48 && g->n > 48) ? "M and N are above 48, or K below 64: panels pay better" : NULL;
 }
 
 /* Copies that do not wait came with sm_80: "sm_86", "sm_120". */
@@ -61,17 +33,7 @@ static const char *fits_async(const void *problem, const struct vn_facts *f)
         return "it needs an NVIDIA GPU of sm_80 or above, for asynchronous copies";
     if (g->head.type != VN_F32 && g->head.type != VN_F64)
         return "it needs f32 or f64, which are copied as they are";
-    return fits_any(problem, f);
-}
-
-/* Packing pays when each packed row of A is used for many columns. */
-static const char *pays_packed(const void *problem, const struct vn_facts *f)
-{
-    const struct gemm *g = problem;
-
-    (void)f;
-    return g->n < 64 || g->m * g->k < 64 * 64 ? "N is below 64, or A so small that packing it costs more than it saves"
-                                              : NULL;
+    return vn__fits_gemm(problem, f);
 }
 
 /* ---- launches ------------------------------------------------------------------ */
@@ -85,8 +47,7 @@ void vn__gemm_output(struct vn_launch *l, const struct gemm *g)
     vn__arg_int(l, g->activation);
 }
 
-/* An operand that is not read may have no buffer: C's stands in. */
-static void add_input(struct vn_launch *l, const struct gemm *g, const vn_tensor *t)
+void vn__gemm_input(struct vn_launch *l, const struct gemm *g, const vn_tensor *t)
 {
     vn_tensor there = *t;
 
@@ -97,11 +58,11 @@ static void add_input(struct vn_launch *l, const struct gemm *g, const vn_tensor
 
 void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g)
 {
-    add_input(l, g, &g->a);
-    add_input(l, g, &g->b);
+    vn__gemm_input(l, g, &g->a);
+    vn__gemm_input(l, g, &g->b);
 }
 
-static void add_sizes(struct vn_launch *l, const struct gemm *g)
+void vn__gemm_sizes(struct vn_launch *l, const struct gemm *g)
 {
     vn__arg_int(l, g->m);
     vn__arg_int(l, g->n);
@@ -122,142 +83,7 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
     if (!vn__mul(&l.groups[0], l.groups[0], g->batches) || l.groups[0] > INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)l.groups[0],
                         p[BLK_M], p[BLK_N], INT_MAX);
-    add_sizes(&l, g);
-    vn__arg_extents(&l, &g->c);
-    vn__arg_real(&l, g->head.type, g->alpha);
-    vn__gemm_inputs(&l, g);
-    vn__gemm_output(&l, g);
-    return vn__launch(q, it, 0, &l);
-}
-
-enum { CPU_THR_M, CPU_THR_V, CPU_VEC, CPU_BLK_M, CPU_BLK_N, CPU_BLK_K };
-
-/* Panels of A: batches that repeat A share them.  s5 is the step from panel to panel. */
-static size_t panels_of(int64_t view[8], const struct gemm *g, const int *p)
-{
-    const int64_t reals = g->head.type == VN_F64 ? 8 : 4;
-    int64_t step = VN_CEIL_DIV(g->m, p[CPU_THR_M]), v[8] = { 0 };
-    const int batches = g->a.rank - 2;
-
-    v[5] = (int64_t)p[CPU_THR_M] * g->k;
-    if (!vn__mul(&step, step, v[5]))
-        return SIZE_MAX;
-    for (int i = batches - 1; i >= 0; i--)
-        if (g->a.stride[i] && g->a.extent[i] > 1) {
-            v[7 - g->a.rank + i] = step;
-            if (!vn__mul(&step, step, g->a.extent[i]))
-                return SIZE_MAX;
-        }
-    if (view)
-        memcpy(view, v, sizeof v);
-    return vn__mul(&step, step, reals) ? (size_t)step : SIZE_MAX;
-}
-
-static size_t packed_workspace(const void *problem, const int *p)
-{
-    return panels_of(NULL, problem, p);
-}
-
-/* A, with the batches that repeat it taken out: what there is to pack. */
-static vn_status pack(vn_queue *q, const struct vn_choice *it, const struct gemm *g, vn_buffer *panels,
-                      const int64_t view[8])
-{
-    vn_tensor a = g->a;
-    struct vn_launch l;
-    int64_t batches = 1;
-
-    for (int i = 0; i < a.rank - 2; i++) {
-        if (!a.stride[i])
-            a.extent[i] = 1;
-        batches *= a.extent[i];
-    }
-    l.nargs = 0;
-    l.groups[0] = VN_CEIL_DIV(g->k, PACK_K);
-    l.groups[1] = VN_CEIL_DIV(g->m, it->p[CPU_THR_M]);
-    l.groups[2] = batches;
-    l.items = 1;
-    vn__arg_int(&l, g->m);
-    vn__arg_int(&l, g->k);
-    vn__arg_extents(&l, &a);
-    vn__arg_tensor(&l, &a);
-    vn__arg_buffer(&l, panels);
-    vn__arg_view(&l, view);
-    return vn__launch(q, it, 0, &l);
-}
-
-/* Rows for a work-group: as many as the row of parameters allows, but a few work-groups for
- * each core, and all alike.                                                            */
-static int64_t rows_for(const vn_queue *q, const struct gemm *g, const int *p)
-{
-    const int64_t columns = VN_CEIL_DIV(g->n, p[CPU_BLK_N]) * g->batches;
-    const int64_t wanted = VN_CEIL_DIV(4 * (int64_t)q->device->facts.units, columns);
-    int64_t parts = VN_CEIL_DIV(g->m, p[CPU_BLK_M]);
-
-    if (parts < wanted)
-        parts = wanted;
-    return VN_CEIL_DIV(VN_CEIL_DIV(g->m, parts), p[CPU_THR_M]) * p[CPU_THR_M];
-}
-
-static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
-                         vn_buffer *panels, const int64_t view[8])
-{
-    const int64_t rows = rows_for(q, g, it->p);
-    struct vn_launch l;
-
-    l.nargs = 0;
-    l.groups[0] = VN_CEIL_DIV(g->n, it->p[CPU_BLK_N]);
-    l.groups[1] = VN_CEIL_DIV(g->m, rows);
-    l.groups[2] = g->batches;
-    l.items = 1;
-    add_sizes(&l, g);
-    vn__arg_int(&l, rows);
-    vn__arg_extents(&l, &g->c);
-    vn__arg_real(&l, g->head.type, g->alpha);
-    add_input(&l, g, &g->a);
-    vn__arg_buffer(&l, panels);
-    vn__arg_view(&l, view);
-    add_input(&l, g, &g->b);
-    vn__gemm_output(&l, g);
-    return vn__launch(q, it, kernel, &l);
-}
-
-static vn_status run_packed(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    const struct gemm *g = problem;
-    int64_t view[8];
-    const size_t bytes = panels_of(view, g, it->p);
-    vn_buffer *panels = g->c.buffer;
-    vn_status s;
-
-    if (g->k && ((s = vn__workspace(&panels, q, bytes)) || (s = pack(q, it, g, panels, view))))
-        return s;
-    return run_cpu(q, it, g, 1, panels, view);
-}
-
-static vn_status run_unpacked(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    const struct gemm *g = problem;
-    const int64_t none[8] = { 0 };
-
-    return run_cpu(q, it, g, 0, g->c.buffer, none);
-}
-
-static vn_status run_dot(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    enum { THR_M, THR_N };
-    const struct gemm *g = problem;
-    const int64_t tiles = VN_CEIL_DIV(g->n, it->p[THR_N]);
-    const int64_t parts = 8 * (int64_t)q->device->facts.units;
-    const int64_t cols = VN_CEIL_DIV(tiles, parts) * it->p[THR_N];
-    struct vn_launch l;
-
-    l.nargs = 0;
-    l.groups[0] = VN_CEIL_DIV(g->n, cols);
-    l.groups[1] = VN_CEIL_DIV(g->m, it->p[THR_M]);
-    l.groups[2] = g->batches;
-    l.items = 1;
-    add_sizes(&l, g);
-    vn__arg_int(&l, cols);
+    vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__gemm_inputs(&l, g);
@@ -271,14 +97,20 @@ static vn_status run_dot(vn_queue *q, const struct vn_choice *it, const void *pr
 const struct vn_variant vn__gemm_variants[] = {
     VN_CUBLAS_GEMM
     VN_CLBLAST_GEMM
-    { .name = "gemm_dot", .fits = fits_dot, .pays = pays_dot, .run = run_dot,
-      .texts = "cl/epilogue.h cl/gemm_dot.cl", .entries = "gemm_dot", .params = "THR_M THR_N VEC" },
-    { .name = "gemm_cpu", .fits = fits_cpu, .pays = pays_packed, .run = run_packed, .workspace = packed_workspace,
+    { .name = "gemm_dot", .fits = vn__fits_dot, .pays = vn__pays_dot, .run = vn__run_dot,
+      .texts = "cl/epilogue.h cl/gemm_dot.cl", .entries = "gemm_dot",
+      .params = "THR_M THR_N VEC BLK_M BLK_N BLK_K" },
+    { .name = "gemm_rank", .fits = vn__fits_rank, .pays = vn__pays_rank, .run = vn__run_rank,
+      .workspace = vn__workspace_rank,
+      .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_rank.cl", .entries = "gemm_rank sum",
+      .params = "THR_K THR_V VEC BLK_M BLK_C BLK_K", .defines = "#define THR_M 1\n" },
+    { .name = "gemm_cpu", .fits = vn__fits_cpu, .pays = vn__pays_packed, .run = vn__run_packed,
+      .workspace = vn__workspace_packed,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "pack gemm_cpu",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PANEL_A GLOBAL\n" },
-    { .name = "gemm_cpu_unpacked", .fits = fits_cpu, .run = run_unpacked,
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n" },
+    { .name = "gemm_cpu_unpacked", .fits = vn__fits_cpu, .run = vn__run_unpacked,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n#define PANEL_A LOCAL\n" },
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n" },
     { .name = "gemm_wgmma", .fits = vn__fits_wgmma_nn, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
       .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
@@ -314,7 +146,7 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_async", .fits = fits_async, .run = run_tiled, .trial = vn__trial_gemm,
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_async.cl", .entries = "gemm_async",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N STAGES" },
-    { .name = "gemm", .fits = fits_any, .run = run_tiled,
+    { .name = "gemm", .fits = vn__fits_gemm, .run = run_tiled,
       .texts = "cl/epilogue.h cl/tile.h cl/gemm.cl", .entries = "gemm",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N" },
     { .name = NULL }

@@ -21,10 +21,29 @@ struct gemm {                     /* the problem, as variants see it */
 static inline int64_t vn__row(const vn_tensor *t) { return t->stride[t->rank - 2]; }
 static inline int64_t vn__col(const vn_tensor *t) { return t->stride[t->rank - 1]; }
 
-/* Both inputs; where K is 0, so that nothing is read, C's buffer stands in. */
+/* M, N, K, batches in 31 bits: what every kernel here needs. */
+const char *vn__fits_gemm(const void *problem, const struct vn_facts *f);
+
+/* Arguments: M, N, K; an input, for which C's buffer stands in where K is 0, so that nothing is
+ * read; both inputs; and those that end each kernel: beta, C, bias, activation.            */
+void vn__gemm_sizes (struct vn_launch *l, const struct gemm *g);
+void vn__gemm_input (struct vn_launch *l, const struct gemm *g, const vn_tensor *t);
 void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g);
-/* The arguments that end each kernel: beta, C, bias, activation. */
 void vn__gemm_output(struct vn_launch *l, const struct gemm *g);
+
+/* gemm_cpu.c: CPUs, through vectors written out */
+const char *vn__fits_cpu(const void *problem, const struct vn_facts *f);
+const char *vn__fits_dot(const void *problem, const struct vn_facts *f);
+const char *vn__pays_dot(const void *problem, const struct vn_facts *f);
+const char *vn__fits_rank(const void *problem, const struct vn_facts *f);
+const char *vn__pays_rank(const void *problem, const struct vn_facts *f);
+const char *vn__pays_packed(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_packed(const void *problem, const int *p);
+vn_status   vn__run_packed(vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status   vn__run_unpacked(vn_queue *q, const struct vn_choice *it, const void *problem);
+size_t      vn__workspace_rank(const void *problem, const int *p);
+vn_status   vn__run_rank(vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status   vn__run_dot(vn_queue *q, const struct vn_choice *it, const void *problem);
 
 /* gemm_wgmma.c: 16-bit types on NVIDIA's sm_90; "_nt" says which of A, B runs across K. */
 const char *vn__fits_wgmma_nn(const void *problem, const struct vn_facts *f);

@@ -1,0 +1,135 @@
+/* gemm_rank.cl - C := act(alpha A B + beta C + bias), for CPUs, where rows of B run along memory
+ * and M is small
+ *
+ * B is read once, row by row, in the order in which it lies; nothing is copied.  A work-group
+ * keeps its part of C in the first-level cache and adds THR_K rows of B at a time: a vector
+ * of each is loaded, and serves all rows of C.
+ *
+ *                +=====================+
+ *     THR_K rows +=====================+  B       C[m] += A[m][k] B[k] + A[m][k + 1] B[k + 1] + ...
+ *                +=====================+
+ *       +-+      +---------------------+
+ *     A | |    C |        cols         |          sums run along K in order, one fused multiply-add
+ *       +-+      +---------------------+          each: the same bits everywhere, unless K is split
+ *
+ * Long rows are what memory likes best, and their pages are found once.  So a large problem is
+ * split along K, not N: each part leaves its sums in the workspace, and `sum` adds them, always
+ * in the same order.
+ *
+ * Parameters, from gemm.tune: THR_K THR_V VEC BLK_M BLK_C BLK_K.  THR_K * THR_V + THR_V + 1
+ * vectors must fit the registers, BLK_C, the numbers of C, the first-level cache.
+ */
+#define SUM_N 1024                              /* columns for a work-group of `sum` */
+
+#if THR_N > 32 || BLK_C < BLK_M * THR_N
+#error "a panel of columns must be 32 wide at most, and BLK_C hold one of BLK_M rows"
+#endif
+
+PACKING(pack_local, LOCAL)
+
+/* C += A B for `height` rows and one panel of columns, over `ks` of k; `ks` is constant where this
+ * is expanded.  A is k-major, BLK_M wide; a row of C is `pitch` vectors.                     */
+DEVICE void update(const int ks, LOCAL RV *RESTRICT c, int pitch, int height, LOCAL const R *RESTRICT a,
+                   GLOBAL const T *RESTRICT b, INDEX row)
+{
+    RV rB[THR_K][THR_V];
+
+    UNROLL for (int k = 0; k < THR_K; k++)
+    UNROLL for (int j = 0; j < THR_V; j++)
+        if (k < ks)
+            rB[k][j] = LOAD_VECTOR(VEC, b + k * row + j * VEC);
+    for (int i = 0; i < height; i++) {
+        UNROLL for (int j = 0; j < THR_V; j++) {
+            RV sum = c[j];
+
+            UNROLL for (int k = 0; k < THR_K; k++)
+                if (k < ks)
+                    sum = FMA((RV)(a[k * BLK_M]), rB[k][j], sum);
+            c[j] = sum;
+        }
+        c += pitch;
+        a++;
+    }
+}
+
+/* The last panel of columns begins earlier where it would run over the edge; its sums have a place
+ * of their own.                                                                             */
+DEVICE int panel_at(int n, int width) { return n + THR_N <= width ? n : width - THR_N; }
+
+/* gS[batch][part][m][n], a row N numbers */
+KERNEL(1) void
+gemm_rank(int M, int N, int K, int cols, int parts, VIEW eC, R alpha,
+          GLOBAL const T *RESTRICT gA, VIEW vA,
+          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gS, R beta,
+          GLOBAL T *RESTRICT gC, VIEW vC,
+          int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+{
+    LOCAL_ARRAY(R, sA, BLK_K * BLK_M);
+    LOCAL_ARRAY(RV, sC, BLK_C / VEC);
+    const int batch = GROUP_ID(2), n0 = GROUP_ID(0) * cols;
+    const int part = GROUP_ID(1) % parts, m0 = GROUP_ID(1) / parts * BLK_M;
+    const int width = N - n0 < cols ? N - n0 : cols, height = M - m0 < BLK_M ? M - m0 : BLK_M;
+    const int pitch = cols / VEC;
+    const int share = (K + parts - 1) / parts, first = part * share < K ? part * share : K;
+    const int last = K - first < share ? K : first + share;
+    const INDEX row = (INDEX)vB.s5;
+    const INDEX a0 = batch_offset(vA, eC, batch) + m0 * (INDEX)vA.s5;
+    const INDEX b0 = batch_offset(vB, eC, batch) + n0;
+    const INDEX c0 = batch_offset(vC, eC, batch) + m0 * (INDEX)vC.s5;
+    const INDEX bias0 = batch_offset(vBias, eC, batch) + m0 * (INDEX)vBias.s5;
+
+    for (int i = 0; i < height * pitch; i++)
+        sC[i] = (RV)(ZERO);
+    for (int k0 = first; k0 < last; k0 += BLK_K) {
+        const int depth = last - k0 < BLK_K ? last - k0 : BLK_K;
+        int k = 0;
+
+        pack_local(sA, BLK_M, height, gA + a0 + k0 * (INDEX)vA.s6, (INDEX)vA.s5, (INDEX)vA.s6, depth);
+        for (; k + THR_K <= depth; k += THR_K)
+            for (int n = 0; n < width; n += THR_N)
+                update(THR_K, sC + n / VEC, pitch, height, sA + k * BLK_M,
+                       gB + b0 + (k0 + k) * row + panel_at(n, width), row);
+        for (; k < depth; k++)
+            for (int n = 0; n < width; n += THR_N)
+                update(1, sC + n / VEC, pitch, height, sA + k * BLK_M,
+                       gB + b0 + (k0 + k) * row + panel_at(n, width), row);
+    }
+    for (int m = 0; m < height; m++)
+        for (int n = 0; n < width; n += THR_N) {
+            const int at = n0 + panel_at(n, width), skip = n0 + n - at;
+            LOCAL const RV *sum = sC + m * pitch + n / VEC;
+
+            if (parts == 1)
+                tile_store_row(sum, skip, THR_N, gC, c0 + m * (INDEX)vC.s5 + at * (INDEX)vC.s6, (INDEX)vC.s6, alpha,
+                               beta, has_bias, gBias, bias0 + m * (INDEX)vBias.s5 + at * (INDEX)vBias.s6,
+                               (INDEX)vBias.s6, act);
+            else
+                for (int i = skip; i < THR_N; i++)
+                    gS[((INDEX)(batch * parts + part) * M + m0 + m) * N + at + i] = ((LOCAL const R *)sum)[i];
+        }
+}
+
+KERNEL(1) void
+sum(int M, int N, int parts, VIEW eC, R alpha, GLOBAL const R *RESTRICT gS, R beta,
+    GLOBAL T *RESTRICT gC, VIEW vC,
+    int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+{
+    LOCAL_ARRAY(RV, total, THR_V);
+    const int batch = GROUP_ID(2), m = GROUP_ID(1), n0 = GROUP_ID(0) * SUM_N;
+    const INDEX c0 = batch_offset(vC, eC, batch) + m * (INDEX)vC.s5;
+    const INDEX bias0 = batch_offset(vBias, eC, batch) + m * (INDEX)vBias.s5;
+
+    for (int n = n0; n < n0 + SUM_N && n < N; n += THR_N) {
+        const int at = panel_at(n, N), skip = n - at;
+        GLOBAL const R *from = gS + ((INDEX)batch * parts * M + m) * N + at;
+        UNROLL for (int j = 0; j < THR_V; j++) {
+            RV s = VLOAD(VEC, from + j * VEC);
+
+            for (int part = 1; part < parts; part++)
+                s += VLOAD(VEC, from + (INDEX)part * M * N + j * VEC);
+            total[j] = s;
+        }
+        tile_store_row(total, skip, THR_N, gC, c0 + at * (INDEX)vC.s6, (INDEX)vC.s6, alpha, beta,
+                       has_bias, gBias, bias0 + at * (INDEX)vBias.s6, (INDEX)vBias.s6, act);
+    }
+}

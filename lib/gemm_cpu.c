@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_cpu.c - launching the kernels of gemm_cpu.cl and gemm_dot.cl: products on CPUs.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "gemm.h"
+
+enum { PACK_K = 256, SPLIT_FROM = 1 << 21, LEAST_COLUMNS = 256 };
+
+/* ---- fits -------------------------------------------------------------------- */
+
+const char *vn__fits_cpu(const void *problem, const struct vn_facts *f)
+{
+    if (strcmp(f->family, "cpu"))
+        return "the device is no CPU";
+    if (f->vector < 2)
+        return "the device does not ask for explicit vectors";
+    return vn__fits_gemm(problem, f);
+}
+
+const char *vn__fits_dot(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    if (g->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    if ((vn__col(&g->a) != 1 || vn__row(&g->b) != 1) && g->k > 1)
+        return "it needs rows of A and columns of B that run along memory";
+    return vn__fits_cpu(problem, f);
+}
+
+const char *vn__pays_dot(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    (void)f;
+    return g->k < 64 || (g->m > 48 && g->n > 48) ? "M and N are above 48, or K below 64: panels pay better" : NULL;
+}
+
+const char *vn__fits_rank(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    if (vn__col(&g->b) != 1 || g->n < 32)
+        return "it needs rows of B that run along memory, and at least 32 of N";
+    return vn__fits_cpu(problem, f);
+}
+
+const char *vn__pays_rank(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    (void)f;
+    return g->m > 16 ? "M is above 16: panels pay better" : NULL;
+}
+
+/* Packing pays when each packed row of A is used for many columns. */
+const char *vn__pays_packed(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    (void)f;
+    return g->n < 64 || g->m * g->k < 64 * 64 ? "N is below 64, or A so small that packing it costs more than it saves"
+                                              : NULL;
+}
+
+/* ---- panels -------------------------------------------------------------------- */
+
+enum { CPU_THR_M, CPU_THR_V, CPU_VEC, CPU_BLK_M, CPU_BLK_N, CPU_BLK_K };
+
+/* Panels of A: batches that repeat A share them.  s5 is the step from panel to panel. */
+static size_t panels_of(int64_t view[8], const struct gemm *g, const int *p)
+{
+    const int64_t reals = g->head.type == VN_F64 ? 8 : 4;
+    int64_t step = VN_CEIL_DIV(g->m, p[CPU_THR_M]), v[8] = { 0 };
+    const int batches = g->a.rank - 2;
+
+    v[5] = (int64_t)p[CPU_THR_M] * g->k;
+    if (!vn__mul(&step, step, v[5]))
+        return SIZE_MAX;
+    for (int i = batches - 1; i >= 0; i--)
+        if (g->a.stride[i] && g->a.extent[i] > 1) {
+            v[7 - g->a.rank + i] = step;
+            if (!vn__mul(&step, step, g->a.extent[i]))
+                return SIZE_MAX;
+        }
+    if (view)
+        memcpy(view, v, sizeof v);
+    return vn__mul(&step, step, reals) ? (size_t)step : SIZE_MAX;
+}
+
+size_t vn__workspace_packed(const void *problem, const int *p)
+{
+    return panels_of(NULL, problem, p);
+}
+
+/* A, with the batches that repeat it taken out: what there is to pack. */
+static vn_status pack(vn_queue *q, const struct vn_choice *it, const struct gemm *g, vn_buffer *panels,
+                      const int64_t view[8])
+{
+    vn_tensor a = g->a;
+    struct vn_launch l;
+    int64_t batches = 1;
+
+    for (int i = 0; i < a.rank - 2; i++) {
+        if (!a.stride[i])
+            a.extent[i] = 1;
+        batches *= a.extent[i];
+    }
+    l.nargs = 0;
+    l.groups[0] = VN_CEIL_DIV(g->k, PACK_K);
+    l.groups[1] = VN_CEIL_DIV(g->m, it->p[CPU_THR_M]);
+    l.groups[2] = batches;
+    l.items = 1;
+    vn__arg_int(&l, g->m);
+    vn__arg_int(&l, g->k);
+    vn__arg_extents(&l, &a);
+    vn__arg_tensor(&l, &a);
+    vn__arg_buffer(&l, panels);
+    vn__arg_view(&l, view);
+    return vn__launch(q, it, 0, &l);
+}
+
+/* Rows for a work-group: as many as the row of parameters allows, but a few work-groups for
+ * each core, and all alike.                                                            */
+static int64_t rows_for(const vn_queue *q, const struct gemm *g, const int *p)
+{
+    const int64_t columns = VN_CEIL_DIV(g->n, p[CPU_BLK_N]) * g->batches;
+    const int64_t wanted = VN_CEIL_DIV(4 * (int64_t)q->device->facts.units, columns);
+    int64_t parts = VN_CEIL_DIV(g->m, p[CPU_BLK_M]);
+
+    if (parts < wanted)
+        parts = wanted;
+    return VN_CEIL_DIV(VN_CEIL_DIV(g->m, parts), p[CPU_THR_M]) * p[CPU_THR_M];
+}
+
+static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
+                         vn_buffer *panels, const int64_t view[8])
+{
+    const int64_t rows = rows_for(q, g, it->p);
+    struct vn_launch l;
+
+    l.nargs = 0;
+    l.groups[0] = VN_CEIL_DIV(g->n, it->p[CPU_BLK_N]);
+    l.groups[1] = VN_CEIL_DIV(g->m, rows);
+    l.groups[2] = g->batches;
+    l.items = 1;
+    vn__gemm_sizes(&l, g);
+    vn__arg_int(&l, rows);
+    vn__arg_extents(&l, &g->c);
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__gemm_input(&l, g, &g->a);
+    vn__arg_buffer(&l, panels);
+    vn__arg_view(&l, view);
+    vn__gemm_input(&l, g, &g->b);
+    vn__gemm_output(&l, g);
+    return vn__launch(q, it, kernel, &l);
+}
+
+vn_status vn__run_packed(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    int64_t view[8];
+    const size_t bytes = panels_of(view, g, it->p);
+    vn_buffer *panels = g->c.buffer;
+    vn_status s;
+
+    if (g->k && ((s = vn__workspace(&panels, q, bytes)) || (s = pack(q, it, g, panels, view))))
+        return s;
+    return run_cpu(q, it, g, 1, panels, view);
+}
+
+vn_status vn__run_unpacked(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    const int64_t none[8] = { 0 };
+
+    return run_cpu(q, it, g, 0, g->c.buffer, none);
+}
+
+/* ---- few rows ----------------------------------------------------------------------- */
+
+enum { RANK_THR_K, RANK_THR_V, RANK_VEC, RANK_BLK_M, RANK_BLK_C, RANK_BLK_K, RANK_SUM_N = 1024 };
+
+/* How gemm_rank cuts a problem: columns for a work-group, and parts of K. */
+struct cut { int64_t cols, parts; };
+
+/* Parts of K that pay: none of a small B, else such that each has a stretch of BLK_K at least. */
+static int64_t most_parts(const struct gemm *g, const int *p)
+{
+    const int splits = g->n * g->k >= SPLIT_FROM && g->math != VN_MATH_BITWISE;
+
+    return splits && g->k / p[RANK_BLK_K] > 1 ? g->k / p[RANK_BLK_K] : 1;
+}
+
+/* Of a large B long rows are read, and K is split for all cores to share; of a small one columns
+ * are, which needs no second launch.                                                        */
+static struct cut cut_for(const struct gemm *g, const int *p, int units)
+{
+    const int tile = p[RANK_THR_V] * p[RANK_VEC];
+    const int64_t rows = g->m < p[RANK_BLK_M] ? g->m : p[RANK_BLK_M];
+    const int64_t most = p[RANK_BLK_C] / rows / tile * tile, all = VN_CEIL_DIV(g->n, tile) * tile;
+    const int64_t wanted = VN_CEIL_DIV(4 * (int64_t)units, g->batches * VN_CEIL_DIV(g->m, p[RANK_BLK_M]));
+    const int64_t parts = most_parts(g, p), even = VN_CEIL_DIV(VN_CEIL_DIV(g->n, tile), wanted) * tile;
+    struct cut c = { all < most ? all : most, 1 };
+
+    if (parts > 1) {
+        c.parts = VN_CEIL_DIV(wanted, VN_CEIL_DIV(g->n, c.cols));
+        c.parts = c.parts < parts ? c.parts : parts;
+    } else if (even < c.cols) {
+        c.cols = even > LEAST_COLUMNS || c.cols < LEAST_COLUMNS ? even : LEAST_COLUMNS;
+    }
+    return c;
+}
+
+static size_t part_bytes(const struct gemm *g, int64_t parts)
+{
+    int64_t bytes = parts * (g->head.type == VN_F64 ? 8 : 4);
+
+    return vn__mul(&bytes, bytes, g->m * g->batches) && vn__mul(&bytes, bytes, g->n) ? (size_t)bytes : SIZE_MAX;
+}
+
+size_t vn__workspace_rank(const void *problem, const int *p)
+{
+    const int64_t parts = most_parts(problem, p);
+
+    return parts > 1 ? part_bytes(problem, parts) : 0;
+}
+
+static vn_status add_parts(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int64_t parts, vn_buffer *sums)
+{
+    struct vn_launch l;
+
+    l.nargs = 0;
+    l.groups[0] = VN_CEIL_DIV(g->n, RANK_SUM_N);
+    l.groups[1] = g->m;
+    l.groups[2] = g->batches;
+    l.items = 1;
+    vn__arg_int(&l, g->m);
+    vn__arg_int(&l, g->n);
+    vn__arg_int(&l, parts);
+    vn__arg_extents(&l, &g->c);
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__arg_buffer(&l, sums);
+    vn__gemm_output(&l, g);
+    return vn__launch(q, it, 1, &l);
+}
+
+vn_status vn__run_rank(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    const struct cut cut = cut_for(g, it->p, q->device->facts.units);
+    vn_buffer *sums = g->c.buffer;
+    struct vn_launch l;
+    vn_status s;
+
+    if (cut.parts > 1 && (s = vn__workspace(&sums, q, part_bytes(g, cut.parts))))
+        return s;
+    l.nargs = 0;
+    l.groups[0] = VN_CEIL_DIV(g->n, cut.cols);
+    l.groups[1] = VN_CEIL_DIV(g->m, it->p[RANK_BLK_M]) * cut.parts;
+    l.groups[2] = g->batches;
+    l.items = 1;
+    vn__gemm_sizes(&l, g);
+    vn__arg_int(&l, cut.cols);
+    vn__arg_int(&l, cut.parts);
+    vn__arg_extents(&l, &g->c);
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__gemm_inputs(&l, g);
+    vn__arg_buffer(&l, sums);
+    vn__gemm_output(&l, g);
+    if ((s = vn__launch(q, it, 0, &l)) || cut.parts == 1)
+        return s;
+    return add_parts(q, it, g, cut.parts, sums);
+}
+
+/* With the fewer rows: C^T = B^T A^T where that is so. */
+static struct gemm with_few_rows(const struct gemm *g)
+{
+    struct gemm t = *g;
+
+    if (g->m <= g->n)
+        return t;
+    t.m = g->n;
+    t.n = g->m;
+    t.a = vn_transpose(g->b);
+    t.b = vn_transpose(g->a);
+    t.c = vn_transpose(g->c);
+    if (g->has_bias)
+        t.bias = vn_transpose(g->bias);
+    return t;
+}
+
+vn_status vn__run_dot(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    enum { THR_M, THR_N, VEC, BLK_M, BLK_N };
+    const struct gemm g = with_few_rows(problem);
+    const int *p = it->p;
+    const int64_t parts = 8 * (int64_t)q->device->facts.units;
+    const int64_t even = VN_CEIL_DIV(VN_CEIL_DIV(g.n, p[THR_N]), parts) * p[THR_N];
+    const int64_t cols = even < p[BLK_N] ? even : p[BLK_N];
+    struct vn_launch l;
+
+    l.nargs = 0;
+    l.groups[0] = VN_CEIL_DIV(g.n, cols);
+    l.groups[1] = VN_CEIL_DIV(g.m, p[BLK_M]);
+    l.groups[2] = g.batches;
+    l.items = 1;
+    vn__gemm_sizes(&l, &g);
+    vn__arg_int(&l, cols);
+    vn__arg_extents(&l, &g.c);
+    vn__arg_real(&l, g.head.type, g.alpha);
+    vn__gemm_inputs(&l, &g);
+    vn__gemm_output(&l, &g);
+    return vn__launch(q, it, 0, &l);
+}
