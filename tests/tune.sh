@@ -104,11 +104,11 @@ fi
 grep -q '^# what is mine' $VERNIER_TUNE && grep -q 'and stays' $VERNIER_TUNE || fail "lines of the user's are gone"
 [ ! -e $VERNIER_TUNE.new ] || fail "a temporary file was left"
 
-# one mechanism for all three operations; one row for two problems; two tuners do not mix
-./vernier tune $softmax softmax:8x90:f32 $conv --budget 5s --json - > "$out/report.json" 2> "$out/said" ||
+# one mechanism for all three operations; one row for two problems, or directions; two tuners do not mix
+./vernier tune $softmax softmax:8x90:f32 $conv $conv:backward-data --budget 5s --json - > "$out/report.json" 2> "$out/said" ||
     { fail "vernier tune: exit status $?:"; cat "$out/said"; }
 [ "$(grep -c '"variant"' "$out/report.json")" = 2 ] || { fail "not two rows:"; cat "$out/report.json"; }
-[ "$(grep -c '"real_time"' "$out/report.json")" = 3 ] || { fail "not three problems:"; cat "$out/report.json"; }
+[ "$(grep -c '"real_time"' "$out/report.json")" = 4 ] || { fail "not four problems:"; cat "$out/report.json"; }
 ./vernier tune $conv --budget 20s > /dev/null 2>&1 &
 tuner=$!
 sleep 1

@@ -139,7 +139,8 @@ static struct race *race_of(struct tune *t, const struct asked *asked)
     struct race *more;
 
     for (int i = 0; i < t->races; i++)
-        if (t->race[i].variant == asked->variant && t->race[i].type == p->type && t->race[i].bucket == p->bucket)
+        if (!strcmp(t->race[i].variant->name, asked->variant->name) && t->race[i].type == p->type &&
+            t->race[i].bucket == p->bucket)
             return &t->race[i];
     if (!(more = realloc(t->race, ((size_t)t->races + 1) * sizeof *more)))
         return NULL;
@@ -159,7 +160,7 @@ static int add_entrant(struct tune *t, const struct problem *p, const struct ask
         return EXIT_FAILURE;
     }
     r->it = more;
-    r->it[r->count] = (struct entrant){ .problem = *p, .wide = asked->problem.wide };
+    r->it[r->count] = (struct entrant){ .problem = *p, .variant = asked->variant, .wide = asked->problem.wide };
     problem_format(r->it[r->count++].text, p);
     return 0;
 }

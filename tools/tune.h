@@ -85,6 +85,7 @@ int    check_exactly(struct suite *s, const struct problem *p, char *why, size_t
 struct entrant {
     struct problem problem;
     char           text[PROBLEM_TEXT];
+    const struct vn_variant *variant; /* of the race's name: one stands for several directions or layouts */
     int            wide;
     struct values  values;
     void          *reference;         /* what the shipped row made of it; NULL: it takes no part */
@@ -95,7 +96,7 @@ struct entrant {
 struct race {
     struct suite            *suite;
     struct journal          *journal;
-    const struct vn_variant *variant;
+    const struct vn_variant *variant;                     /* of the first entrant */
     vn_type                  type;
     enum vn_bucket           bucket;
     struct entrant          *it;

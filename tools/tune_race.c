@@ -31,15 +31,15 @@ static const double FAR_BEHIND = 1.25;    /* of the best: a row this slow need n
 static const double LEAST_GAIN = 1.01;    /* less is not worth a row of its own */
 static const double CONTEST = 0.2;        /* of the time, for the last contest */
 static const double LOOK = 0.005;         /* seconds */
-enum { LOOKS = 2, MOST_IN_CONTEST = 3 };
+enum { LOOKS = 2, MOST_IN_CONTEST = 3, KINDS = 16 };
 
 /* ---- a row that is tried ---- */
 
-/* Its kernels, for offsets of 32 bits and for wide ones; built when they are first needed. */
+/* Its kernels, of each direction or layout and for wide offsets or not; built when first needed. */
 struct kernels {
-    struct vn_choice it[2];
-    void            *program[2];
-    int              built[2];
+    struct vn_choice it[KINDS];
+    void            *program[KINDS];
+    int              wide[KINDS], failed[KINDS], count;
 };
 
 /* Compilers within a driver print to stderr, though that a row is illegal is nothing to report. */
@@ -62,36 +62,41 @@ static void speak(int kept)
     close(kept);
 }
 
-static vn_status kernels_for(struct kernels *k, const struct race *r, const int *p, int wide)
+/* For one problem; NULL after vn_last_error(). */
+static const struct vn_choice *kernels_for(struct kernels *k, const struct race *r, const struct entrant *e, const int *p)
 {
-    struct vn_choice *const it = &k->it[wide];
-    vn_status s;
+    const int n = k->count;
+    struct vn_choice *it;
     int kept;
 
-    if (k->built[wide])
-        return VN_OK;
-    *it = (struct vn_choice){ .variant = r->variant, .source = "tried" };
+    for (int i = 0; i < n; i++)
+        if (k->it[i].variant == e->variant && k->wide[i] == e->wide)
+            return k->failed[i] ? NULL : &k->it[i];
+    if (n == KINDS)
+        return NULL;
+    k->count++;
+    k->wide[n] = e->wide;
+    it  = &k->it[n];
+    *it = (struct vn_choice){ .variant = e->variant, .source = "tried" };
     memcpy(it->p, p, sizeof it->p);
-    k->built[wide] = 1;
     vn__enter("a row");
     kept = hush();
-    s = vn__choice_open(it, &k->program[wide], r->suite->device, r->type, wide);
+    k->failed[n] = vn__choice_open(it, &k->program[n], r->suite->device, r->type, e->wide) != VN_OK;
     speak(kept);
-    return s;
+    return k->failed[n] ? NULL : it;
 }
 
 static void kernels_close(struct kernels *k, const struct race *r)
 {
     choice_dictate(NULL, NULL);
-    for (int wide = 0; wide < 2; wide++)
-        if (k->built[wide])
-            vn__choice_close(&k->it[wide], k->program[wide], r->suite->device);
+    for (int i = 0; i < k->count; i++)
+        vn__choice_close(&k->it[i], k->program[i], r->suite->device);
 }
 
-static uint64_t key_of(const struct race *r, const int *p, int wide)
+static uint64_t key_of(const struct race *r, const struct entrant *e, const int *p)
 {
     const vn_device *const d = r->suite->device;
-    char *const text = vn__assemble(d->backend->name, r->variant, p, r->type, wide);
+    char *const text = vn__assemble(d->backend->name, e->variant, p, r->type, e->wide);
     const uint64_t whole = text ? XXH3_64bits(text, strlen(text)) : 0;
     const uint64_t key = XXH3_64bits_withSeed(d->facts.toolchain, strlen(d->facts.toolchain), whole);
 
@@ -234,12 +239,12 @@ static int is_alive(struct race *r, const struct entrant *e, const struct vn_cho
 static int try_row(struct measurement *m, struct race *r, struct entrant *e, struct kernels *k, const int *p,
                    const struct vn_choice *shipped)
 {
-    const struct turn t = { r, e, &k->it[e->wide] };
+    const struct turn t = { r, e, kernels_for(k, r, e, p) };
     void *result = NULL;
 
     *r->why = '\0';
     m->ratio = INFINITY;
-    if (kernels_for(k, r, p, e->wide) || !(result = result_of(&t)))
+    if (!t.it || !(result = result_of(&t)))
         r->illegal++;
     else if (!is_right(r, &t, result)) {
         char row[TUNE_WHY];
@@ -269,7 +274,7 @@ static int journal_failed(struct race *r)
 static int ratio_on(double *out, struct race *r, struct entrant *e, struct kernels *k, const int *p,
                     const struct vn_choice *shipped)
 {
-    struct measurement m = { .key = key_of(r, p, e->wide) };
+    struct measurement m = { .key = key_of(r, e, p) };
     const struct measurement *const known = journal_find(r->journal, m.key, e->text);
     char row[TUNE_WHY], note[2 * TUNE_WHY + 4];
     int lost;
@@ -308,7 +313,7 @@ static int score_row(double *out, void *state, const int *p)
 {
     struct field *const f = state;
     struct race *const r = f->race;
-    struct kernels k = { .built = { 0 } };
+    struct kernels k = { .count = 0 };
     double sum = 0, ratio = 1;
     int n = 0, failed = 0;
 
@@ -320,7 +325,7 @@ static int score_row(double *out, void *state, const int *p)
 
         if (!e->reference)
             continue;
-        failed = ratio_on(&ratio, r, e, &k, p, &f->shipped.it[e->wide]);
+        failed = ratio_on(&ratio, r, e, &k, p, kernels_for(&f->shipped, r, e, r->shipped));
         sum += log(ratio);
         n++;
         if (exp(sum / n) > FAR_BEHIND * r->best.score)
@@ -354,7 +359,7 @@ static int time_shipped(struct race *r, struct entrant *e, struct turn *t)
  * room for the problem.                                                                        */
 static int enter(struct race *r, struct entrant *e, struct kernels *shipped)
 {
-    struct turn t = { r, e, &shipped->it[e->wide] };
+    struct turn t = { r, e, NULL };
     char why[SENTENCE];
 
     if (values_fit(r->suite->device, &e->problem, r->suite->info.is_cpu ? 4 : 3, why, sizeof why)) {
@@ -362,7 +367,7 @@ static int enter(struct race *r, struct entrant *e, struct kernels *shipped)
         return 0;
     }
     if (values_open(&e->values, r->suite->queue, r->suite->device, &e->problem)
-        || kernels_for(shipped, r, r->shipped, e->wide) || !(e->reference = result_of(&t))) {
+        || !(t.it = kernels_for(shipped, r, e, r->shipped)) || !(e->reference = result_of(&t))) {
         snprintf(r->why, sizeof r->why, "%s: %s", e->text, *vn_last_error() ? vn_last_error() : "host memory ran out");
         return -1;
     }
@@ -450,11 +455,9 @@ static int hold_on(struct contest *c, struct entrant *e, double seconds, double 
     struct runner runner[MOST_IN_CONTEST];
 
     for (int i = 0; i < c->count; i++) {
-        if (kernels_for(&c->k[i], c->race, c->p[i], e->wide))
-            return -1;
-        turn[i]   = (struct turn){ c->race, e, &c->k[i].it[e->wide] };
+        turn[i]   = (struct turn){ c->race, e, kernels_for(&c->k[i], c->race, e, c->p[i]) };
         runner[i] = (struct runner){ .run = take_turn, .state = &turn[i] };
-        if (run(&turn[i], 1))
+        if (!turn[i].it || run(&turn[i], 1))
             return -1;
     }
     sample_in_turns(runner, c->count, seconds);
