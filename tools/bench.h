@@ -50,10 +50,6 @@ struct theirs {
 };
 int    theirs_run(void *state, int repeats, double *seconds);
 
-/* Do two outputs of one problem agree to rounding?  If not, 0 and a sentence in note[]. */
-int    results_agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
-                     char *note, const char *name);
-
 /* "variant" of what the queue explains */
 void   explained_variant(char out[32], vn_queue *q);
 

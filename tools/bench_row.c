@@ -7,8 +7,6 @@
  * clock counts, from the first call to the finish after the last; on other devices, the time
  * between two events of the device.
  */
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
@@ -118,53 +116,6 @@ int theirs_run(void *state, int repeats, double *seconds)
 
 /* ---- first runs, and whether they agree ---- */
 
-/* Products summed for one element of the output. */
-static double summands(const struct problem *p)
-{
-    const double window = (double)p->filter[0] * p->filter[1] * p->filter[2];
-
-    if (p->op == GEMM)
-        return (double)p->k;
-    if (p->op == SOFTMAX)
-        return (double)p->n;
-    switch (p->direction) {
-    case BACKWARD_DATA:   return (double)p->filters / p->groups * window;
-    case BACKWARD_FILTER: return (double)p->images * p->out[0] * p->out[1] * p->out[2];
-    default:              return (double)p->c / p->groups * window;
-    }
-}
-
-/* Two orders of summing n products of numbers in [-1, 1) differ by about eps n / 3 in the
- * root mean square; eight times that is beyond chance, and one wrong product is far beyond.
- * The softmax itself divides by such a sum, of n positive numbers.                       */
-static double tolerance(const struct problem *p, double value)
-{
-    static const double storage[VN_TYPE_COUNT] = {
-        [VN_F32] = FLT_EPSILON, [VN_F16] = 0x1p-10, [VN_BF16] = 0x1p-7, [VN_F64] = DBL_EPSILON };
-    const double eps = p->type == VN_F64 ? DBL_EPSILON : FLT_EPSILON;
-    const double tiny = p->type == VN_F16 ? 0x1p-24 : 0;                   /* its denormals */
-    const double sums = p->op == SOFTMAX && p->direction == FORWARD
-                      ? (sqrt((double)p->n) + 4) * fabs(value)
-                      : (summands(p) + 4) * fmax(1, fabs(p->alpha));
-
-    return 8.0 / 3 * eps * sums + 2 * storage[p->type] * fabs(value) + tiny;
-}
-
-int results_agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
-                  char *note, const char *name)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const double a = oracle_load(p->type, ours, i), b = oracle_load(p->type, theirs, i);
-
-        if (a == b || fabs(a - b) <= tolerance(p, b))
-            continue;
-        snprintf(note, SENTENCE, "differs from %s at element %lld: %.9g, and %.9g there", name,
-                 (long long)i, a, b);
-        return 0;
-    }
-    return 1;
-}
-
 static int64_t output_elements(const struct ours *us)
 {
     return us->values.o.elements[us->values.o.output];
@@ -213,7 +164,7 @@ static int peer_agrees(struct row *r, const struct ours *us, const struct theirs
         snprintf(note, SENTENCE, "%s failed", them->peer->name);
     else
         right = results_agree(us->problem, us->result, result, output_elements(us), r->note,
-                              them->peer->name);
+                              SENTENCE, them->peer->name);
     free(result);
     if (*r->note)
         r->failed = 1;

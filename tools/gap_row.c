@@ -126,7 +126,8 @@ static int agrees_with_first(struct contender *c, const void *result)
     const struct contest *const t = c->contest;
     const struct operands *const o = &t->values[FIRST].o;
 
-    if (results_agree(&c->problem, t->result, result, o->elements[o->output], c->note, *c->name ? c->name : "the second device"))
+    if (results_agree(&c->problem, t->result, result, o->elements[o->output], c->note, SENTENCE,
+                      *c->name ? c->name : "the second device"))
         return 1;
     c->failed = 1;
     return 0;

@@ -6,6 +6,7 @@
  * columns of B, one image and one filter, a few rows of a softmax.  That is again a problem,
  * small enough for the oracle, with its rounding bounds.
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include "oracle.h"
@@ -207,4 +208,53 @@ int spot_check(const struct problem *p, const struct values *v, const void *resu
                char *why, size_t why_size)
 {
     return check_part(p, v, result, 0, why, why_size) || check_part(p, v, result, 1, why, why_size) ? -1 : 0;
+}
+
+/* ---- two results ---- */
+
+/* Products summed for one element of the output. */
+static double summands(const struct problem *p)
+{
+    const double window = (double)p->filter[0] * p->filter[1] * p->filter[2];
+
+    if (p->op == GEMM)
+        return (double)p->k;
+    if (p->op == SOFTMAX)
+        return (double)p->n;
+    switch (p->direction) {
+    case BACKWARD_DATA:   return (double)p->filters / p->groups * window;
+    case BACKWARD_FILTER: return (double)p->images * p->out[0] * p->out[1] * p->out[2];
+    default:              return (double)p->c / p->groups * window;
+    }
+}
+
+/* Two orders of summing n products of numbers in [-1, 1) differ by about eps n / 3 in the
+ * root mean square; eight times that is beyond chance, and one wrong product is far beyond.
+ * The softmax itself divides by such a sum, of n positive numbers.                       */
+static double tolerance(const struct problem *p, double value)
+{
+    static const double storage[VN_TYPE_COUNT] = {
+        [VN_F32] = FLT_EPSILON, [VN_F16] = 0x1p-10, [VN_BF16] = 0x1p-7, [VN_F64] = DBL_EPSILON };
+    const double eps = p->type == VN_F64 ? DBL_EPSILON : FLT_EPSILON;
+    const double tiny = p->type == VN_F16 ? 0x1p-24 : 0;                   /* its denormals */
+    const double sums = p->op == SOFTMAX && p->direction == FORWARD
+                      ? (sqrt((double)p->n) + 4) * fabs(value)
+                      : (summands(p) + 4) * fmax(1, fabs(p->alpha));
+
+    return 8.0 / 3 * eps * sums + 2 * storage[p->type] * fabs(value) + tiny;
+}
+
+int results_agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
+                  char *why, size_t why_size, const char *name)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double a = oracle_load(p->type, ours, i), b = oracle_load(p->type, theirs, i);
+
+        if (a == b || fabs(a - b) <= tolerance(p, b))
+            continue;
+        snprintf(why, why_size, "differs from %s at element %lld: %.9g, and %.9g there", name,
+                 (long long)i, a, b);
+        return 0;
+    }
+    return 1;
 }

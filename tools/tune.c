@@ -214,6 +214,9 @@ static int make_races(struct tune *t, const struct workloads *w)
             complain("%s", vn_last_error());
             status = EXIT_FAILURE;
         }
+        space_open(&r->space, r->variant);
+        space_admit(&r->space, r->shipped);
+        space_admit(&r->space, r->current);
     }
     return status || t->races ? status : EXIT_USAGE;
 }

@@ -11,38 +11,44 @@
 
 enum { SHAPES = 4, EVEN = 16 };
 
-static int64_t at_most(int64_t size, int64_t most, int even)
+/* The row is for problems of other sizes too: what is small already is odd in some shape. */
+static int64_t shrunk(int64_t size, int64_t most, int shape, int even)
 {
-    const int64_t n = size < most ? size : most;
+    const int64_t n = size > most ? most : shape && size > 2 ? size - 1 : size;
 
     return even && n > EVEN ? n / EVEN * EVEN : n;
+}
+
+static int64_t at_most(int64_t size, int64_t most)
+{
+    return size < most ? size : most;
 }
 
 static void shrink_gemm(struct problem *p, int shape, int even)
 {
     static const int64_t most[SHAPES][3] = { { 131, 259, 70 }, { 37, 41, 2071 }, { 1031, 37, 35 }, { 37, 1031, 35 } };
 
-    p->m = at_most(p->m, most[shape][0], even);
-    p->n = at_most(p->n, most[shape][1], even);
-    p->k = at_most(p->k, most[shape][2], even);
-    p->batch = at_most(p->batch, 2, 0);
+    p->m = shrunk(p->m, most[shape][0], shape, even);
+    p->n = shrunk(p->n, most[shape][1], shape, even);
+    p->k = shrunk(p->k, most[shape][2], shape, even);
+    p->batch = at_most(p->batch, 2);
 }
 
 static void shrink_conv(struct problem *p, int shape, int even)
 {
     static const int64_t most[SHAPES][4] = { { 2, 35, 21, 19 }, { 1, 131, 35, 9 }, { 1, 19, 259, 7 }, { 1, 5, 9, 67 } };
-    const int64_t groups = p->c == p->groups ? at_most(p->groups, most[shape][1], even) : at_most(p->groups, 2, 0);
-    const int64_t channels = at_most(p->c / p->groups, most[shape][1], even);
-    const int64_t filters = at_most(p->filters / p->groups, most[shape][2], even);
+    const int64_t groups = p->c == p->groups ? shrunk(p->groups, most[shape][1], shape, even) : at_most(p->groups, 2);
+    const int64_t channels = shrunk(p->c / p->groups, most[shape][1], shape, even);
+    const int64_t filters = shrunk(p->filters / p->groups, most[shape][2], shape, even);
 
-    p->images  = at_most(p->images, most[shape][0], 0);
+    p->images  = at_most(p->images, most[shape][0]);
     p->c       = groups * channels;
     p->filters = groups * filters;
     p->groups  = (int)groups;
     for (int d = 0; d < 3; d++) {
         const int64_t least = (p->filter[d] - 1) * p->dilation[d] + 1;
 
-        p->size[d] = at_most(p->size[d], least > most[shape][3] ? least : most[shape][3], 0);
+        p->size[d] = shrunk(p->size[d], least > most[shape][3] ? least : most[shape][3], shape, 0);
     }
 }
 
@@ -51,10 +57,10 @@ static void shrink_softmax(struct problem *p, int shape, int even)
     static const int64_t most[SHAPES][2] = { { 37, 515 }, { 3, 70001 }, { 131, 67 }, { 7, 4099 } };
     const int64_t outer = p->rows / p->inner;
 
-    p->inner = at_most(p->inner, 37, even);
-    p->rows  = at_most(outer, most[shape][0], 0) * p->inner;
-    p->n     = at_most(p->n, most[shape][1] / p->inner + 1, even);
-    p->batch = at_most(p->batch, 2, 0);
+    p->inner = p->inner > 1 ? shrunk(p->inner, 37, shape, even) : 1;
+    p->rows  = at_most(outer, most[shape][0]) * p->inner;
+    p->n     = shrunk(p->n, most[shape][1] / p->inner + 1, shape, even);
+    p->batch = at_most(p->batch, 2);
 }
 
 static double tame(double v, double usual)

@@ -20,7 +20,6 @@
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-#include "bench.h"
 #include "commands.h"
 #include "dictated.h"
 #include "sampling.h"
@@ -31,7 +30,7 @@ static const double FAR_BEHIND = 1.25;    /* of the best: a row this slow need n
 static const double LEAST_GAIN = 1.01;    /* less is not worth a row of its own */
 static const double CONTEST = 0.2;        /* of the time, for the last contest */
 static const double LOOK = 0.005;         /* seconds */
-enum { LOOKS = 2, MOST_IN_CONTEST = 3, KINDS = 16 };
+enum { LOOKS = 2, MOST_IN_CONTEST = 3, KINDS = 16, SENTENCE = 200 };
 
 /* ---- a row that is tried ---- */
 
@@ -172,7 +171,7 @@ static int is_right(struct race *r, const struct turn *t, const void *result)
 
     if (memcmp(result, e->reference, output_bytes(e)) &&
         !results_agree(&e->problem, result, e->reference, e->values.o.elements[e->values.o.output], why,
-                       "the shipped row's result")) {
+                       sizeof why, "the shipped row's result")) {
         snprintf(r->why, sizeof r->why, "it %s", why);
         return 0;
     }
@@ -372,7 +371,7 @@ static int enter(struct race *r, struct entrant *e, struct kernels *shipped)
         return -1;
     }
     if (spot_check(&e->problem, &e->values, e->reference, why, sizeof why)) {
-        snprintf(r->why, sizeof r->why, "%s: the shipped row's result is %s", e->text, why);
+        snprintf(r->why, sizeof r->why, "%.200s: the shipped row's result is %s", e->text, why);
         return -1;
     }
     return is_exact(r, &t) && !time_shipped(r, e, &t) ? 0 : -1;
@@ -422,9 +421,6 @@ int race_run(struct race *r)
     int failed;
 
     r->began = vn__seconds();
-    space_open(&r->space, r->variant);
-    space_admit(&r->space, r->shipped);
-    space_admit(&r->space, r->current);
     failed = enter_all(r, &f.shipped) || search(r, &f);
     kernels_close(&f.shipped, r);
     return failed ? -1 : 0;
