@@ -32,22 +32,22 @@ static const struct vn_variant *variant_named(const char *name)
 
 /* ---- rows -------------------------------------------------------------------- */
 
-/* Instead of the library's own.  gemm_dot has three parameters; the first tells rows apart. */
+/* Instead of the library's own.  softmax_strided has three parameters; the first tells rows apart. */
 const struct vn_text vn__texts[] = {
     { "cl/made_up.tune",
       "# comments, and blank lines\n\n"
-      "columns gemm_dot  THR_M THR_N VEC   # as they are\n"
-      "space   gemm_dot  THR_M 1 2 4  VEC 4 8 16\n"
+      "columns softmax_strided  ITEMS ROW_ITEMS VALUES   # as they are\n"
+      "space   softmax_strided  ITEMS 1 2 4  VALUES 4 8 16\n"
       "of_another_version  *  *  *  *  1 2 3 4 5\n"
-      "gemm_dot  nvidia/sm_90/*H100*  cuda    f32   large  1 0 0\n"
-      "gemm_dot  nvidia/sm_90/*H100*  *       *     *      2 0 0\n"
-      "gemm_dot  nvidia/sm_80/?*      *       *     *      3 0 0\n"
-      "gemm_dot  amd/gfx942/?*        *       *     *      4 0 0\n"
-      "gemm_dot  amd/gfx1100/?*       *       *     *      5 0 0\n"
-      "gemm_dot  cpu/f32x16/?*        *       *f16  *      6 0 0\n"
-      "gemm_dot  cpu/f32x16/?*        *       *     small  7 0 0\n"
-      "gemm_dot  cpu/f32x16/?*        *       *     *      8 0 0\n"
-      "gemm_dot  *                    *       *     *      9 0 0\n"
+      "softmax_strided  nvidia/sm_90/*H100*  cuda    f32   large  1 0 0\n"
+      "softmax_strided  nvidia/sm_90/*H100*  *       *     *      2 0 0\n"
+      "softmax_strided  nvidia/sm_80/?*      *       *     *      3 0 0\n"
+      "softmax_strided  amd/gfx942/?*        *       *     *      4 0 0\n"
+      "softmax_strided  amd/gfx1100/?*       *       *     *      5 0 0\n"
+      "softmax_strided  cpu/f32x16/?*        *       *f16  *      6 0 0\n"
+      "softmax_strided  cpu/f32x16/?*        *       *     small  7 0 0\n"
+      "softmax_strided  cpu/f32x16/?*        *       *     *      8 0 0\n"
+      "softmax_strided  *                    *       *     *      9 0 0\n"
       "softmax_cpu  cpu/f32x16/?*     *       *     *     10 0\n", 0 },
     { NULL, NULL, 0 }
 };
@@ -103,7 +103,7 @@ static void find_rows(void)
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const struct device *const d = &table[i].device;
-        const vn_status s = find(p, &source, d, "gemm_dot", table[i].type, table[i].bucket);
+        const vn_status s = find(p, &source, d, "softmax_strided", table[i].type, table[i].bucket);
 
         snprintf(what, sizeof what, "%s/%s/%s: row %d, %s; not %d, %s", d->family, d->arch, d->name, table[i].first,
                  table[i].source, s ? -1 : p[0], source);
@@ -119,36 +119,36 @@ static void find_space(void)
 {
     int v[8];
 
-    check(vn__tune_space(v, 8, variant_named("gemm_dot"), "THR_M") == 3 && v[0] == 1 && v[2] == 4, "a space");
-    check(vn__tune_space(v, 8, variant_named("gemm_dot"), "VEC") == 3 && v[0] == 4 && v[2] == 16, "the last of a line");
-    check(vn__tune_space(v, 2, variant_named("gemm_dot"), "VEC") == 2, "no more than there is room for");
-    check(vn__tune_space(v, 8, variant_named("gemm_dot"), "THR_N") == 0, "none");
+    check(vn__tune_space(v, 8, variant_named("softmax_strided"), "ITEMS") == 3 && v[0] == 1 && v[2] == 4, "a space");
+    check(vn__tune_space(v, 8, variant_named("softmax_strided"), "VALUES") == 3 && v[0] == 4 && v[2] == 16, "the last of a line");
+    check(vn__tune_space(v, 2, variant_named("softmax_strided"), "VALUES") == 2, "no more than there is room for");
+    check(vn__tune_space(v, 8, variant_named("softmax_strided"), "ROW_ITEMS") == 0, "none");
     check(vn__tune_space(v, 8, variant_named("softmax_cpu"), "VEC") == 0, "none of this variant");
 }
 
 /* ---- the user's file --------------------------------------------------------------- */
 
 static const struct { const char *line, *wrong; } lines[] = {
-    { "gemm_dot * * * * 1 2 3",                 NULL },
-    { "gemm_dot\t*\t*\t*f16 * 1 2 3  # so\r",   NULL },
+    { "softmax_strided * * * * 1 2 3",                 NULL },
+    { "softmax_strided\t*\t*\t*f16 * 1 2 3  # so\r",   NULL },
     { "unknown * * * * 1",                      NULL },
     { "columns unknown A B",                    NULL },
-    { "space gemm_dot THR_N 1 2",               NULL },
+    { "space softmax_strided ROW_ITEMS 1 2",               NULL },
     { "   ",                                    NULL },
-    { "gemm_dot * * * * 1 2",                   "a number for each of THR_M THR_N VEC" },
-    { "gemm_dot * * * * 1 2 3 4",               "a number for each of" },
-    { "gemm_dot * * * * 1 2 3x",                "a number for each of" },
-    { "gemm_dot * * * * 1 2 99999999999999999", "a number for each of" },
-    { "gemm_dot * * *",                         "a row is a variant, a device" },
+    { "softmax_strided * * * * 1 2",                   "a number for each of ITEMS ROW_ITEMS VALUES" },
+    { "softmax_strided * * * * 1 2 3 4",               "a number for each of" },
+    { "softmax_strided * * * * 1 2 3x",                "a number for each of" },
+    { "softmax_strided * * * * 1 2 99999999999999999", "a number for each of" },
+    { "softmax_strided * * *",                         "a row is a variant, a device" },
     { "unknown * *",                            "a row is a variant, a device" },
-    { "gemm_dot * * f31 * 1 2 3",               "no type is like \"f31\"" },
+    { "softmax_strided * * f31 * 1 2 3",               "no type is like \"f31\"" },
     { "unknown * * * huge 1",                   "no bucket is like \"huge\"" },
-    { "columns gemm_dot THR_M VEC THR_N",       "the columns of gemm_dot are THR_M THR_N VEC" },
-    { "columns gemm_dot THR_M THR_N",           "the columns of gemm_dot are" },
+    { "columns softmax_strided ITEMS VALUES ROW_ITEMS",       "the columns of softmax_strided are ITEMS ROW_ITEMS VALUES" },
+    { "columns softmax_strided ITEMS ROW_ITEMS",           "the columns of softmax_strided are" },
     { "columns",                                "comes the name of a variant" },
-    { "space gemm_dot THR_M",                   "each with its values" },
-    { "space gemm_dot 1 2",                     "each with its values" },
-    { "space gemm_dot BLK_M 1 2",               "each with its values" },
+    { "space softmax_strided ITEMS",                   "each with its values" },
+    { "space softmax_strided 1 2",                     "each with its values" },
+    { "space softmax_strided BLK_M 1 2",               "each with its values" },
     { "softmax_cpu * * * * 16",                 "a number for each of VEC BLOCK" },     /* of another variant than sought */
 };
 
@@ -162,24 +162,24 @@ static void use_user_files(void)
     make_base(base);
     snprintf(path, sizeof path, "%s/user.tune", base);
     setenv("VERNIER_TUNE", path, 1);
-    check(!find(p, &source, &cpu, "gemm_dot", VN_F32, VN_LARGE) && p[0] == 8, "no file of the user");
+    check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8, "no file of the user");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        const size_t n = (size_t)snprintf(text, sizeof text, "# mine\ngemm_dot cpu/* * f32 * 40 0 0\n%s\n", lines[i].line);
+        const size_t n = (size_t)snprintf(text, sizeof text, "# mine\nsoftmax_strided cpu/* * f32 * 40 0 0\n%s\n", lines[i].line);
         const int wrong = vn__tune_check(why, sizeof why, "the file", text);
 
         snprintf(expected, sizeof expected, "the file:3: ");
         check(!lines[i].wrong ? !wrong : wrong && strstr(why, lines[i].wrong) && !strncmp(why, expected, strlen(expected)),
               lines[i].line);
         put(path, text, n);
-        check(!find(p, &source, &cpu, "gemm_dot", VN_F32, VN_LARGE) && p[0] == (wrong ? 8 : 40) &&
+        check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == (wrong ? 8 : 40) &&
               !strcmp(source, wrong ? "shipped" : "user"), lines[i].line);
     }
     memset(text, 'x', 600);
     text[600] = '\0';
     check(vn__tune_check(why, sizeof why, "the file", text) && strstr(why, "the file:1: it is longer"), "a long line");
-    snprintf(text, sizeof text, "gemm_dot * * f16 * 50 0 0\ngemm_dot nvidia/* * * * 60 0 0\n");
+    snprintf(text, sizeof text, "softmax_strided * * f16 * 50 0 0\nsoftmax_strided nvidia/* * * * 60 0 0\n");
     put(path, text, strlen(text));
-    check(!find(p, &source, &cpu, "gemm_dot", VN_F32, VN_LARGE) && p[0] == 8, "rows for something else");
+    check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8, "rows for something else");
     wipe(base);
 }
 
