@@ -51,6 +51,7 @@ enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
     F(CUresult, PrimaryCtxRelease,   cuDevicePrimaryCtxRelease_v2, (CUdevice d))                               \
     F(CUresult, CtxPushCurrent,      cuCtxPushCurrent_v2,         (CUcontext c))                               \
     F(CUresult, CtxPopCurrent,       cuCtxPopCurrent_v2,          (CUcontext *out))                            \
+    F(CUresult, CtxGetCurrent,       cuCtxGetCurrent,             (CUcontext *out))                            \
     F(CUresult, CtxGetDevice,        cuCtxGetDevice,              (CUdevice *out))                             \
     F(CUresult, StreamCreate,        cuStreamCreate,              (CUstream *out, unsigned flags))             \
     F(CUresult, StreamDestroy,       cuStreamDestroy_v2,          (CUstream s))                                \

@@ -14,13 +14,18 @@
  *     |     |  |         |  64 rows: warpgroup 1
  *     +-----+  +---------+
  *
- * The copy engine needs a map of each matrix.  `describe` makes both, just before, in the
+ * As many work-groups as the device holds run through all tiles, so that the copies of a tile
+ * go on while the one before is stored.  CLUSTER of them take tiles above each other at the
+ * same time: each copies its part of their B into the local memory of all.
+ *
+ * The copy engine needs a map of each matrix.  Every work-group makes both for itself, in the
  * queue's workspace, so nothing is packed and no host library is asked.  A matrix may run
  * along K or across it (ACROSS_A, ACROSS_B); 128-byte lines are swizzled on the way.
  * Edges are the copy engine's: it fills with zeros what lies outside.
  *
- * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS.
- * Method: warp-specialised producer and consumers, as in NVIDIA's CUTLASS for Hopper.
+ * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS, CLUSTER (1 or 2).
+ * Method: warp-specialised producer and consumers, persistent grid and multicast, as in
+ * NVIDIA's CUTLASS for Hopper.
  */
 #define BLK_M   (64 * WARPGROUPS)
 #define BLK_K   64
@@ -29,7 +34,8 @@
 #define STAGE   (BYTES_A + BYTES_B)
 #define ITEMS   (128 * WARPGROUPS + 32)
 #define SUMS    (BLK_N / 2)                     /* of an item */
-#define BAND    16
+#define BAND    (16 / CLUSTER)                  /* rows of clusters that are run through together */
+#define PART    (BLK_N / CLUSTER)               /* columns of B that a work-group copies */
 
 #if BLK_N == 256
 #define WGMMA(d, a, b, x, y) WGMMA_N256(d, a, b, x, y)
@@ -39,6 +45,13 @@
 #define WGMMA_WAIT(d, open)  WGMMA_WAIT_N128(d, open)
 #else
 #error "BLK_N must be 128 or 256"
+#endif
+#if CLUSTER == 2
+#define COPY_TO_ALL(...) copy_box_to_all(__VA_ARGS__, 3)
+#elif CLUSTER == 1
+#define COPY_TO_ALL(...) copy_box(__VA_ARGS__)
+#else
+#error "CLUSTER must be 1 or 2"
 #endif
 
 #if TYPE == 2
@@ -63,23 +76,22 @@
 #define STEP_B   2048
 #define FLAG_B   "1"
 #else
-#define LINES_B  BLK_N
+#define LINES_B  PART
 #define STEP_B   32
 #define FLAG_B   "0"
 #endif
 
 LARGE_LOCAL(STAGES * STAGE)
 
-/* maps[0 ... 16) of A, maps[16 ... 32) of B.  A batch step of 0 means one matrix for all. */
-KERNEL(32) void
-describe(int M, int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB,
-         GLOBAL unsigned INT64 *maps)
+/* map_a, map_b: MAP_BYTES each, this work-group's.  A batch step of 0 means one matrix for all. */
+DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int M, int N, int K, int batches,
+                     GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
 {
-    LOCAL_ARRAY(unsigned INT64, s, 2 * MAP_BYTES / 8);
     const int me = LOCAL_ID();
-    const unsigned int at = LOCAL_ADDRESS(s);
+    const unsigned int at = LOCAL_ADDRESS(room);
 
-    s[me] = 0;
+    if (me < 2 * MAP_BYTES / 8)
+        room[me] = 0;
     BARRIER();
     if (me == 0) {
         MAP_DESCRIBE(at, MAP_KIND, gA + vA.s0, ACROSS_A ? M : K, ACROSS_A ? K : M, vA.s4 ? batches : 1,
@@ -88,13 +100,19 @@ describe(int M, int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL c
                      2 * (ACROSS_B ? vB.s5 : vB.s6), 2 * (vB.s4 ? vB.s4 : 8), LINES_B);
     }
     BARRIER();
-    maps[me] = s[me];
+    if (me < 2 * MAP_BYTES / 8) {
+        maps[me] = room[me];
+        map_release();
+    }
+    BARRIER();
 }
 
-/* The slice of K from k0 on, to the stage at `to`. */
+/* The slice of K from k0 on, to the stage at `to`: A, and of B the part that is this group's. */
 DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m0, int n0, int k0,
-                       int batch_a, int batch_b, unsigned int full)
+                       int batch_a, int batch_b, unsigned int full, int rank)
 {
+    const unsigned int to_b = to + BYTES_A + rank * (PART * BLK_K * 2);
+
     barrier_arrive_expect(full, STAGE);
 #if ACROSS_A
     UNROLL for (int i = 0; i < BLK_M / 64; i++)
@@ -103,111 +121,146 @@ DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m
     copy_box(to, maps, k0, m0, batch_a, full);
 #endif
 #if ACROSS_B
-    UNROLL for (int i = 0; i < BLK_N / 64; i++)
-        copy_box(to + BYTES_A + i * 8192, maps + 16, n0 + i * 64, k0, batch_b, full);
+    UNROLL for (int i = 0; i < PART / 64; i++)
+        COPY_TO_ALL(to_b + i * 8192, maps + 16, n0 + rank * PART + i * 64, k0, batch_b, full);
 #else
-    copy_box(to + BYTES_A, maps + 16, k0, n0, batch_b, full);
+    COPY_TO_ALL(to_b, maps + 16, k0, n0 + rank * PART, batch_b, full);
 #endif
 }
 
-KERNEL(ITEMS) void
-gemm_wgmma(int M, int N, int K, VIEW eC, R alpha,
-           GLOBAL const unsigned INT64 *maps, int step_a, int step_b, R beta,
+/* Where the work-group's next tile lies. */
+struct tile { int m0, n0, batch; };
+
+DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank)
+{
+    const int rows = (tiles_m + CLUSTER - 1) / CLUSTER;             /* of clusters */
+    const int batch = at / (rows * tiles_n), in_batch = at - batch * (rows * tiles_n);
+    const int band = in_batch / (BAND * tiles_n), in_band = in_batch - band * (BAND * tiles_n);
+    const int band_rows = rows - band * BAND < BAND ? rows - band * BAND : BAND;
+    const int column = in_band / band_rows;
+    const struct tile t = {
+        ((band * BAND + in_band - column * band_rows) * CLUSTER + rank) * BLK_M, column * BLK_N, batch
+    };
+
+    return t;
+}
+
+/* An item's sums are pairs of columns: of row r and r + 8, 8 columns apart.  Four items of a
+ * warp have a row's 8 columns; of four such blocks each gets one, so it stores 16 bytes.    */
+DEVICE void store_blocks(GLOBAL T *row, const float *d, int half, R alpha, int lane, int left)
+{
+    UNROLL for (int i = 0; i < SUMS; i += 16) {
+        unsigned int u[4];
+
+        UNROLL for (int j = 0; j < 4; j++)
+            u[j] = pair_of(alpha * d[i + 4 * j + 2 * half], alpha * d[i + 4 * j + 2 * half + 1]);
+        transpose4(u, lane);
+        if (i * 2 + lane % 4 * 8 < left)
+            store16(row + i * 2 + lane % 4 * 8, u);
+    }
+}
+
+KERNEL_IN_CLUSTERS(ITEMS, CLUSTER) void
+gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
+           GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps, R beta,
            GLOBAL T *RESTRICT gC, VIEW vC,
            int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, 2 * STAGES);
+    LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_BYTES / 8);
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
-    const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
-    const int tile = GROUP_ID(0) % (tiles_m * tiles_n);
-    const int band = tile / (BAND * tiles_n);
-    const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-    const int m0 = (band * BAND + tile % (BAND * tiles_n) % band_rows) * BLK_M;
-    const int n0 = tile % (BAND * tiles_n) / band_rows * BLK_N;
     const int me = LOCAL_ID(), group = me / 128, slices = (K + BLK_K - 1) / BLK_K;
     const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
-    float d[SUMS];
+    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_BYTES / 8);
+    const int rank = CLUSTER == 1 ? 0 : CLUSTER_RANK(CLUSTER);
+    int slice = 0;                              /* counted over all tiles */
 
     if (me == 0) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(full + 8 * s, 1);
-            barrier_init(empty + 8 * s, WARPGROUPS);
+            barrier_init(empty + 8 * s, WARPGROUPS * CLUSTER);
         }
         barrier_init_done();
     }
-    BARRIER();
-
-    UNROLL for (int i = 0; i < SUMS; i++)
-        d[i] = 0.0f;
+    describe(maps, room, M, N, K, (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4), gA, vA, gB, vB);
+    CLUSTER_BARRIER(CLUSTER);
 
     if (group == WARPGROUPS) {                  /* the warp that copies; one item of it does */
         if (me == 128 * WARPGROUPS) {
+            const int step_a = vA.s4 != 0, step_b = vB.s4 != 0;
+
             map_acquire(maps);
             map_acquire(maps + 16);
-            for (int i = 0; i < slices; i++) {
-                const int s = i % STAGES;
+            for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
+                const struct tile t = tile_at(at, tiles_m, tiles_n, rank);
 
-                if (i >= STAGES)
-                    barrier_wait(empty + 8 * s, (i / STAGES - 1) & 1);
-                copy_slice(stages + s * STAGE, maps, m0, n0, i * BLK_K, batch * step_a, batch * step_b, full + 8 * s);
+                for (int i = 0; i < slices; i++, slice++) {
+                    const int s = slice % STAGES;
+
+                    if (slice >= STAGES)
+                        barrier_wait(empty + 8 * s, (slice / STAGES - 1) & 1);
+                    copy_slice(stages + s * STAGE, maps, t.m0, t.n0, i * BLK_K, t.batch * step_a, t.batch * step_b,
+                               full + 8 * s, rank);
+                }
             }
         }
     } else {
-        for (int i = 0; i < slices; i++) {
-            const int s = i % STAGES;
-            const unsigned int a = stages + s * STAGE + group * 8192, b = stages + s * STAGE + BYTES_A;
+        const int r = group * 64 + me % 128 / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
+        const int plain = beta == 0.0f && !has_bias && act == 0;
+        const int in_blocks = vC.s6 == 1 && (vC.s0 | vC.s1 | vC.s2 | vC.s3 | vC.s4 | vC.s5 | N) % 8 == 0 &&
+                              (UINT64)gC % 16 == 0;
 
-            barrier_wait(full + 8 * s, i / STAGES & 1);
-            wgmma_begin();
-            UNROLL for (int k = 0; k < BLK_K / 16; k++)
-                WGMMA(d, wgmma_operand(a + k * STEP_A, 8192), wgmma_operand(b + k * STEP_B, 8192), FLAG_A, FLAG_B);
-            wgmma_commit();
-            WGMMA_WAIT(d, "1");                 /* the slice before is read */
-            if (i > 0 && me % 128 == 0)
-                barrier_arrive(empty + 8 * ((i - 1) % STAGES));
-        }
-        WGMMA_WAIT(d, "0");
-    }
+        for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
+            const struct tile t = tile_at(at, tiles_m, tiles_n, rank);
+            const INDEX c0 = batch_offset(vC, eC, t.batch);
+            float d[SUMS];
 
-    /* An item's sums are pairs of columns: of row r and r + 8, 8 columns apart. */
-    const INDEX c0 = batch_offset(vC, eC, batch), bias0 = batch_offset(vBias, eC, batch);
-    const int r = group * 64 + me % 128 / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
+            UNROLL for (int i = 0; i < SUMS; i++)
+                d[i] = 0.0f;
+            for (int i = 0; i < slices; i++, slice++) {
+                const int s = slice % STAGES;
+                const unsigned int a = stages + s * STAGE + group * 8192, b = stages + s * STAGE + BYTES_A;
 
-    if (beta == 0.0f && !has_bias && act == 0 && group < WARPGROUPS) {
-        const int in_pairs = vC.s6 == 1 && (c0 | (INDEX)vC.s5) % 2 == 0;
+                barrier_wait(full + 8 * s, slice / STAGES & 1);
+                wgmma_begin();
+                UNROLL for (int k = 0; k < BLK_K / 16; k++)
+                    WGMMA(d, wgmma_operand(a + k * STEP_A, 8192), wgmma_operand(b + k * STEP_B, 8192), FLAG_A, FLAG_B);
+                wgmma_commit();
+                WGMMA_WAIT(d, "1");             /* the slice before is read */
+                if (i > 0 && me % 128 < CLUSTER)
+                    BARRIER_ARRIVE_AT(CLUSTER, empty + 8 * ((slice - 1) % STAGES), me % 128);
+            }
+            WGMMA_WAIT(d, "0");
+            if (me % 128 < CLUSTER)
+                BARRIER_ARRIVE_AT(CLUSTER, empty + 8 * ((slice - 1) % STAGES), me % 128);
 
-        UNROLL for (int i = 0; i < SUMS; i += 2) {
-            const int m = m0 + r + i / 2 % 2 * 8, n = n0 + c + i / 4 * 8;
-            const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+            if (plain && in_blocks) {
+                UNROLL for (int half = 0; half < 2; half++) {
+                    const int m = t.m0 + r + 8 * half;
 
-            if (m < M && n + 1 < N && in_pairs) {
-                ((GLOBAL unsigned int *)gC)[at / 2] = pair_of(alpha * d[i], alpha * d[i + 1]);
-            } else if (m < M && n < N) {
-                STORE(gC, at, alpha * d[i]);
-                if (n + 1 < N)
-                    STORE(gC, at + (INDEX)vC.s6, alpha * d[i + 1]);
+                    store_blocks(gC + c0 + (INDEX)(m < M ? m : 0) * (INDEX)vC.s5 + t.n0, d, half, alpha, me % 32,
+                                 m < M ? N - t.n0 : 0);
+                }
+            } else {
+                const INDEX bias0 = batch_offset(vBias, eC, t.batch);
+                float sums[SUMS];               /* where a loop can index them: the epilogue is long */
+
+                UNROLL for (int i = 0; i < SUMS; i++)
+                    sums[i] = d[i];
+                NO_UNROLL for (int i = 0; i < SUMS; i++) {
+                    const int m = t.m0 + r + i / 2 % 2 * 8, n = t.n0 + c + i / 4 * 8 + i % 2;
+
+                    if (m < M && n < N) {
+                        const INDEX to = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+
+                        STORE(gC, to, epilogue(sums[i], alpha, beta, gC, to, has_bias, gBias,
+                                               bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
+                    }
+                }
             }
         }
     }
-    if (beta == 0.0f && !has_bias && act == 0)
-        return;
-    BARRIER();                                  /* all slices are read: their memory takes the sums */
-    LOCAL float *sums = (LOCAL float *)sAB;
-
-    if (group < WARPGROUPS)
-        UNROLL for (int i = 0; i < SUMS; i++)
-            sums[(r + i / 2 % 2 * 8) * BLK_N + c + i / 4 * 8 + i % 2] = d[i];
-    BARRIER();
-    for (int i = me; i < BLK_M * BLK_N; i += ITEMS) {
-        const int m = m0 + i / BLK_N, n = n0 + i % BLK_N;
-
-        if (m < M && n < N) {
-            const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
-
-            STORE(gC, at, epilogue(sums[i], alpha, beta, gC, at, has_bias, gBias,
-                                   bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
-        }
-    }
+    CLUSTER_BARRIER(CLUSTER);                   /* the others may still copy into this one's memory */
 }

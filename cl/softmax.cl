@@ -2,12 +2,13 @@
  *
  * One work-group takes ROWS rows, with ROW_ITEMS items on each.  An item holds VALUES elements
  * of its row in registers; ROW_ITEMS x VALUES elements are a chunk.  A row of one chunk is read
- * once; a longer one is folded chunk by chunk and then read again.
+ * once; a longer one is folded chunk by chunk and then read again.  Along a row an item holds
+ * neighbours, RUN of them, so that one access brings them where the row is aligned to that.
  *
  *     ACROSS 0: items side by side on a row       ACROSS 1: items side by side on rows
  *
- *     row 0   0 1 2 3 0 1 2 3 ...                 row 0   0 4 0 4 ...
- *     row 1   4 5 6 7 4 5 6 7 ...                 row 1   1 5 1 5 ...
+ *     row 0   0000 1111 2222 3333 0000 ...        row 0   0 4 0 4 ...
+ *     row 1   4444 5555 6666 7777 4444 ...        row 1   1 5 1 5 ...
  *                                                 row 2   2 6 2 6 ...
  *     reads rows that are contiguous              reads rows that lie side by side
  *
@@ -19,10 +20,11 @@
 
 #define ROWS  (ITEMS / ROW_ITEMS)
 #define CHUNK (ROW_ITEMS * VALUES)
+#define RUN   (ACROSS ? 1 : 4)
 #define RADIX 4                       /* pairs merged in one step of the tree */
 
-#if ITEMS % ROW_ITEMS
-#error "ROW_ITEMS must divide ITEMS"
+#if ITEMS % ROW_ITEMS || VALUES % 4
+#error "ROW_ITEMS must divide ITEMS, and 4 VALUES"
 #endif
 
 /* One row, and the item's place on it. */
@@ -33,51 +35,82 @@ struct line {
     INDEX seen;                       /* by the causal mask: the elements before this */
     R     scale;
     int   is_log, has_w;
+    int   in_runs;                    /* elements are neighbours in memory, runs aligned and whole */
     int   k;
 };
 
-/* ---- a chunk ------------------------------------------------------------- */
+/* Where, after the first of the item's chunk, the run lies that begins with value i. */
+#define RUN_AT(i) ((i) * ROW_ITEMS + l->k * RUN)
+
+/* All values of an item, i being the number of each and j its element of the row. */
+#define EACH_VALUE UNROLL for (int i = 0; i < VALUES; i++)
+#define ELEMENT    (from + RUN_AT(i / RUN * RUN) + i % RUN)
+
+/* ---- a chunk -------------------------------------------------------------
+ * What depends on the problem alone (has_w, is_log, kept) is asked outside the loops over the
+ * values, for not every compiler takes it out of them.                                     */
+
+/* The item's values of [from, to).  Past the end the first is read, not nothing: without a
+ * branch around each all loads are under way at once.                                     */
+DEVICE void read_values(const struct line *l, GLOBAL const T *p, INDEX step, R *r, INDEX from, INDEX to)
+{
+    if (l->in_runs)
+        UNROLL for (int i = 0; i < VALUES; i += 4) {
+            const INDEX j = from + RUN_AT(i);
+
+            VSTORE(4, r + i, LOAD_ALIGNED(4, p + (j < to ? j : from)));
+        }
+    else
+        EACH_VALUE
+            r[i] = LOAD(p, (ELEMENT < to ? ELEMENT : from) * step);
+}
 
 #if BACKWARD
-/* a: x, b: w; 0 past the end.  There the first is read, not nothing: without a branch all
- * loads are under way at once.                                                          */
+/* a: x, b: w; 0 past the end */
 DEVICE void read_chunk(const struct line *l, R *a, R *b, INDEX from, INDEX to)
 {
-    UNROLL for (int i = 0; i < VALUES; i++) {
-        const INDEX j = from + i * ROW_ITEMS + l->k;
-        const R x = LOAD(l->x, (j < to ? j : from) * l->x_step), w = LOAD(l->w, (j < to ? j : from) * l->w_step);
-
-        a[i] = j < to ? x : ZERO;
-        b[i] = j < to ? w : ZERO;
+    read_values(l, l->x, l->x_step, a, from, to);
+    read_values(l, l->w, l->w_step, b, from, to);
+    EACH_VALUE {
+        a[i] = ELEMENT < to ? a[i] : ZERO;
+        b[i] = ELEMENT < to ? b[i] : ZERO;
     }
 }
 
 DEVICE void fold_chunk(const struct line *l, R *a, R *b, INDEX size, int keep, R *max, R *sum)
 {
-    UNROLL for (int i = 0; i < VALUES; i++)
-        *sum = l->is_log ? *sum + b[i] : FMA(a[i], b[i], *sum);
+    if (l->is_log)
+        EACH_VALUE
+            *sum = *sum + b[i];
+    else
+        EACH_VALUE
+            *sum = FMA(a[i], b[i], *sum);
 }
 
-DEVICE R result(const struct line *l, R a, R b, int kept, R max, R sum, R factor)
+/* What to store, in a. */
+DEVICE void finish_chunk(const struct line *l, R *a, R *b, int kept, R max, R sum, R factor)
 {
-    return l->scale * (l->is_log ? b - exp_of(a) * sum : a * (b - sum));
+    if (l->is_log)
+        EACH_VALUE
+            a[i] = l->scale * (b[i] - exp_of(a[i]) * sum);
+    else
+        EACH_VALUE
+            a[i] = l->scale * (a[i] * (b[i] - sum));
 }
 #else
-/* a: z; -infinity past the end.  There the first is read, not nothing: without a branch all
- * loads are under way at once.                                                           */
+/* a: z; -infinity past the end */
 DEVICE void read_chunk(const struct line *l, R *a, R *b, INDEX from, INDEX to)
 {
-    UNROLL for (int i = 0; i < VALUES; i++) {
-        const INDEX j = from + i * ROW_ITEMS + l->k;
-
-        a[i] = LOAD(l->x, (j < to ? j : from) * l->x_step);
-    }
-    UNROLL for (int i = 0; i < VALUES; i++) {
-        const INDEX j = from + i * ROW_ITEMS + l->k;
-        const R z = l->has_w ? FMA(l->scale, a[i], LOAD(l->w, (j < to ? j : from) * l->w_step)) : l->scale * a[i];
-
-        a[i] = j < to ? z : -INFINITE;
-    }
+    read_values(l, l->x, l->x_step, a, from, to);
+    if (l->has_w) {
+        read_values(l, l->w, l->w_step, b, from, to);
+        EACH_VALUE
+            a[i] = FMA(l->scale, a[i], b[i]);
+    } else
+        EACH_VALUE
+            a[i] = l->scale * a[i];
+    EACH_VALUE
+        a[i] = ELEMENT < to ? a[i] : -INFINITE;
 }
 
 /* keep: leaves exp(z - max) in a. */
@@ -85,10 +118,10 @@ DEVICE void fold_chunk(const struct line *l, R *a, R *b, INDEX size, int keep, R
 {
     R top = *max, s = ZERO;
 
-    UNROLL for (int i = 0; i < VALUES; i++)
+    EACH_VALUE
         top = MAX(top, a[i]);
-    UNROLL for (int i = 0; i < VALUES; i++)
-        if (i * ROW_ITEMS < size) {                   /* the same for all items of the row */
+    EACH_VALUE
+        if (i / RUN * RUN * ROW_ITEMS < size) {       /* the same for all items of the row */
             const R e = exp_of(a[i] - top);
 
             s = s + e;
@@ -98,20 +131,32 @@ DEVICE void fold_chunk(const struct line *l, R *a, R *b, INDEX size, int keep, R
     *max = top;
 }
 
-/* factor: of the sum, or its logarithm */
-DEVICE R result(const struct line *l, R a, R b, int kept, R max, R sum, R factor)
+/* What to store, in a.  factor: of the sum, or its logarithm. */
+DEVICE void finish_chunk(const struct line *l, R *a, R *b, int kept, R max, R sum, R factor)
 {
-    return l->is_log ? a - max - factor : (kept ? a : exp_of(a - max)) * factor;
+    if (l->is_log)
+        EACH_VALUE
+            a[i] = a[i] - max - factor;
+    else if (kept)
+        EACH_VALUE
+            a[i] = a[i] * factor;
+    else
+        EACH_VALUE
+            a[i] = exp_of(a[i] - max) * factor;
 }
 #endif
 
-DEVICE void write_chunk(const struct line *l, R *a, R *b, INDEX from, INDEX to, int kept, R max, R sum, R factor)
+DEVICE void write_chunk(const struct line *l, R *a, INDEX from, INDEX to)
 {
-    UNROLL for (int i = 0; i < VALUES; i++) {
-        const INDEX j = from + i * ROW_ITEMS + l->k;
+    UNROLL for (int i = 0; i < VALUES; i += RUN) {
+        const INDEX j = from + RUN_AT(i);
 
-        if (j < to)
-            STORE(l->y, j * l->y_step, result(l, a[i], b[i], kept, max, sum, factor));
+        if (l->in_runs && j + RUN <= to)
+            STORE_ALIGNED(4, l->y + j, VLOAD(4, a + i));
+        else
+            UNROLL for (int o = 0; o < RUN; o++)
+                if (j + o < to)
+                    STORE(l->y, (j + o) * l->y_step, a[i + o]);
     }
 }
 
@@ -171,7 +216,8 @@ DEVICE void write_row(const struct line *l, R *a, R *b, INDEX from, INDEX to, in
     for (INDEX j = from; j < end; j += CHUNK) {
         if (!held)
             read_chunk(l, a, b, j, end);
-        write_chunk(l, a, b, j, end, kept, max, sum, factor);
+        finish_chunk(l, a, b, kept, max, sum, factor);
+        write_chunk(l, a, j, end);
     }
     for (INDEX j = hidden + l->k; j < to; j += ROW_ITEMS)
         STORE(l->y, j * l->y_step, l->is_log && !BACKWARD ? -INFINITE : ZERO);
@@ -181,14 +227,25 @@ DEVICE void write_row(const struct line *l, R *a, R *b, INDEX from, INDEX to, in
     VIEW shape, int is_log, int causal, R scale, GLOBAL const T *gX, VIEW x_view,     \
     GLOBAL const T *gW, VIEW w_view, int has_w, GLOBAL T *gY, VIEW y_view
 
+/* Whether runs of 4 are aligned on a row that begins at p. */
+#define ALIGNED(p, step) ((step) == 1 && (UINT64)(p) % (4 * T_BYTES) == 0)
+
+DEVICE int has_runs(GLOBAL const T *x, VIEW x_view, GLOBAL const T *w, VIEW w_view, int reads_w,
+                    GLOBAL const T *y, VIEW y_view, VIEW shape)
+{
+    return !ACROSS && shape.s6 % 4 == 0 && ALIGNED(x, x_view.s6) && (!reads_w || ALIGNED(w, w_view.s6)) &&
+           ALIGNED(y, y_view.s6);
+}
+
 /* A row past the last is given as one of no elements. */
-#define LINE(row, k, past)                                                            \
-    {                                                                                 \
-        gX + ((past) ? 0 : row_at(x_view, shape, row)),                               \
-        gW + ((past) ? 0 : row_at(w_view, shape, row)),                               \
-        gY + ((past) ? 0 : row_at(y_view, shape, row)),                               \
-        (INDEX)x_view.s6, (INDEX)w_view.s6, (INDEX)y_view.s6,                         \
-        (past) ? 0 : row_seen(shape, row, causal), scale, is_log, has_w, k            \
+#define LINE(l, row, k, past)                                                         \
+    GLOBAL const T *const x_row = gX + ((past) ? 0 : row_at(x_view, shape, row));     \
+    GLOBAL const T *const w_row = gW + ((past) ? 0 : row_at(w_view, shape, row));     \
+    GLOBAL T *const y_row = gY + ((past) ? 0 : row_at(y_view, shape, row));           \
+    const struct line l = {                                                           \
+        x_row, w_row, y_row, (INDEX)x_view.s6, (INDEX)w_view.s6, (INDEX)y_view.s6,    \
+        (past) ? 0 : row_seen(shape, row, causal), scale, is_log, has_w,              \
+        has_runs(x_row, x_view, w_row, w_view, BACKWARD || has_w, y_row, y_view, shape), k \
     }
 
 #if SPLIT
@@ -205,7 +262,7 @@ partial(ARGUMENTS, GLOBAL R *gPairs, int parts)
 
     const INDEX row = GROUP_ID(0) / parts, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
     const INDEX from = (GROUP_ID(0) - row * parts) * span, to = span < n - from ? from + span : n;
-    const struct line l = LINE(row, LOCAL_ID(), 0);
+    LINE(l, row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max, sum;
 
     fold_row(&l, a, b, from, to, 0, &max, &sum);
@@ -225,7 +282,7 @@ finish(ARGUMENTS, GLOBAL const R *gPairs, int parts)
     const INDEX row = GROUP_ID(0) / parts, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
     const INDEX from = (GROUP_ID(0) - row * parts) * span, to = span < n - from ? from + span : n;
     const INDEX first = row * parts;
-    const struct line l = LINE(row, LOCAL_ID(), 0);
+    LINE(l, row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max = FIRST_MAX, sum = ZERO;
 
     for (int p = l.k; p < parts; p += ITEMS)
@@ -247,7 +304,7 @@ softmax(ARGUMENTS)
     const int past = row >= (INDEX)shape.s0;
     const INDEX n = past ? 0 : (INDEX)shape.s6;
     const int held = n <= CHUNK;
-    const struct line l = LINE(row, k, past);
+    LINE(l, row, k, past);
     R a[VALUES], b[VALUES], max, sum;
 
     fold_row(&l, a, b, 0, n, held, &max, &sum);

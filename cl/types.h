@@ -28,34 +28,47 @@ DEVICE unsigned short bf16_bits(float x)
 
 #if TYPE == 0
 #define T                   float
+#define T_BYTES             4
 #define R                   float
 #define LOAD(p, i)          ((p)[i])
 #define STORE(p, i, x)      ((p)[i] = (x))
 #define LOAD_VECTOR(n, p)   VLOAD(n, p)
 #define STORE_VECTOR(n, p, v) VSTORE(n, p, v)
+#define LOAD_ALIGNED(n, p)     VLOAD_ALIGNED(VECTOR(float, n), p)
+#define STORE_ALIGNED(n, p, v) VSTORE_ALIGNED(VECTOR(float, n), p, v)
 #elif TYPE == 1
 #define T                   HALF
+#define T_BYTES             2
 #define R                   float
 #define LOAD(p, i)          HALF_LOAD(p, i)
 #define STORE(p, i, x)      HALF_STORE(p, i, x)
 #define LOAD_VECTOR(n, p)   VHALF_LOAD(n, p)
 #define STORE_VECTOR(n, p, v) VHALF_STORE(n, p, v)
+#define LOAD_ALIGNED(n, p)     VHALF_LOAD_ALIGNED(n, p)
+#define STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED(n, p, v)
 #elif TYPE == 2
 #define T                   unsigned short
+#define T_BYTES             2
 #define R                   float
 #define LOAD(p, i)          BITS_FLOAT((unsigned int)(p)[i] << 16)
 #define STORE(p, i, x)      ((p)[i] = bf16_bits(x))
 #define LOAD_VECTOR(n, p)   VBF16_LOAD(n, p)
-#define STORE_VECTOR(n, p, v) \
-    VSTORE(n, p, CONVERT(VECTOR(UINT16, n), BF16_BITS(VECTOR(UINT32, n), AS(VECTOR(UINT32, n), v))))
+#define BF16_VECTOR(n, v)   CONVERT(VECTOR(UINT16, n), BF16_BITS(VECTOR(UINT32, n), AS(VECTOR(UINT32, n), v)))
+#define STORE_VECTOR(n, p, v) VSTORE(n, p, BF16_VECTOR(n, v))
+#define LOAD_ALIGNED(n, p) \
+    AS(VECTOR(float, n), CONVERT(VECTOR(UINT32, n), VLOAD_ALIGNED(VECTOR(UINT16, n), p)) << 16)
+#define STORE_ALIGNED(n, p, v) VSTORE_ALIGNED(VECTOR(UINT16, n), p, BF16_VECTOR(n, v))
 #elif TYPE == 3
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define T                   double
+#define T_BYTES             8
 #define R                   double
 #define LOAD(p, i)          ((p)[i])
 #define STORE(p, i, x)      ((p)[i] = (x))
 #define LOAD_VECTOR(n, p)   VLOAD(n, p)
 #define STORE_VECTOR(n, p, v) VSTORE(n, p, v)
+#define LOAD_ALIGNED(n, p)     VLOAD_ALIGNED(VECTOR(double, n), p)
+#define STORE_ALIGNED(n, p, v) VSTORE_ALIGNED(VECTOR(double, n), p, v)
 #else
 #error "TYPE must be a vn_type"
 #endif

@@ -11,6 +11,7 @@
 
 /* what runs where */
 #define KERNEL(items)        __kernel __attribute__((reqd_work_group_size(items, 1, 1)))
+#define KERNEL_IN_CLUSTERS(items, n) KERNEL(items)
 #define DEVICE               static inline __attribute__((always_inline))
 
 /* what lives where */
@@ -70,6 +71,14 @@
 #define VHALF_STORE(n, p, v) VHALF_STORE_(n, p, v)
 #define VBF16_LOAD_(n, p)    as_float##n(convert_uint##n(vload##n(0, p)) << 16)
 #define VBF16_LOAD(n, p)     VBF16_LOAD_(n, p)
+
+/* the same in one access to global memory: p is a multiple of the vector's bytes */
+#define VLOAD_ALIGNED(V, p)      (*(GLOBAL const V *)(p))
+#define VSTORE_ALIGNED(V, p, v)  (*(GLOBAL V *)(p) = (v))
+#define VHALF_LOAD_ALIGNED_(n, p) vloada_half##n(0, p)
+#define VHALF_LOAD_ALIGNED(n, p) VHALF_LOAD_ALIGNED_(n, p)
+#define VHALF_STORE_ALIGNED_(n, p, v) vstorea_half##n##_rte(v, 0, p)
+#define VHALF_STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED_(n, p, v)
 
 /* a vector as another kind: its numbers, rounded; or its bits, as they are */
 #define CONVERT_(V, v)       convert_##V(v)

@@ -9,6 +9,7 @@
 
 /* what runs where */
 #define KERNEL(items)        extern "C" __global__ __launch_bounds__(items)
+#define KERNEL_IN_CLUSTERS(items, n) KERNEL(items) __cluster_dims__(n, 1, 1)
 #define DEVICE               static __device__ __forceinline__
 
 /* what lives where */
@@ -69,6 +70,14 @@
 #define VBF16_LOAD_(n, p)    vec_bf16_load<n>(p)
 #define VBF16_LOAD(n, p)     VBF16_LOAD_(n, p)
 
+/* the same in one access to global memory: p is a multiple of the vector's bytes */
+#define VLOAD_ALIGNED(V, p)      (*(GLOBAL const V *)(p))
+#define VSTORE_ALIGNED(V, p, v)  (*(GLOBAL V *)(p) = (v))
+#define VHALF_LOAD_ALIGNED_(n, p) vec_half_load_aligned<n>(p)
+#define VHALF_LOAD_ALIGNED(n, p) VHALF_LOAD_ALIGNED_(n, p)
+#define VHALF_STORE_ALIGNED_(n, p, v) vec_half_store_aligned(p, v)
+#define VHALF_STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED_(n, p, v)
+
 /* a vector as another kind: its numbers, rounded; or its bits, as they are */
 #define CONVERT_(V, v)       convert_to<V>(v)
 #define CONVERT(V, v)        convert_to<V>(v)
@@ -90,17 +99,22 @@
 
 struct __align__(64) view8 { long long s0, s1, s2, s3, s4, s5, s6, s7; };
 
-DEVICE float half_load(const unsigned short *p)
+DEVICE float half_float(unsigned short h)
 {
     float x;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(*p));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
     return x;
 }
 
-DEVICE void half_store(unsigned short *p, float x)
+DEVICE unsigned short float_half(float x)
 {
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(*p) : "f"(x));
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+    return h;
 }
+
+DEVICE float half_load(const unsigned short *p)         { return half_float(*p); }
+DEVICE void  half_store(unsigned short *p, float x)      { *p = float_half(x); }
 
 DEVICE float  max_of(float a, float b)             { return fmaxf(a, b); }
 DEVICE double max_of(double a, double b)           { return fmax(a, b); }
@@ -116,7 +130,7 @@ DEVICE float  log_of(float a)                      { return logf(a); }
 DEVICE double log_of(double a)                     { return log(a); }
 template <class A, class E> DEVICE E pick(A a, A b, E x, E y) { return a < b ? x : y; }
 
-template <class E, int n> struct vec {
+template <class E, int n> struct __align__(sizeof(E) * n < 16 ? sizeof(E) * n : 16) vec {
     typedef E element;
     E e[n];
     __device__ vec() {}
@@ -160,6 +174,19 @@ template <int n> DEVICE vec<float, n> vec_bf16_load(const unsigned short *p)
 template <int n> DEVICE void vec_half_store(unsigned short *p, vec<float, n> v)
 {
     UNROLL for (int i = 0; i < n; i++) half_store(p + i, v.e[i]);
+}
+template <int n> DEVICE vec<float, n> vec_half_load_aligned(const unsigned short *p)
+{
+    const vec<unsigned short, n> h = *(const vec<unsigned short, n> *)p;
+    vec<float, n> v;
+    UNROLL for (int i = 0; i < n; i++) v.e[i] = half_float(h.e[i]);
+    return v;
+}
+template <int n> DEVICE void vec_half_store_aligned(unsigned short *p, vec<float, n> v)
+{
+    vec<unsigned short, n> h;
+    UNROLL for (int i = 0; i < n; i++) h.e[i] = float_half(v.e[i]);
+    *(vec<unsigned short, n> *)p = h;
 }
 template <class A, class E, int n> DEVICE vec<E, n> pick(vec<A, n> a, vec<A, n> b, vec<E, n> x, vec<E, n> y)
 {

@@ -305,7 +305,7 @@ static vn_status make(const struct entry **out, vn_device *d, struct vn_choices 
     return VN_OK;
 }
 
-/* ---- choosing ------------------------------------------------------------------- */
+/* ---- a variant made ready ------------------------------------------------------- */
 
 static vn_status workspace_fits(const vn_queue *q, const struct vn_variant *v, const void *problem, const int *p)
 {
@@ -364,14 +364,41 @@ static vn_status no_such_variant(const struct vn_variant *table, const char *for
     return vn__fail(VN_INVALID, "variant is \"%s\"; it needs NULL or one of %s", forced, names);
 }
 
-static void remember(vn_queue *q, const struct vn_variant *table, const void *problem, size_t size,
-                     const struct vn_choice *it)
+/* ---- what was chosen before ------------------------------------------------------- */
+
+enum { MEMOS = 64, HASHED = 240 };              /* bytes: the shape, and most of the operands; XXH3 slows down above */
+
+/* The place of this problem among the queue's memos; NULL if there is no memory for them. */
+static struct vn_memo *memo_for(vn_queue *q, const void *problem, size_t size)
 {
-    memcpy(q->problem, problem, size < sizeof q->problem ? size : sizeof q->problem);
-    q->table = table;
-    q->choice = it;
-    q->workspace_used = 0;
+    if (!q->memos && !(q->memos = calloc(MEMOS, sizeof *q->memos)))
+        return NULL;
+    return &q->memos[XXH3_64bits(problem, size < HASHED ? size : HASHED) % MEMOS];
 }
+
+static int holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size)
+{
+    return m->table == table && !m->forced && m->size == size && !memcmp(m->problem, problem, size);
+}
+
+static void note(struct vn_memo *m, const struct vn_variant *table, const struct vn_choice *it,
+                 const void *problem, size_t size, int forced)
+{
+    m->table = table;
+    m->choice = it;
+    m->forced = forced;
+    m->size = size;
+    memcpy(m->problem, problem, size);
+}
+
+void vn__memos_forget(vn_queue *q)
+{
+    free(q->memos);
+    q->memos = NULL;
+    q->last = NULL;
+}
+
+/* ---- choosing ---------------------------------------------------------------------- */
 
 /* A vendor's library is not even loaded unless it is asked for, or its row prefers it. */
 static const char *not_preferred(vn_queue *q, const struct vn_variant *v, const void *problem)
@@ -393,16 +420,15 @@ static const char *why_not(vn_queue *q, const struct vn_variant *v, const void *
     return why || forced || !v->pays ? why : v->pays(problem, f);
 }
 
-vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                     const void *problem, size_t problem_size, const char *forced)
+/* The first variant of the table that will do; by name, that one or none. */
+static vn_status search(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                        const void *problem, const char *forced)
 {
     const struct vn_variant *unfit = NULL;      /* the last one looked at, if it did not fit */
     const char *why = NULL;
     vn_status s = VN_INVALID;
     int known = 0;
 
-    if (forced && !*forced)
-        forced = NULL;
     for (const struct vn_variant *v = table; v->name; v++) {
         if (forced && strcmp(forced, v->name))
             continue;
@@ -412,12 +438,8 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
             continue;
         }
         unfit = NULL;
-        if ((s = ready(out, q, v, problem)) == VN_OK) {
-            remember(q, table, problem, problem_size, *out);
-            vn__log(VN_LOG_CHOOSE, "%s on %s: %s (%s row)", ((const struct vn_problem *)problem)->op,
-                    q->device->info.spec, v->name, (*out)->source);
+        if ((s = ready(out, q, v, problem)) == VN_OK)
             return VN_OK;
-        }
         vn__log(VN_LOG_CHOOSE, "%s passed over: %s", v->name, vn_last_error());
         if (s == VN_NO_MEMORY || forced)
             return s;
@@ -425,6 +447,32 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
     if (unfit)
         return vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", unfit->name, why);
     return known ? s : no_such_variant(table, forced ? forced : "");
+}
+
+vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                     const void *problem, size_t size, const char *forced)
+{
+    struct vn_memo *m;
+    vn_status s;
+
+    if (forced && !*forced)
+        forced = NULL;
+    if (size > sizeof m->problem)
+        return vn__fail(VN_FAILED, "a problem has %zu bytes; a memo holds %zu", size, sizeof m->problem);
+    if (!(m = memo_for(q, problem, size)))
+        return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for what was chosen", MEMOS * sizeof *m);
+    if (forced || !holds(m, table, problem, size)) {
+        if ((s = search(out, q, table, problem, forced)))
+            return s;
+        note(m, table, *out, problem, size, forced != NULL);
+    }
+    *out = m->choice;
+    q->last = m;
+    q->workspace_used = 0;
+    if (vn__logs(VN_LOG_CHOOSE))
+        vn__log(VN_LOG_CHOOSE, "%s on %s: %s (%s row)", ((const struct vn_problem *)problem)->op,
+                q->device->info.spec, m->choice->variant->name, m->choice->source);
+    return VN_OK;
 }
 
 /* ---- explaining ------------------------------------------------------------------ */
@@ -481,10 +529,10 @@ static void add_parameters(struct builder *b, const struct vn_choice *it)
 static void add_passed_over(struct builder *b, vn_queue *q)
 {
     add_text(b, ", \"passed_over\": [");
-    for (const struct vn_variant *v = q->table; v->name && v != q->choice->variant; v++) {
-        const char *why = why_not(q, v, q->problem, 0);
+    for (const struct vn_variant *v = q->last->table; v->name && v != q->last->choice->variant; v++) {
+        const char *why = why_not(q, v, q->last->problem, 0);
 
-        add_text(b, v == q->table ? "{\"variant\": " : ", {\"variant\": ");
+        add_text(b, v == q->last->table ? "{\"variant\": " : ", {\"variant\": ");
         add_string(b, v->name);
         add_text(b, ", \"why\": ");
         add_string(b, why ? why : "its workspace is above the limit, its kernel did not build, or another was asked for");
@@ -498,17 +546,17 @@ const char *vn_queue_explain(vn_queue *q)
     struct builder b = { 0 };
     const struct vn_problem *head;
 
-    if (vn__enter("vn_queue_explain") || vn__handle_check(q, VN_QUEUE, "queue") || !q->choice)
+    if (vn__enter("vn_queue_explain") || vn__handle_check(q, VN_QUEUE, "queue") || !q->last)
         return "{}";
-    head = (const struct vn_problem *)q->problem;
+    head = (const struct vn_problem *)q->last->problem;
     add_text(&b, "{");
     add_member(&b, "op", head->op);
     add_member(&b, "type", vn_type_name(head->type));
     add_member(&b, "device", q->device->info.spec);
     add_member(&b, "device_name", q->device->facts.name);
-    add_member(&b, "variant", q->choice->variant->name);
-    add_member(&b, "row", q->choice->source);
-    add_parameters(&b, q->choice);
+    add_member(&b, "variant", q->last->choice->variant->name);
+    add_member(&b, "row", q->last->choice->source);
+    add_parameters(&b, q->last->choice);
     add_number(&b, "flops", head->flops);
     add_number(&b, "bytes", head->bytes);
     add_number(&b, "workspace", (double)q->workspace_used);

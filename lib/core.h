@@ -64,6 +64,7 @@ struct vn_choice {
 vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                      const void *problem, size_t problem_size, const char *forced);
 void      vn__choices_close(vn_device *d);
+void      vn__memos_forget(vn_queue *q);          /* what was chosen for it may not hold any more */
 
 /* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
 vn_status vn__choice_open (struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide);
@@ -87,7 +88,15 @@ struct vn_attachment {
     void                (*close)(vn_queue *q, struct vn_attachment *it);
 };
 
-enum { VN_PROBLEM_BYTES = 1280 };     /* room for the largest problem; explain looks back at it */
+/* What a queue was asked and what was chosen: a program asks the same again and again, so
+ * choosing is done once, and explain looks back at the last.                              */
+struct vn_memo {
+    const struct vn_variant *table;   /* NULL: nothing is noted here */
+    const struct vn_choice  *choice;
+    int                      forced;  /* asked for by name */
+    size_t                   size;    /* of the problem */
+    int64_t                  problem[160];
+};
 
 struct vn_queue {
     struct vn_handle  head;
@@ -101,9 +110,8 @@ struct vn_queue {
     void             *trace;          /* log.c */
     char             *explain;
     size_t            explain_size;
-    const struct vn_variant *table;   /* of the last operation, for explain */
-    const struct vn_choice  *choice;
-    int64_t           problem[VN_PROBLEM_BYTES / 8];
+    struct vn_memo   *memos;          /* choose.c's; NULL before the first operation */
+    const struct vn_memo *last;       /* NULL likewise */
 };
 
 void vn__event_close(vn_event *e);

@@ -93,6 +93,21 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
 
 /* ---- variants -------------------------------------------------------------------- */
 
+/* One variant for each way that lines can run: across_a "1" where A's run across K. */
+#define WGMMA(layout, across_a, across_b)                                                            \
+    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_##layout, .pays = vn__pays_wgmma,                  \
+      .run = vn__run_wgmma, .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,                \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "gemm_wgmma",           \
+      .params = "BLK_N STAGES WARPGROUPS CLUSTER",                                                    \
+      .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+
+#define MMA(layout, across_a, across_b)                                                              \
+    { .name = "gemm_mma", .fits = vn__fits_mma_##layout, .pays = vn__pays_mma, .run = vn__run_mma,    \
+      .trial = vn__trial_gemm,                                                                        \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",               \
+      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",                                 \
+      .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+
 /* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__gemm_variants[] = {
     VN_CUBLAS_GEMM
@@ -111,38 +126,8 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_cpu_unpacked", .fits = vn__fits_cpu, .run = vn__run_unpacked,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
       .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n" },
-    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_nn, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
-      .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
-      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 0\n#define ACROSS_B 1\n" },
-    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_nt, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
-      .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
-      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 0\n#define ACROSS_B 0\n" },
-    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_tn, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
-      .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
-      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 1\n#define ACROSS_B 1\n" },
-    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_tt, .pays = vn__pays_wgmma, .run = vn__run_wgmma,
-      .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "describe gemm_wgmma",
-      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A 1\n#define ACROSS_B 0\n" },
-    { .name = "gemm_mma", .fits = vn__fits_mma_nn, .pays = vn__pays_mma, .run = vn__run_mma, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",
-      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
-      .defines = "#define ACROSS_A 0\n#define ACROSS_B 1\n" },
-    { .name = "gemm_mma", .fits = vn__fits_mma_nt, .pays = vn__pays_mma, .run = vn__run_mma, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",
-      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
-      .defines = "#define ACROSS_A 0\n#define ACROSS_B 0\n" },
-    { .name = "gemm_mma", .fits = vn__fits_mma_tn, .pays = vn__pays_mma, .run = vn__run_mma, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",
-      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
-      .defines = "#define ACROSS_A 1\n#define ACROSS_B 1\n" },
-    { .name = "gemm_mma", .fits = vn__fits_mma_tt, .pays = vn__pays_mma, .run = vn__run_mma, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",
-      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
-      .defines = "#define ACROSS_A 1\n#define ACROSS_B 0\n" },
+    WGMMA(nn, "0", "1"), WGMMA(nt, "0", "0"), WGMMA(tn, "1", "1"), WGMMA(tt, "1", "0"),
+    MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
     { .name = "gemm_async", .fits = fits_async, .run = run_tiled, .trial = vn__trial_gemm,
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_async.cl", .entries = "gemm_async",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N STAGES" },

@@ -7,8 +7,9 @@
 
 #include "gemm.h"
 
-enum { BLK_N, STAGES, WARPGROUPS };             /* its parameters */
-enum { LINE = 8, MAPS_BYTES = 256 };            /* 8 numbers are 16 bytes: the step of the copy engine */
+enum { BLK_N, STAGES, WARPGROUPS, CLUSTER };    /* its parameters */
+enum { LINE = 8,                                /* 8 numbers are 16 bytes: the step of the copy engine */
+       MAPS_BYTES = 256, MOST_CLUSTERS = 1024 };
 
 /* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
 static int can_copy(const vn_tensor *t, int64_t along, int64_t across)
@@ -52,30 +53,32 @@ const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f)
     return g->m < 64 || g->n < 64 || g->k < 64 ? "M, N or K is below 64: most of its tile would be idle" : NULL;
 }
 
+/* Clusters that run at the same time: what their local memory leaves room for. */
+static int64_t clusters_of(const int *p, int units)
+{
+    enum { LOCAL = 227 * 1024, OTHER = 1024 };
+    const int bytes = p[STAGES] * 128 * (64 * p[WARPGROUPS] + p[BLK_N]) + OTHER;
+
+    return (int64_t)(units / p[CLUSTER]) * (LOCAL / bytes > 1 ? LOCAL / bytes : 1);
+}
+
+static int64_t tiles_of(const struct gemm *g, const int *p)
+{
+    return VN_CEIL_DIV(g->m, 64 * p[WARPGROUPS] * p[CLUSTER]) * VN_CEIL_DIV(g->n, p[BLK_N]);
+}
+
+/* Two maps for each work-group. */
+static size_t maps_bytes(const int *p, int64_t clusters)
+{
+    return (size_t)(clusters * p[CLUSTER]) * MAPS_BYTES;
+}
+
 size_t vn__workspace_wgmma(const void *problem, const int *p)
 {
-    (void)problem;
-    (void)p;
-    return MAPS_BYTES;
-}
+    const struct gemm *g = problem;
+    const int64_t tiles = tiles_of(g, p);
 
-static vn_status describe(vn_queue *q, const struct vn_choice *it, const struct gemm *g, vn_buffer *maps)
-{
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 32 };
-
-    vn__arg_int(&l, g->m);
-    vn__arg_int(&l, g->n);
-    vn__arg_int(&l, g->k);
-    vn__arg_int(&l, g->batches);
-    vn__arg_tensor(&l, &g->a);
-    vn__arg_tensor(&l, &g->b);
-    vn__arg_buffer(&l, maps);
-    return vn__launch(q, it, 0, &l);
-}
-
-static int steps(const vn_tensor *t)
-{
-    return t->rank == 3 && t->stride[0] != 0;
+    return maps_bytes(p, tiles < MOST_CLUSTERS / g->batches ? tiles * g->batches : MOST_CLUSTERS);
 }
 
 vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem)
@@ -83,23 +86,28 @@ vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *pro
     const struct gemm *g = problem;
     const int *p = it->p;
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * p[WARPGROUPS] + 32 };
-    const int64_t tiles = VN_CEIL_DIV(g->m, 64 * p[WARPGROUPS]) * VN_CEIL_DIV(g->n, p[BLK_N]);
+    int64_t tiles, clusters = clusters_of(p, q->device->facts.units);
     vn_buffer *maps;
     vn_status s;
 
-    if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
-        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)tiles,
-                        64 * p[WARPGROUPS], p[BLK_N], INT_MAX);
-    if ((s = vn__workspace(&maps, q, MAPS_BYTES)) || (s = describe(q, it, g, maps)))
+    if (!vn__mul(&tiles, tiles_of(g, p), g->batches) || tiles > INT_MAX / 2)
+        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles in each of %lld batches; %s counts to %d", (long long)tiles_of(g, p),
+                        (long long)g->batches, it->variant->name, INT_MAX / 2);
+    clusters = tiles < clusters ? tiles : clusters;
+    clusters = clusters < MOST_CLUSTERS ? clusters : MOST_CLUSTERS;
+    l.groups[0] = clusters * p[CLUSTER];
+    if ((s = vn__workspace(&maps, q, maps_bytes(p, clusters))))
         return s;
     vn__arg_int(&l, g->m);
     vn__arg_int(&l, g->n);
     vn__arg_int(&l, g->k);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
+    vn__arg_int(&l, clusters);
+    vn__arg_int(&l, tiles);
+    vn__arg_tensor(&l, &g->a);
+    vn__arg_tensor(&l, &g->b);
     vn__arg_buffer(&l, maps);
-    vn__arg_int(&l, steps(&g->a));
-    vn__arg_int(&l, steps(&g->b));
     vn__gemm_output(&l, g);
-    return vn__launch(q, it, 1, &l);
+    return vn__launch(q, it, 0, &l);
 }

@@ -62,6 +62,7 @@ void vn__queue_close(vn_queue *q)
     }
     workspace_close(q);
     free(q->explain);
+    free(q->memos);
     d->backend->queue_close(q);
     vn__handle_close(q);
     vn__device_drop(d);
@@ -173,6 +174,7 @@ vn_status vn_queue_limit_workspace(vn_queue *q, size_t bytes)
     if ((s = vn__enter("vn_queue_limit_workspace")) || (s = vn__handle_check(q, VN_QUEUE, "queue")))
         return s;
     q->workspace_limit = bytes;
+    vn__memos_forget(q);
     if (q->workspace && q->workspace->bytes > bytes)
         workspace_close(q);
     return VN_OK;

@@ -308,7 +308,7 @@ static void describe(struct softmax *s)
     s->head = (struct vn_problem){
         .op     = "softmax",
         .type   = s->t[X].type,
-        .bucket = s->n <= 128 ? VN_SMALL : s->n <= 2048 ? VN_MEDIUM : VN_LARGE,
+        .bucket = s->n <= 512 ? VN_SMALL : s->n <= 2048 ? VN_MEDIUM : VN_LARGE,
         .wide   = is_wide(s),
         .flops  = (s->backward ? 4 : 5) * elements,
         .bytes  = (s->has_w ? 3 : 2) * elements * bytes,

@@ -142,6 +142,13 @@ CUresult cuCtxPopCurrent_v2(CUcontext *out)
     return 0;
 }
 
+CUresult cuCtxGetCurrent(CUcontext *out)
+{
+    FAILS();
+    *out = fake.depth ? current[fake.depth - 1] : NULL;
+    return 0;
+}
+
 CUresult cuCtxGetDevice(CUdevice *out)
 {
     FAILS();

@@ -79,8 +79,8 @@ static int entry_name(char out[64], const struct vn_choice *it, const void *kern
 
 static int load_module(struct subject *s)
 {
-    const struct vn_choice *const it = s->queue->choice;
-    const struct vn_problem *const head = (const struct vn_problem *)s->queue->problem;
+    const struct vn_choice *const it = s->queue->last->choice;
+    const struct vn_problem *const head = (const struct vn_problem *)s->queue->last->problem;
     char *const source = vn__assemble("cuda", it->variant, it->p, head->type, head->wide);
     void *program = NULL, *cubin = NULL;
     size_t bytes;

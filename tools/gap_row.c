@@ -162,11 +162,11 @@ static int first_run(struct contender *c)
 
     if (values_restore(&t->values[c->side], &t->values[FIRST], q) || (s = problem_run(q, &c->problem, &t->values[c->side].o)))
         return refuse(c, s ? s : VN_FAILED);
-    if (q->choice) {
-        const struct vn_problem *const head = (const struct vn_problem *)q->problem;
+    if (q->last) {
+        const struct vn_problem *const head = (const struct vn_problem *)q->last->problem;
 
         c->how    = json_loads(vn_queue_explain(q), 0, NULL);
-        c->choice = *q->choice;
+        c->choice = *q->last->choice;
         c->type   = head->type;
         c->wide   = head->wide;
     }

@@ -30,6 +30,18 @@ DEVICE void barrier_arrive_expect(unsigned int at, int bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at), "r"(bytes) : "memory");
 }
 
+/* ... of the work-group of this rank in the cluster */
+DEVICE void barrier_arrive_at(unsigned int at, int rank)
+{
+    asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }"
+                 :: "r"(at), "r"(rank) : "memory");
+}
+
+/* Where clusters are of one work-group, the plain one. */
+#define BARRIER_ARRIVE_AT(cluster, at, rank) \
+    do { if ((cluster) == 1) barrier_arrive(at); else barrier_arrive_at(at, rank); } while (0)
+
 DEVICE void barrier_wait(unsigned int at, int parity)
 {
     unsigned int done = 0;
@@ -38,6 +50,28 @@ DEVICE void barrier_wait(unsigned int at, int parity)
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
                      : "=r"(done) : "r"(at), "r"(parity) : "memory");
 }
+
+/* ---- clusters: work-groups that run together and reach each other's local memory ---------- */
+
+/* This one's number in its cluster of `size` (a literal).  The comment tells the OpenCL backend that the
+ * kernel is launched in clusters, which OpenCL C has no word for (opencl_ptx.c).                 */
+#define CLUSTER_RANK_(size) cluster_rank_of_##size()
+#define CLUSTER_RANK(size)  CLUSTER_RANK_(size)
+
+DEVICE int cluster_rank_of_2(void)
+{
+    int rank;
+
+    asm volatile("mov.u32 %0, %%cluster_ctarank; //cluster 2" : "=r"(rank));
+    return rank;
+}
+
+/* Until all items of the cluster are here. */
+DEVICE void cluster_barrier(void)
+{
+    asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory");
+}
+#define CLUSTER_BARRIER(size) do { if ((size) == 1) BARRIER(); else cluster_barrier(); } while (0)
 
 /* ---- copies to local memory that do not wait (sm_80) --------------------------------------- */
 
@@ -108,7 +142,12 @@ DEVICE void copies_commit(void)
         MAP_CHOOSE(map, "fill_mode", "0");                                 \
     } while (0)
 
-/* Before the first copy by a map that an earlier kernel wrote. */
+/* After writing (a part of) a map, and before the first copy by it. */
+DEVICE void map_release(void)
+{
+    asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+}
+
 DEVICE void map_acquire(GLOBAL const unsigned INT64 *map)
 {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"((unsigned INT64)map) : "memory");
@@ -121,6 +160,18 @@ DEVICE void copy_box(unsigned int to, GLOBAL const unsigned INT64 *map, int acro
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3, %4}], [%5];"
                  :: "r"(to), "l"((unsigned INT64)map), "r"(across), "r"(line), "r"(batch), "r"(barrier_at) : "memory");
+}
+
+/* ... to the same place in all work-groups of the cluster whose bit is set; the bytes arrive at
+ * the barrier of each.                                                                      */
+DEVICE void copy_box_to_all(unsigned int to, GLOBAL const unsigned INT64 *map, int across, int line, int batch,
+                            unsigned int barrier_at, int ranks)
+{
+    asm volatile("{ .reg .b16 to_all; cvt.u16.u32 to_all, %6; "
+                 "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3, %4}], [%5], to_all; }"
+                 :: "r"(to), "l"((unsigned INT64)map), "r"(across), "r"(line), "r"(batch), "r"(barrier_at), "r"(ranks)
+                 : "memory");
 }
 
 /* ---- wgmma: 128 items multiply 64 x 16 by 16 x N out of local memory ------------------------ */
@@ -166,6 +217,28 @@ DEVICE unsigned int pair_of(float low, float high)
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(u) : "f"(high), "f"(low));
 #endif
     return u;
+}
+
+/* Among four neighbours in a warp: item c gets number c of each, in their order. */
+DEVICE void transpose4(unsigned int *u, int lane)
+{
+    UNROLL for (int step = 1; step < 4; step *= 2)
+        UNROLL for (int i = 0; i < 4; i++)
+            if (!(i & step)) {
+                const int up = (lane & step) != 0;
+                unsigned int away = up ? u[i] : u[i + step];
+
+                asm volatile("shfl.sync.bfly.b32 %0, %0, %1, 31, 0xffffffff;" : "+r"(away) : "r"(step));
+                u[i] = up ? away : u[i];
+                u[i + step] = up ? u[i + step] : away;
+            }
+}
+
+/* 16 bytes, to a multiple of that. */
+DEVICE void store16(GLOBAL T *to, const unsigned int *u)
+{
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+                 :: "l"((unsigned INT64)to), "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]) : "memory");
 }
 
 /* d += a b.  across_a, across_b: "1" where M (N) runs along memory, "0" where K does. */
