@@ -47,9 +47,9 @@
 #error "BLK_N must be 128 or 256"
 #endif
 #if CLUSTER == 2
-#define COPY_TO_ALL(...) copy_box_to_all(__VA_ARGS__, 3)
+#define COPY_TO_ALL copy_box_to_both
 #elif CLUSTER == 1
-#define COPY_TO_ALL(...) copy_box(__VA_ARGS__)
+#define COPY_TO_ALL copy_box
 #else
 #error "CLUSTER must be 1 or 2"
 #endif
@@ -147,13 +147,13 @@ DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank)
 
 /* An item's sums are pairs of columns: of row r and r + 8, 8 columns apart.  Four items of a
  * warp have a row's 8 columns; of four such blocks each gets one, so it stores 16 bytes.    */
-DEVICE void store_blocks(GLOBAL T *row, const float *d, int half, R alpha, int lane, int left)
+DEVICE void store_blocks(GLOBAL T *row, const float *d, int below, R alpha, int lane, int left)
 {
     UNROLL for (int i = 0; i < SUMS; i += 16) {
         unsigned int u[4];
 
         UNROLL for (int j = 0; j < 4; j++)
-            u[j] = pair_of(alpha * d[i + 4 * j + 2 * half], alpha * d[i + 4 * j + 2 * half + 1]);
+            u[j] = pair_of(alpha * d[i + 4 * j + 2 * below], alpha * d[i + 4 * j + 2 * below + 1]);
         transpose4(u, lane);
         if (i * 2 + lane % 4 * 8 < left)
             store16(row + i * 2 + lane % 4 * 8, u);
@@ -174,8 +174,8 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
     const int me = LOCAL_ID(), group = me / 128, slices = (K + BLK_K - 1) / BLK_K;
     const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_BYTES / 8);
-    const int rank = CLUSTER == 1 ? 0 : CLUSTER_RANK(CLUSTER);
-    int slice = 0;                              /* counted over all tiles */
+    const int rank = CLUSTER_RANK(CLUSTER);
+    unsigned int slice = 0;                     /* counted over all tiles */
 
     if (me == 0) {
         for (int s = 0; s < STAGES; s++) {
@@ -197,7 +197,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                 const struct tile t = tile_at(at, tiles_m, tiles_n, rank);
 
                 for (int i = 0; i < slices; i++, slice++) {
-                    const int s = slice % STAGES;
+                    const unsigned int s = slice % STAGES;
 
                     if (slice >= STAGES)
                         barrier_wait(empty + 8 * s, (slice / STAGES - 1) & 1);
@@ -220,7 +220,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
             UNROLL for (int i = 0; i < SUMS; i++)
                 d[i] = 0.0f;
             for (int i = 0; i < slices; i++, slice++) {
-                const int s = slice % STAGES;
+                const unsigned int s = slice % STAGES;
                 const unsigned int a = stages + s * STAGE + group * 8192, b = stages + s * STAGE + BYTES_A;
 
                 barrier_wait(full + 8 * s, slice / STAGES & 1);
@@ -237,10 +237,10 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                 BARRIER_ARRIVE_AT(CLUSTER, empty + 8 * ((slice - 1) % STAGES), me % 128);
 
             if (plain && in_blocks) {
-                UNROLL for (int half = 0; half < 2; half++) {
-                    const int m = t.m0 + r + 8 * half;
+                UNROLL for (int below = 0; below < 2; below++) {
+                    const int m = t.m0 + r + 8 * below;
 
-                    store_blocks(gC + c0 + (INDEX)(m < M ? m : 0) * (INDEX)vC.s5 + t.n0, d, half, alpha, me % 32,
+                    store_blocks(gC + c0 + (INDEX)(m < M ? m : 0) * (INDEX)vC.s5 + t.n0, d, below, alpha, me % 32,
                                  m < M ? N - t.n0 : 0);
                 }
             } else {

@@ -30,11 +30,12 @@ DEVICE void barrier_arrive_expect(unsigned int at, int bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at), "r"(bytes) : "memory");
 }
 
-/* ... of the work-group of this rank in the cluster */
+/* ... of the work-group of this rank in the cluster; nothing that was written before is meant to be
+ * seen there (".release.cluster" would wait for all of memory).                             */
 DEVICE void barrier_arrive_at(unsigned int at, int rank)
 {
     asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there]; }"
                  :: "r"(at), "r"(rank) : "memory");
 }
 
@@ -58,6 +59,7 @@ DEVICE void barrier_wait(unsigned int at, int parity)
 #define CLUSTER_RANK_(size) cluster_rank_of_##size()
 #define CLUSTER_RANK(size)  CLUSTER_RANK_(size)
 
+DEVICE int cluster_rank_of_1(void) { return 0; }
 DEVICE int cluster_rank_of_2(void)
 {
     int rank;
@@ -162,16 +164,14 @@ DEVICE void copy_box(unsigned int to, GLOBAL const unsigned INT64 *map, int acro
                  :: "r"(to), "l"((unsigned INT64)map), "r"(across), "r"(line), "r"(batch), "r"(barrier_at) : "memory");
 }
 
-/* ... to the same place in all work-groups of the cluster whose bit is set; the bytes arrive at
- * the barrier of each.                                                                      */
-DEVICE void copy_box_to_all(unsigned int to, GLOBAL const unsigned INT64 *map, int across, int line, int batch,
-                            unsigned int barrier_at, int ranks)
+/* ... to the same place in both work-groups of a cluster; the bytes arrive at the barrier of each. */
+DEVICE void copy_box_to_both(unsigned int to, GLOBAL const unsigned INT64 *map, int across, int line, int batch,
+                             unsigned int barrier_at)
 {
-    asm volatile("{ .reg .b16 to_all; cvt.u16.u32 to_all, %6; "
+    asm volatile("{ .reg .b16 both; mov.b16 both, 3; "
                  "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1, {%2, %3, %4}], [%5], to_all; }"
-                 :: "r"(to), "l"((unsigned INT64)map), "r"(across), "r"(line), "r"(batch), "r"(barrier_at), "r"(ranks)
-                 : "memory");
+                 "[%0], [%1, {%2, %3, %4}], [%5], both; }"
+                 :: "r"(to), "l"((unsigned INT64)map), "r"(across), "r"(line), "r"(batch), "r"(barrier_at) : "memory");
 }
 
 /* ---- wgmma: 128 items multiply 64 x 16 by 16 x N out of local memory ------------------------ */
