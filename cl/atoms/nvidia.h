@@ -54,17 +54,12 @@ DEVICE void barrier_wait(unsigned int at, int parity)
 
 /* ---- clusters: work-groups that run together and reach each other's local memory ---------- */
 
-/* This one's number in its cluster of `size` (a literal).  The comment tells the OpenCL backend that the
- * kernel is launched in clusters, which OpenCL C has no word for (opencl_ptx.c).                 */
-#define CLUSTER_RANK_(size) cluster_rank_of_##size()
-#define CLUSTER_RANK(size)  CLUSTER_RANK_(size)
-
-DEVICE int cluster_rank_of_1(void) { return 0; }
-DEVICE int cluster_rank_of_2(void)
+/* This one's number in its cluster. */
+DEVICE int cluster_rank(void)
 {
     int rank;
 
-    asm volatile("mov.u32 %0, %%cluster_ctarank; //cluster 2" : "=r"(rank));
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
 
