@@ -188,7 +188,8 @@ static void read_row(struct line *l)
 
 static void read_line(struct line *l, const char *text)
 {
-    static const struct { const char *word; int kind; } firsts[] = { { "columns", COLUMNS }, { "space", SPACE } };
+    static const struct { const char *word; int kind; } firsts[] = {
+        { "columns", COLUMNS }, { "space", SPACE } };
 
     *l = (struct line){ .rest = text };
     if (!next_word(l->field[NAME], WORD, &l->rest)) {
@@ -257,7 +258,8 @@ static const double KIN = 1.5;
  * high), "f32x16".  0: it has none.                                                       */
 static double number_of(const char *arch, size_t *stem)
 {
-    static const struct { const char *stem; int base; } kinds[] = { { "sm_", 10 }, { "gfx", 16 }, { "f32x", 10 } };
+    static const struct { const char *stem; int base; } kinds[] = {
+        { "sm_", 10 }, { "gfx", 16 }, { "f32x", 10 } };
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         *stem = strlen(kinds[i].stem);
@@ -308,8 +310,9 @@ struct found {
 
 static void look_at(struct found *out, const struct line *l, const struct sought *s)
 {
-    if (l->kind != ROW || strcmp(l->field[NAME], s->variant->name) || !is_like(l->field[BACKEND], s->backend) ||
-        !is_like(l->field[TYPE], s->type) || !is_like(l->field[BUCKET], s->bucket))
+    if (l->kind != ROW || strcmp(l->field[NAME], s->variant->name) ||
+        !is_like(l->field[BACKEND], s->backend) || !is_like(l->field[TYPE], s->type) ||
+        !is_like(l->field[BUCKET], s->bucket))
         return;
     if (is_like(l->field[DEVICE], s->device)) {
         if (out->there)
@@ -334,7 +337,8 @@ static void search(struct found *out, const char *text, const struct sought *s)
         look_at(out, &l, s);
 }
 
-static struct sought sought_of(const vn_device *d, const struct vn_variant *v, vn_type type, enum vn_bucket bucket)
+static struct sought sought_of(const vn_device *d, const struct vn_variant *v, vn_type type,
+                               enum vn_bucket bucket)
 {
     struct sought s = { v, &d->facts, d->backend->name, vn_type_name(type), vn__bucket_names[bucket], "" };
 
@@ -357,8 +361,8 @@ vn_status vn__tune_shipped(int *p, const char **source, const vn_device *d,
         search(&f, t->text, &s);
     }
     if (!f.there && f.near >= KIN)
-        return vn__fail(VN_UNSUPPORTED, "there is no tune row of %s for %s, %s, %s, %s", v->name, s.device, s.backend,
-                        s.type, s.bucket);
+        return vn__fail(VN_UNSUPPORTED, "there is no tune row of %s for %s, %s, %s, %s", v->name, s.device,
+                        s.backend, s.type, s.bucket);
     if (f.there && (!f.for_all || f.near >= KIN)) {
         *source = f.for_all ? "default" : "shipped";
         memcpy(p, f.p, sizeof f.p);

@@ -61,8 +61,8 @@ static vn_status obey(const struct vn_choice **out, const vn_queue *q, const voi
     if (why)
         return vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", v->name, why);
     if (bytes > q->workspace_limit)
-        return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu", v->name,
-                        bytes, q->workspace_limit);
+        return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu",
+                        v->name, bytes, q->workspace_limit);
     *out = dictated;
     return VN_OK;
 }

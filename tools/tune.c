@@ -27,24 +27,27 @@ struct request {
 enum { BUDGET = 256, FILTER, VARIANT };
 
 static const struct argp_option options[] = {
-    { "device",  'd',     "SPEC", 0, "Tune for this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
+    { "device",  'd',     "SPEC", 0,
+      "Tune for this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
     { "budget",  BUDGET,  "TIME", 0, "To spend in all: 30, 60s, 10m, 2h; 60s for each row unless said", 0 },
     { "type",    't',     "TYPE", 0, "f32, f16, bf16 or f64, for every problem", 0 },
     { "variant", VARIANT, "NAME", 0, "The rows of this variant of ours, or of all that can do the problem; "
                                      "else of the one that the library chooses", 0 },
-    { "filter",  FILTER,  "TEXT", 0, "Only the rows of a suite whose name or problem has this text in it", 0 },
-    { "json",    'j',     "FILE", 0, "Write a report as JSON too; - is standard output, the text then goes to stderr", 0 },
+    { "filter",  FILTER,  "TEXT", 0,
+      "Only the problems of a suite whose name or text has this in it", 0 },
+    { "json",    'j',     "FILE", 0,
+      "Write a report as JSON too; - is standard output, the text then goes to stderr", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
 static const char doc[] =
-    "Searches better parameters for the kernels that do WHAT: a problem, as gemm:3000x3000x3000:f32:nn, or a suite "
-    "of bench.  Where it finds some, it writes them as rows into the user's tune file (see vernier(7))."
+    "Searches better parameters for the kernels that do WHAT: a problem, as gemm:3000x3000x3000:f32:nn, or a "
+    "suite of bench.  Where it finds some, it writes them as rows into the user's tune file (see vernier(7))."
     "\v"
-    "The shipped row is measured first.  A row's results are checked before its time counts, and it is written only "
-    "if it is faster in turns with the one in use at the end.  What was measured is kept beside the file: after an "
-    "interruption, even a kill, the same command goes on from there.  Builds and runs that have begun are waited for, "
-    "so it may end a little late.\n"
+    "The shipped row is measured first.  A row's results are checked before its time counts, and it is written "
+    "only if it is faster in turns with the one in use at the end.  What was measured is kept beside the file: "
+    "after an interruption, even a kill, the same command goes on from there.  Builds and runs that have begun "
+    "are waited for, so it may end a little late.\n"
     "\n"
     "Exit status: 0, 1 if something went wrong or it was interrupted, 2 if nothing could be tried.";
 
@@ -118,11 +121,11 @@ static vn_status ask(struct asked *out, const struct tune *t, const struct probl
         return VN_INVALID;
     }
 
-    const int64_t elements[] = { o.elements[0], o.elements[1], o.elements[2], o.bias_elements, o.mask_elements };
+    const int64_t n[] = { o.elements[0], o.elements[1], o.elements[2], o.bias_elements, o.mask_elements };
 
     for (int i = 0; i < 5 && !s; i++)
         if (all[i]->rank)
-            s = vn_buffer_open(&all[i]->buffer, t->suite->device, (size_t)elements[i] * vn_type_bytes(p->type) + 1);
+            s = vn_buffer_open(&all[i]->buffer, t->suite->device, (size_t)n[i] * vn_type_bytes(p->type) + 1);
     choice_ask(out);
     if (!s)
         s = problem_run(t->suite->queue, p, &o);
@@ -160,12 +163,14 @@ static int add_entrant(struct tune *t, const struct problem *p, const struct ask
         return EXIT_FAILURE;
     }
     r->it = more;
-    r->it[r->count] = (struct entrant){ .problem = *p, .variant = asked->variant, .wide = asked->problem.wide };
+    r->it[r->count] = (struct entrant){ .problem = *p, .variant = asked->variant,
+                                         .wide = asked->problem.wide };
     problem_format(r->it[r->count++].text, p);
     return 0;
 }
 
-/* Of the variant that p names, or else the library's choice.  What cannot be is said, unless many were asked. */
+/* Of the variant that p names, or else the library's choice.  What cannot be is said, unless many
+ * were asked.                                                                                    */
 static int add_problem(struct tune *t, const struct problem *p, int one_of_many)
 {
     struct asked asked;
@@ -188,9 +193,10 @@ static int add_problem(struct tune *t, const struct problem *p, int one_of_many)
 static int add_all_variants(struct tune *t, const struct problem *p)
 {
     struct problem each = *p;
+    const char *v = "";
     int status = 0;
 
-    for (const char *v = suite_next_variant(t->suite, p->op, ""); v && !status; v = suite_next_variant(t->suite, p->op, v)) {
+    while (!status && (v = suite_next_variant(t->suite, p->op, v))) {
         snprintf(each.variant, sizeof each.variant, "%s", v);
         status = add_problem(t, &each, 1);
     }
@@ -227,9 +233,9 @@ static void show(const struct race *r)
 {
     const double left = fmax(0, r->seconds - (vn__seconds() - r->began));
 
-    progress_say(&progress, "%.20s %s %s: %d rows, %d illegal; best %.3f times as fast  %d:%02d left", r->variant->name,
-                 vn_type_name(r->type), vn__bucket_names[r->bucket], r->measured + r->known, r->illegal,
-                 1 / r->best.score, (int)left / 60, (int)left % 60);
+    progress_say(&progress, "%.20s %s %s: %d rows, %d illegal; best %.3f times as fast  %d:%02d left",
+                 r->variant->name, vn_type_name(r->type), vn__bucket_names[r->bucket], r->measured + r->known,
+                 r->illegal, 1 / r->best.score, (int)left / 60, (int)left % 60);
 }
 
 /* ---- what came of it ---- */
@@ -263,8 +269,9 @@ static json_t *json_race(const struct race *r, int written)
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:f, s:b, s:i, s:i, s:i, s:i, s:f, s:o}",
         "variant", r->variant->name, "type", vn_type_name(r->type), "bucket", vn__bucket_names[r->bucket],
         "row", r->current_source, "parameters_before", json_parameters(r, r->current),
-        "parameters", json_parameters(r, r->best.p), "gain", r->gain, "written", written, "measured", r->measured,
-        "known", r->known, "illegal", r->illegal, "wrong", r->wrong, "space", space_size(&r->space), "problems", problems);
+        "parameters", json_parameters(r, r->best.p), "gain", r->gain, "written", written,
+        "measured", r->measured, "known", r->known, "illegal", r->illegal, "wrong", r->wrong,
+        "space", space_size(&r->space), "problems", problems);
 }
 
 static void print_race(FILE *to, const struct race *r, int better)
@@ -280,12 +287,13 @@ static void print_race(FILE *to, const struct race *r, int better)
         if (r->it[i].reference && found)
             fprintf(to, "  %s: %s ms, %s before\n", r->it[i].text, figure(after, r->it[i].winner * 1e3),
                     figure(before, r->it[i].current * 1e3));
-    fprintf(to, "  %d rows measured, %d known from before, %d illegal, %d wrong; there are %.0f\n", r->measured, r->known,
-            r->illegal, r->wrong, space_size(&r->space));
+    fprintf(to, "  %d rows measured, %d known from before, %d illegal, %d wrong; there are %.0f\n", r->measured,
+            r->known, r->illegal, r->wrong, space_size(&r->space));
     if (better)
         fprintf(to, "  %.3f times as fast: ", r->gain);
     else
-        fprintf(to, "  kept: %s\n", found ? "the difference is too small to be sure of" : "nothing faster was found");
+        fprintf(to, "  kept: %s\n", found ? "the difference is too small to be sure of"
+                                          : "nothing faster was found");
 }
 
 /* A race that was run to its end. */
@@ -358,7 +366,9 @@ static int write_json(const struct tune *t)
 {
     const vn_device_info *const info = &t->suite->info;
 
-    return t->request->json && report_json(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:s, s:O}", "version", vn_version(),
+    if (!t->request->json)
+        return 0;
+    return report_json(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:s, s:O}", "version", vn_version(),
         "device", "spec", info->spec, "name", info->name, "platform", info->platform, "driver", info->driver,
         "file", t->path, "rows", t->rows), t->request->json) ? EXIT_FAILURE : 0;
 }
@@ -368,7 +378,8 @@ static int tune(struct tune *t, const struct workloads *w)
     const vn_device_info *const info = &t->suite->info;
     int status, unwritten;
 
-    fprintf(t->to, "vernier %s on %s, %s (%s, %s)\n", vn_version(), info->spec, info->name, info->platform, info->driver);
+    fprintf(t->to, "vernier %s on %s, %s (%s, %s)\n", vn_version(), info->spec, info->name, info->platform,
+            info->driver);
     if (!(status = make_races(t, w)))
         status = hold_races(t);
     for (int i = 0; i < t->races; i++)

@@ -26,7 +26,8 @@ static int64_t at_most(int64_t size, int64_t most)
 
 static void shrink_gemm(struct problem *p, int shape, int even)
 {
-    static const int64_t most[SHAPES][3] = { { 131, 259, 70 }, { 37, 41, 2071 }, { 1031, 37, 35 }, { 37, 1031, 35 } };
+    static const int64_t most[SHAPES][3] = {
+        { 131, 259, 70 }, { 37, 41, 2071 }, { 1031, 37, 35 }, { 37, 1031, 35 } };
 
     p->m = shrunk(p->m, most[shape][0], shape, even);
     p->n = shrunk(p->n, most[shape][1], shape, even);
@@ -36,8 +37,10 @@ static void shrink_gemm(struct problem *p, int shape, int even)
 
 static void shrink_conv(struct problem *p, int shape, int even)
 {
-    static const int64_t most[SHAPES][4] = { { 2, 35, 21, 19 }, { 1, 131, 35, 9 }, { 1, 19, 259, 7 }, { 1, 5, 9, 67 } };
-    const int64_t groups = p->c == p->groups ? shrunk(p->groups, most[shape][1], shape, even) : at_most(p->groups, 2);
+    static const int64_t most[SHAPES][4] = {
+        { 2, 35, 21, 19 }, { 1, 131, 35, 9 }, { 1, 19, 259, 7 }, { 1, 5, 9, 67 } };
+    const int64_t groups = p->c == p->groups ? shrunk(p->groups, most[shape][1], shape, even)
+                                             : at_most(p->groups, 2);
     const int64_t channels = shrunk(p->c / p->groups, most[shape][1], shape, even);
     const int64_t filters = shrunk(p->filters / p->groups, most[shape][2], shape, even);
 

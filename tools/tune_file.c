@@ -33,7 +33,8 @@ int user_file_open(char path[TUNE_PATH], char *why, size_t why_size)
         return -1;
     }
     if (!S_ISREG(st.st_mode)) {
-        snprintf(why, why_size, "%.400s is no regular file: VERNIER_TUNE must name one for rows to go to", path);
+        snprintf(why, why_size, "%.400s is no regular file: VERNIER_TUNE must name one for rows to go to",
+                 path);
         return -1;
     }
     if (!realpath(path, real) || strlen(real) >= TUNE_PATH - 32 || !(text = vn__tune_read(path))) {
@@ -90,7 +91,8 @@ static int has_key(const char *line, const char *key)
     int a_used, b_used;
 
     for (int i = 0; i < 5; i++, line += a_used, key += b_used)
-        if (sscanf(line, " %255s%n", a, &a_used) != 1 || sscanf(key, " %255s%n", b, &b_used) != 1 || strcmp(a, b))
+        if (sscanf(line, " %255s%n", a, &a_used) != 1 || sscanf(key, " %255s%n", b, &b_used) != 1 ||
+            strcmp(a, b))
             return 0;
     return 1;
 }
@@ -161,7 +163,7 @@ static int replace(const char *path, const char *text)
     int fd, failed, error;
 
     snprintf(temporary, sizeof temporary, "%s.new", path);
-    unlink(temporary);                        /* of a tuner that was killed: the journal's lock keeps others away */
+    unlink(temporary);                        /* of a tuner that was killed: none else has the journal */
     if ((fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0)
         return -1;
     failed = fchmod(fd, stat(path, &st) ? 0644 : st.st_mode & 0777) || write_all(fd, text);

@@ -44,7 +44,8 @@ struct kernels {
 /* Compilers within a driver print to stderr, though that a row is illegal is nothing to report. */
 static int hush(void)
 {
-    const int kept = vn__logs(VN_LOG_BUILD) ? -1 : dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const int kept = vn__logs(VN_LOG_BUILD) ? -1 : dup(STDERR_FILENO);
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     if (kept >= 0 && nowhere >= 0)
         dup2(nowhere, STDERR_FILENO);
@@ -62,7 +63,8 @@ static void speak(int kept)
 }
 
 /* For one problem; NULL after vn_last_error(). */
-static const struct vn_choice *kernels_for(struct kernels *k, const struct race *r, const struct entrant *e, const int *p)
+static const struct vn_choice *kernels_for(struct kernels *k, const struct race *r, const struct entrant *e,
+                                           const int *p)
 {
     const int n = k->count;
     struct vn_choice *it;
@@ -197,7 +199,8 @@ static int look(double *seconds, const struct turn *t)
 
 /* How far behind is it?  What disturbs the machine just now disturbs the shipped row alike, so
  * that is looked at again before a row is given up.                                          */
-static int look_at_both(double *ratio, double *seconds, struct race *r, struct entrant *e, const struct turn turn[2])
+static int look_at_both(double *ratio, double *seconds, struct race *r, struct entrant *e,
+                        const struct turn turn[2])
 {
     *ratio = INFINITY;
     for (int i = 0; i < LOOKS && *ratio > FAR_BEHIND * r->best.score; i++) {
@@ -212,7 +215,8 @@ static int time_it(double *ratio, double *seconds, struct race *r, struct entran
                    const struct vn_choice *it, const struct vn_choice *shipped)
 {
     struct turn turn[2] = { { r, e, it }, { r, e, shipped } };
-    struct runner runner[2] = { { .run = take_turn, .state = &turn[0] }, { .run = take_turn, .state = &turn[1] } };
+    struct runner runner[2] = { { .run = take_turn, .state = &turn[0] },
+                                { .run = take_turn, .state = &turn[1] } };
 
     if (look_at_both(ratio, seconds, r, e, turn))
         return -1;
@@ -265,7 +269,8 @@ static int try_row(struct measurement *m, struct race *r, struct entrant *e, str
 
 static int journal_failed(struct race *r)
 {
-    snprintf(r->why, sizeof r->why, "%.400s cannot be written: host memory or disk space ran out", r->journal->path);
+    snprintf(r->why, sizeof r->why, "%.400s cannot be written: host memory or disk space ran out",
+             r->journal->path);
     return -1;
 }
 
@@ -292,8 +297,8 @@ static int ratio_on(double *out, struct race *r, struct entrant *e, struct kerne
     if (journal_end(r->journal, &m, note))
         return journal_failed(r);
     if (lost)
-        snprintf(r->why, sizeof r->why, "the device was lost with the row %.200s, which is now passed over: run "
-                 "the same command again", row);
+        snprintf(r->why, sizeof r->why, "the device was lost with the row %.200s, which is now passed over: "
+                 "run the same command again", row);
     *out = m.ratio;
     return lost;
 }
@@ -367,7 +372,8 @@ static int enter(struct race *r, struct entrant *e, struct kernels *shipped)
     }
     if (values_open(&e->values, r->suite->queue, r->suite->device, &e->problem)
         || !(t.it = kernels_for(shipped, r, e, r->shipped)) || !(e->reference = result_of(&t))) {
-        snprintf(r->why, sizeof r->why, "%s: %s", e->text, *vn_last_error() ? vn_last_error() : "host memory ran out");
+        snprintf(r->why, sizeof r->why, "%s: %s", e->text,
+                 *vn_last_error() ? vn_last_error() : "host memory ran out");
         return -1;
     }
     if (spot_check(&e->problem, &e->values, e->reference, why, sizeof why)) {

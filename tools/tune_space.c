@@ -121,9 +121,9 @@ static int walk(struct search *s, struct scored *at, int param, int step)
 {
     const struct space *const space = s->space;
     struct scored next = *at;
-    int moved = 0;
+    int k = place_of(space, param, at->p[param]), moved = 0;
 
-    for (int k = place_of(space, param, at->p[param]) + step; k >= 0 && k < space->count[param] && !s->over; k += step) {
+    while ((k += step) >= 0 && k < space->count[param] && !s->over) {
         next.p[param] = space->value[param][k];
         if (isinf(score_it(s, &next)))
             continue;
@@ -181,7 +181,8 @@ static int kick(struct search *s, struct scored *at)
 
 int search_space(struct scored *best, const struct space *space, row_score *score, void *state)
 {
-    struct search s = { .space = space, .score = score, .state = state, .random = { SUITE_SEED }, .best = *best };
+    struct search s = { .space = space, .score = score, .state = state, .random = { SUITE_SEED },
+                        .best = *best };
     struct scored at = *best;
 
     remember(&s, best);
