@@ -107,6 +107,10 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",               \
       .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",                                 \
       .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+#define MATRIX(engine, whose, family) \
+    { .name = "gemm_" #engine, .fits = vn__fits_##whose, .pays = vn__pays_matrix, .run = vn__run_matrix, \
+      .trial = vn__trial_gemm, .texts = "cl/epilogue.h cl/atoms/" family ".h cl/gemm_matrix.cl", \
+      .entries = "gemm_matrix", .params = "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES" }
 
 /* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__gemm_variants[] = {
@@ -128,6 +132,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n" },
     WGMMA(nn, "0", "1"), WGMMA(nt, "0", "0"), WGMMA(tn, "1", "1"), WGMMA(tt, "1", "0"),
     MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
+    MATRIX(mfma, mfma, "amd"), MATRIX(wmma, wmma, "amd"), MATRIX(dpas, dpas, "intel"), MATRIX(dpas8, dpas, "intel"),
     { .name = "gemm_async", .fits = fits_async, .run = run_tiled, .trial = vn__trial_gemm,
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_async.cl", .entries = "gemm_async",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N STAGES" },

@@ -62,6 +62,13 @@ const char *vn__fits_mma_tt(const void *problem, const struct vn_facts *f);
 const char *vn__pays_mma(const void *problem, const struct vn_facts *f);
 vn_status   vn__run_mma(vn_queue *q, const struct vn_choice *it, const void *problem);
 
+/* gemm_matrix.c: matrix engines of AMD and Intel. */
+const char *vn__fits_mfma(const void *problem, const struct vn_facts *f);
+const char *vn__fits_wmma(const void *problem, const struct vn_facts *f);
+const char *vn__fits_dpas(const void *problem, const struct vn_facts *f);
+const char *vn__pays_matrix(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *problem);
+
 /* gemm_trial.c: a small product in integers, which must come out exactly. */
 vn_status   vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type);
 #endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_matrix.c - the variants gemm_mfma, gemm_wmma, gemm_dpas: matrix engines of AMD and Intel.
+ *
+ * Which engine a device has is found by trying: a row of parameters names it, and the variant
+ * is used if its kernel builds and a small product comes out exactly.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "gemm.h"
+
+enum { BLK_M, BLK_N, BLK_K, WAVE_M, WAVE_N, ENGINE, LANES };    /* their parameters */
+enum { MOST = INT_MAX - 4096 };     /* past this an int in the kernel could overflow */
+
+static const char *fits(const struct gemm *g, const struct vn_facts *f, const char *family, unsigned types)
+{
+    if (strcmp(f->family, family))
+        return "the device is of another maker than the matrix engine";
+    if (!(types & 1u << g->head.type))
+        return "the matrix engine does not multiply this type";
+    if (g->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    if (g->k == 0)
+        return "there is nothing to multiply";
+    if (g->m > MOST || g->n > MOST || g->k > MOST || g->batches > MOST)
+        return "M, N, K and the batches must stay below 2^31";
+    return NULL;
+}
+
+enum { HALVES = 1u << VN_F16 | 1u << VN_BF16, ALL = HALVES | 1u << VN_F32 | 1u << VN_F64 };
+
+/* CDNA is gfx908 and above, all of gfx9; RDNA's engines began with gfx11. */
+const char *vn__fits_mfma(const void *problem, const struct vn_facts *f)
+{
+    return strncmp(f->arch, "gfx9", 4) ? "it needs an AMD GPU of CDNA, for MFMA" : fits(problem, f, "amd", ALL);
+}
+
+const char *vn__fits_wmma(const void *problem, const struct vn_facts *f)
+{
+    return strncmp(f->arch, "gfx1", 4) ? "it needs an AMD GPU of RDNA 3 or 4, for WMMA" : fits(problem, f, "amd", HALVES);
+}
+
+const char *vn__fits_dpas(const void *problem, const struct vn_facts *f)
+{
+    return fits(problem, f, "intel", HALVES);
+}
+
+const char *vn__pays_matrix(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    (void)f;
+    return g->m < 16 || g->n < 16 || g->k < 16 ? "M, N or K is below 16: most of its tile would be idle" : NULL;
+}
+
+vn_status vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    const int *p = it->p;
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = p[BLK_M] / p[WAVE_M] * (p[BLK_N] / p[WAVE_N]) * p[LANES] };
+    const int64_t tiles = VN_CEIL_DIV(g->m, p[BLK_M]) * VN_CEIL_DIV(g->n, p[BLK_N]);
+
+    if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)tiles, p[BLK_M],
+                        p[BLK_N], INT_MAX);
+    vn__arg_int(&l, g->m);
+    vn__arg_int(&l, g->n);
+    vn__arg_int(&l, g->k);
+    vn__arg_extents(&l, &g->c);
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__arg_tensor(&l, &g->a);
+    vn__arg_tensor(&l, &g->b);
+    vn__gemm_output(&l, g);
+    return vn__launch(q, it, 0, &l);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * amdgcn.h - those functions of OpenCL C that kernels call, for AMD's GPUs without a library
+ *
+ * clang compiles for them by itself, but what would be AMD's (or libclc's) library is calls into
+ * nowhere, which cost registers and a stack.  Said here in clang's own built-in functions, what
+ * comes out is what such a library gives.
+ */
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+
+#define get_local_id(d) __builtin_amdgcn_workitem_id_x()
+#define get_group_id(d) __builtin_amdgcn_workgroup_id_x()
+#define barrier(flags)                                          \
+    do {                                                        \
+        __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");  \
+        __builtin_amdgcn_s_barrier();                           \
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");  \
+    } while (0)
+
+#define vload_half(i, p)         ((float)(p)[i])
+#define vstore_half_rte(x, i, p) ((p)[i] = (half)(x))
+
+/* Vectors in memory lie as their elements do. */
+typedef ushort4 vector_u16 __attribute__((aligned(2)));
+typedef float2  vector_f32 __attribute__((aligned(4)));
+typedef double2 vector_f64 __attribute__((aligned(8)));
+
+#define FUNCTION static inline __attribute__((overloadable, always_inline))
+FUNCTION ushort4 at_vector(__global const ushort *p) { return *(__global const vector_u16 *)p; }
+FUNCTION float2  at_vector(__global const float *p)  { return *(__global const vector_f32 *)p; }
+FUNCTION double2 at_vector(__global const double *p) { return *(__global const vector_f64 *)p; }
+#define vload4(i, p) at_vector(p)
+#define vload2(i, p) at_vector(p)
+
+FUNCTION float  fma_of_(float a, float b, float c)    { return __builtin_fmaf(a, b, c); }
+FUNCTION double fma_of_(double a, double b, double c) { return __builtin_fma(a, b, c); }
+FUNCTION float  fabs_(float a)                        { return __builtin_fabsf(a); }
+FUNCTION double fabs_(double a)                       { return __builtin_fabs(a); }
+#define fma(a, b, c) fma_of_(a, b, c)
+#define fabs(a)      fabs_(a)
