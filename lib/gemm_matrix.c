@@ -2,7 +2,7 @@
  *
  * gemm_matrix.c - the variants gemm_mfma, gemm_wmma, gemm_dpas: matrix engines of AMD and Intel.
  *
- * Which engine a device has is found by trying: a row of parameters names it, and the variant
+ * A row of parameters names the engine; whether the device has it is found by trying: the variant
  * is used if its kernel builds and a small product comes out exactly.
  */
 #include <limits.h>
@@ -28,17 +28,30 @@ static const char *fits(const struct gemm *g, const struct vn_facts *f, const ch
     return NULL;
 }
 
-enum { HALVES = 1u << VN_F16 | 1u << VN_BF16, ALL = HALVES | 1u << VN_F32 | 1u << VN_F64 };
+enum { HALVES = 1u << VN_F16 | 1u << VN_BF16, CDNA1 = HALVES | 1u << VN_F32, CDNA = CDNA1 | 1u << VN_F64 };
 
-/* CDNA is gfx908 and above, all of gfx9; RDNA's engines began with gfx11. */
+/* The engines of architectures differ, and some compilers die of an instruction that is not there. */
+static unsigned types_of(const struct vn_facts *f, const char *const prefixes[], unsigned types)
+{
+    for (; *prefixes; prefixes++)
+        if (!strncmp(f->arch, *prefixes, strlen(*prefixes)))
+            return types;
+    return 0;
+}
+
 const char *vn__fits_mfma(const void *problem, const struct vn_facts *f)
 {
-    return strncmp(f->arch, "gfx9", 4) ? "it needs an AMD GPU of CDNA, for MFMA" : fits(problem, f, "amd", ALL);
+    const unsigned types = types_of(f, (const char *const []){ "gfx90a", "gfx94", NULL }, CDNA) |
+                           types_of(f, (const char *const []){ "gfx908", NULL }, CDNA1);
+
+    return types ? fits(problem, f, "amd", types) : "it needs an AMD GPU of CDNA, for MFMA";
 }
 
 const char *vn__fits_wmma(const void *problem, const struct vn_facts *f)
 {
-    return strncmp(f->arch, "gfx1", 4) ? "it needs an AMD GPU of RDNA 3 or 4, for WMMA" : fits(problem, f, "amd", HALVES);
+    const unsigned types = types_of(f, (const char *const []){ "gfx11", "gfx120", NULL }, HALVES);
+
+    return types ? fits(problem, f, "amd", types) : "it needs an AMD GPU of RDNA 3 or 4, for WMMA";
 }
 
 const char *vn__fits_dpas(const void *problem, const struct vn_facts *f)

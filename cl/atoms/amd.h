@@ -56,7 +56,9 @@ DEVICE int matrix_place(int x, int k, int width)
 #define MATRIX_LANES 64
 #define MATRIX_K     (64 / MATRIX_M * LINE)     /* one line of each lane */
 
-#if TYPE == 3
+#if TYPE == 3 && ENGINE == 908
+#error "gfx908 has no matrix engine for f64"
+#elif TYPE == 3
 #define MATRIX_M     16
 #define MATRIX_SUMS  4
 #define MATRIX_STEPS 2                          /* instructions of a MATRIX_MULTIPLY */
