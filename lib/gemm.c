@@ -107,6 +107,7 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_mma.cl", .entries = "gemm_mma",               \
       .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",                                 \
       .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+
 #define MATRIX(engine, whose, family) \
     { .name = "gemm_" #engine, .fits = vn__fits_##whose, .pays = vn__pays_matrix, .run = vn__run_matrix, \
       .trial = vn__trial_gemm, .texts = "cl/epilogue.h cl/atoms/" family ".h cl/gemm_matrix.cl", \

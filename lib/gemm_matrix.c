@@ -77,13 +77,10 @@ vn_status vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *pr
     if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)tiles, p[BLK_M],
                         p[BLK_N], INT_MAX);
-    vn__arg_int(&l, g->m);
-    vn__arg_int(&l, g->n);
-    vn__arg_int(&l, g->k);
+    vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
-    vn__arg_tensor(&l, &g->a);
-    vn__arg_tensor(&l, &g->b);
+    vn__gemm_inputs(&l, g);
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
 }
