@@ -13,6 +13,7 @@
 static const int64_t small[]   = { 1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15, 16, 17, 19, 23, 24 };
 static const int64_t medium[]  = { 25, 29, 31, 32, 33, 37, 41, 47, 48, 49, 53, 63, 64, 65 };
 static const int64_t larger[]  = { 67, 79, 95, 96, 97, 101, 127, 128, 129, 131, 191, 192, 193, 255, 256, 257 };
+static const int64_t deep[]    = { 300, 512, 777, 1000, 1024, 1025 };       /* of K, where C is small */
 static const double  factors[] = { 0, 1, 1, -1, 2, 0.5 };
 static const int64_t gaps[]    = { 0, 0, 1, 3, 16 };
 static const int64_t starts[]  = { 0, 0, 1, 5 };
@@ -34,10 +35,12 @@ static const struct problem plain = { .op = GEMM, .alpha = 1, .batch = 1, .inner
 
 static void draw(struct problem *p, struct random *r, enum suite_extent extent)
 {
+    const int is_deep = extent != SUITE_SMALL && random_chance(r, 0.06);
+
     do {
         p->m = draw_size(r, extent);
         p->n = draw_size(r, extent);
-        p->k = random_chance(r, 0.02) ? 0 : draw_size(r, extent);
+        p->k = is_deep ? RANDOM_OF(r, deep) : random_chance(r, 0.02) ? 0 : draw_size(r, extent);
         p->batch = RANDOM_OF(r, batches);
     } while (p->m * p->n * p->k * p->batch > WORK);
     p->trans_a = random_chance(r, 0.5);
