@@ -131,6 +131,13 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_cpu_unpacked", .fits = vn__fits_cpu, .run = vn__run_unpacked,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
       .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n" },
+    VN_SKINNY_MMA(k, 1, 8), VN_SKINNY_MMA(k, 1, 16), VN_SKINNY_MMA(k, 1, 32),
+    VN_SKINNY_MMA(n, 0, 8), VN_SKINNY_MMA(n, 0, 16), VN_SKINNY_MMA(n, 0, 32),
+    VN_SKINNY(k, 1, 1), VN_SKINNY(k, 1, 2), VN_SKINNY(k, 1, 4), VN_SKINNY(k, 1, 8), VN_SKINNY(k, 1, 16),
+    VN_SKINNY(n, 0, 1), VN_SKINNY(n, 0, 2), VN_SKINNY(n, 0, 4), VN_SKINNY(n, 0, 8), VN_SKINNY(n, 0, 16),
+    { .name = "gemm_deep", .fits = vn__fits_deep, .pays = vn__pays_deep, .run = vn__run_deep,
+      .workspace = vn__workspace_deep, .texts = "cl/epilogue.h cl/gemm_sum.cl", .entries = "gemm_sum",
+      .params = "ITEMS" },
     WGMMA(nn, "0", "1"), WGMMA(nt, "0", "0"), WGMMA(tn, "1", "1"), WGMMA(tt, "1", "0"),
     MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
     MATRIX(mfma, mfma, "amd"), MATRIX(wmma, wmma, "amd"), MATRIX(dpas, dpas, "intel"), MATRIX(dpas8, dpas, "intel"),
@@ -240,7 +247,7 @@ static int is_wide(const vn_tensor *t)
 }
 
 /* What variants and tune rows go by. */
-static void size_up(struct gemm *g)
+void vn__gemm_size_up(struct gemm *g)
 {
     const double mnk = (double)g->m * (double)g->n * (double)g->k, batches = (double)g->batches;
     const double reads = (double)g->m * (double)g->k + (double)g->k * (double)g->n;
@@ -262,6 +269,7 @@ static vn_status gemm(vn_queue *q, struct gemm *g, const char *variant)
     if ((s = vn__handle_check(q, VN_QUEUE, "queue")) || (s = check(g, q)))
         return s;
     g->head.type = g->c.type;
+    g->units = q->device->facts.units;
     g->m = g->c.extent[g->c.rank - 2];
     g->n = g->c.extent[g->c.rank - 1];
     g->k = g->alpha == 0 ? 0 : g->a.extent[g->a.rank - 1];
@@ -271,7 +279,7 @@ static vn_status gemm(vn_queue *q, struct gemm *g, const char *variant)
     if (g->m == 0 || g->n == 0 || g->batches == 0)
         return VN_OK;
     orient(g);
-    size_up(g);
+    vn__gemm_size_up(g);
     if ((s = vn__choose(&it, q, vn__gemm_variants, g, sizeof *g, variant)))
         return s;
     return it->variant->run(q, it, g);

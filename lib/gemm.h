@@ -15,6 +15,8 @@ struct gemm {                     /* the problem, as variants see it */
     int       has_bias;
     vn_activation activation;
     vn_math   math;
+    int       units;              /* of the device: how many work-groups it takes to fill it */
+    int       is_part;            /* of a problem that gemm_deep has split */
 };
 
 /* The step of a matrix from row to row, and from column to column. */
@@ -30,6 +32,8 @@ void vn__gemm_sizes (struct vn_launch *l, const struct gemm *g);
 void vn__gemm_input (struct vn_launch *l, const struct gemm *g, const vn_tensor *t);
 void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g);
 void vn__gemm_output(struct vn_launch *l, const struct gemm *g);
+/* Fills in head, but for op and type, from the rest. */
+void vn__gemm_size_up(struct gemm *g);
 
 /* gemm_cpu.c: CPUs, through vectors written out */
 const char *vn__fits_cpu(const void *problem, const struct vn_facts *f);
@@ -68,6 +72,41 @@ const char *vn__fits_wmma(const void *problem, const struct vn_facts *f);
 const char *vn__fits_dpas(const void *problem, const struct vn_facts *f);
 const char *vn__pays_matrix(const void *problem, const struct vn_facts *f);
 vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *problem);
+
+/* gemm_skinny.c: M or N small.  The large operand runs along K, or across it (n); with so many
+ * rows of the small one in registers.                                                       */
+#define VN_SKINNY(along, along_k, rows)                                                         \
+    { .name = "gemm_skinny", .fits = vn__fits_skinny_##along##rows, .pays = vn__pays_skinny,    \
+      .run = vn__run_skinny, .workspace = vn__workspace_skinny,                                 \
+      .texts = "cl/epilogue.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny.cl",                              \
+      .entries = "gemm_skinny gemm_sum", .params = "ITEMS THR_N DEPTH FILL LANES",       \
+      .defines = "#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
+#define VN_SKINNY_MMA(along, along_k, rows)                                                     \
+    { .name = "gemm_skinny_mma", .fits = vn__fits_skinny_mma_##along##rows, .pays = vn__pays_skinny_mma, \
+      .run = vn__run_skinny_mma, .workspace = vn__workspace_skinny_mma, .trial = vn__trial_gemm, \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny_mma.cl",        \
+      .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES DEPTH FILL HINT",         \
+      .defines = "#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
+#define VN_FITS_SKINNY(suffix) const char *vn__fits_skinny_##suffix(const void *problem, const struct vn_facts *f)
+VN_FITS_SKINNY(k1); VN_FITS_SKINNY(k2); VN_FITS_SKINNY(k4); VN_FITS_SKINNY(k8); VN_FITS_SKINNY(k16);
+VN_FITS_SKINNY(n1); VN_FITS_SKINNY(n2); VN_FITS_SKINNY(n4); VN_FITS_SKINNY(n8); VN_FITS_SKINNY(n16);
+VN_FITS_SKINNY(mma_k8); VN_FITS_SKINNY(mma_k16); VN_FITS_SKINNY(mma_k32);
+VN_FITS_SKINNY(mma_n8); VN_FITS_SKINNY(mma_n16); VN_FITS_SKINNY(mma_n32);
+const char *vn__pays_skinny(const void *problem, const struct vn_facts *f);
+const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_skinny(const void *problem, const int *p);
+size_t      vn__workspace_skinny_mma(const void *problem, const int *p);
+vn_status   vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status   vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void *problem);
+
+/* gemm_deep.c: K split into parts, each part solved by another variant. */
+const char *vn__fits_deep(const void *problem, const struct vn_facts *f);
+const char *vn__pays_deep(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_deep(const void *problem, const int *p);
+vn_status   vn__run_deep(vn_queue *q, const struct vn_choice *it, const void *problem);
+/* Adds `parts` of all of C, from number `start` of `sums` on (gemm_sum.cl, the choice's `kernel`). */
+vn_status   vn__add_parts(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct gemm *g,
+                          vn_buffer *sums, int64_t start, int64_t parts);
 
 /* gemm_trial.c: a small product in integers, which must come out exactly. */
 vn_status   vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type);

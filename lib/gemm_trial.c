@@ -61,9 +61,9 @@ static vn_status fill(vn_queue *q, vn_tensor *t, vn_type type, int (*of)(int, in
 static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
 {
     static __thread double room[M * N];
-    vn_status s = q->device->backend->read(q, room, c->buffer, 0, M * N * vn_type_bytes(type));
+    vn_status s = q->device->backend->read(q, room, c->buffer, 0, (size_t)c->extent[0] * N * vn_type_bytes(type));
 
-    for (int m = 0; m < M && s == VN_OK; m++)
+    for (int m = 0; m < c->extent[0] && s == VN_OK; m++)
         for (int n = 0; n < N; n++) {
             double sum = 0;
 
@@ -76,12 +76,19 @@ static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
     return s;
 }
 
-/* In the layout that this variant takes: with A, B or both transposed; and in its kind of math. */
+/* In the shape that this variant takes: all of C, or fewer of its rows; A, B or both transposed; and
+ * in its kind of math.                                                                        */
 static int lay_out(struct gemm *g, const struct vn_choice *it, const struct vn_facts *f)
 {
-    for (int which = 0; which < 8; which++) {
+    static const int rows[] = { M, 16, 8 };
+
+    for (int which = 0; which < 8 * 3; which++) {
+        const int m = rows[which / 8];
+
         g->math = which & 4 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
-        g->a = which & 2 ? vn_transpose(vn_matrix(g->a.buffer, g->head.type, K, M)) : vn_matrix(g->a.buffer, g->head.type, M, K);
+        g->m = m;
+        g->c = vn_matrix(g->c.buffer, g->head.type, m, N);
+        g->a = which & 2 ? vn_transpose(vn_matrix(g->a.buffer, g->head.type, K, m)) : vn_matrix(g->a.buffer, g->head.type, m, K);
         g->b = which & 1 ? vn_transpose(vn_matrix(g->b.buffer, g->head.type, N, K)) : vn_matrix(g->b.buffer, g->head.type, K, N);
         if (!it->variant->fits(g, f))
             return 1;
@@ -104,7 +111,8 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
 vn_status vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type)
 {
     const size_t bytes = MOST * vn_type_bytes(type);
-    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = M, .n = N, .k = K, .batches = 1, .alpha = 1 };
+    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = M, .n = N, .k = K, .batches = 1, .alpha = 1,
+                      .units = q->device->facts.units };
     vn_buffer *a = NULL, *b = NULL, *c = NULL;
     vn_status s;
 

@@ -98,6 +98,35 @@ DEVICE void copies_commit(void)
 /* Until at most `open` groups of this item are under way. */
 #define COPIES_WAIT(open) asm volatile("cp.async.wait_group %0;" :: "n"(open) : "memory")
 
+/* ---- reads that leave the first-level cache to what is read again ------------------------------ */
+
+DEVICE uint4 read_once(GLOBAL const void *p)
+{
+    uint4 u;
+
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w) : "l"((unsigned INT64)p));
+    return u;
+}
+
+DEVICE uint4 read_once128(GLOBAL const void *p)
+{
+    uint4 u;
+
+    asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w) : "l"((unsigned INT64)p));
+    return u;
+}
+
+DEVICE uint4 read_once256(GLOBAL const void *p)
+{
+    uint4 u;
+
+    asm("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w) : "l"((unsigned INT64)p));
+    return u;
+}
+
 /* ---- tensor maps: what the copy engine knows of a matrix --------------------------------- */
 
 #define MAP_BYTES 128
@@ -318,3 +347,29 @@ DEVICE unsigned int tf32_bits(unsigned int f32_bits)
 #else
 #define STORE_PAIR(p, x, y) (*(GLOBAL unsigned int *)(p) = pair_of(x, y))
 #endif
+
+/* Two numbers of bf16, the first in the lower half. */
+DEVICE UINT32 bf16_pair_of(float low, float high)
+{
+    UINT32 u;
+
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(u) : "f"(high), "f"(low));
+    return u;
+}
+
+/* Two numbers of 16 bits: the lower, or the upper, of u and of v. */
+DEVICE UINT32 lowers_of(UINT32 u, UINT32 v)
+{
+    UINT32 w;
+
+    asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(w) : "r"(u), "r"(v));
+    return w;
+}
+
+DEVICE UINT32 uppers_of(UINT32 u, UINT32 v)
+{
+    UINT32 w;
+
+    asm("prmt.b32 %0, %1, %2, 0x7632;" : "=r"(w) : "r"(u), "r"(v));
+    return w;
+}

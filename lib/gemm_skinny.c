@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_skinny.c - the variants gemm_skinny and gemm_skinny_mma: M or N small, on GPUs (see cl/gemm_skinny.cl).
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gemm.h"
+
+enum { ITEMS, THR_N, DEPTH, FILL, LANES };      /* parameters of gemm_skinny */
+enum { TILES = THR_N };                         /* of gemm_skinny_mma, the rest being the same */
+enum { MOST = INT_MAX - 4096, PAYS_M = 32, PAYS_K = 64, SPAN = 64 };
+enum { IN_FLIGHT = 192 };         /* items for each unit whose reads keep the memory busy */
+
+/* ---- the problem, seen so that A is the small one ------------------------------- */
+
+static struct gemm turned(const struct gemm *g)
+{
+    struct gemm t = *g;
+
+    if (g->m <= g->n)
+        return t;
+    t.m = g->n;
+    t.n = g->m;
+    t.a = vn_transpose(g->b);
+    t.b = vn_transpose(g->a);
+    t.c = vn_transpose(g->c);
+    if (g->has_bias)
+        t.bias = vn_transpose(g->bias);
+    return t;
+}
+
+/* Numbers in 16 bytes. */
+static int piece(const struct gemm *g)
+{
+    return 16 / (int)vn_type_bytes(g->head.type);
+}
+
+/* The steps of a matrix from number to number and from line to line, and of its batches, keep
+ * pieces whole: each begins at a multiple of 16 bytes.                                       */
+static int is_whole(const vn_tensor *t, int64_t step, int64_t line, int pieces)
+{
+    int whole = step == 1 && line % pieces == 0 && t->start % pieces == 0;
+
+    for (int i = 0; i < t->rank - 2; i++)
+        whole &= t->stride[i] % pieces == 0;
+    return whole;
+}
+
+static int is_along_k(const struct gemm *g)
+{
+    return g->n == 1 || (g->k > 1 && vn__row(&g->b) <= vn__col(&g->b));
+}
+
+/* Rows of A hold whole pieces of so many numbers. */
+static int is_aligned_a(const struct gemm *g, int pieces)
+{
+    return is_whole(&g->a, vn__col(&g->a), g->m > 1 ? vn__row(&g->a) : 0, pieces);
+}
+
+static int is_aligned_b(const struct gemm *g)
+{
+    if (is_along_k(g))
+        return is_whole(&g->b, vn__row(&g->b), g->n > 1 ? vn__col(&g->b) : 0, piece(g));
+    return g->n % piece(g) == 0 && is_whole(&g->b, vn__col(&g->b), g->k > 1 ? vn__row(&g->b) : 0, piece(g));
+}
+
+/* Rows of A for a work-group, a power of two: all of them, or as many as registers hold sums of. */
+static int rows_of(const struct gemm *g, int least, int most)
+{
+    int rows = least;
+
+    while (rows < g->m && rows < most)
+        rows *= 2;
+    return rows;
+}
+
+/* ---- the two engines ---------------------------------------------------------------- */
+
+/* What the kernels differ in for the host.  A strand is an item, or a warp that multiplies together. */
+struct engine {
+    int rows;                     /* of A, for a work-group */
+    int items, strands;           /* in a work-group */
+    int columns;                  /* of B, for a strand */
+    int depth;                    /* of K, that a strand reads before it waits for the first of it */
+    int across, apart;            /* at least so many strands share a column, and lie side by side */
+};
+
+static struct engine fma_engine(const struct gemm *g, const int *p)
+{
+    const int along_k = is_along_k(g), columns = along_k ? 4 : piece(g);
+    const int most = 64 / columns / (g->head.type == VN_F64 ? 2 : 1);
+
+    return (struct engine){
+        .rows    = rows_of(g, 1, most < 16 ? most : 16),
+        .items   = p[ITEMS],
+        .strands = p[ITEMS],
+        .columns = along_k ? p[THR_N] : piece(g),
+        .depth   = p[DEPTH] * (along_k ? piece(g) : p[THR_N]),
+        .across  = along_k ? 8 : 1,
+        .apart   = along_k ? 1 : p[LANES],
+    };
+}
+
+static struct engine mma_engine(const struct gemm *g, const int *p)
+{
+    const int along_k = is_along_k(g);
+
+    return (struct engine){
+        .rows    = rows_of(g, 8, 32),
+        .items   = p[ITEMS],
+        .strands = p[ITEMS] / 32,
+        .columns = along_k ? 16 * p[TILES] : 8 * piece(g),
+        .depth   = p[DEPTH] * (along_k ? 4 * piece(g) : 16),
+        .across  = 1,
+        .apart   = 1,
+    };
+}
+
+/* ---- fits -------------------------------------------------------------------------- */
+
+static const char *fits(const struct gemm *g, int along_k, int rows, int rows_wanted)
+{
+    if (g->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    if (g->m > MOST || g->n > MOST || g->k > MOST || g->batches > MOST)
+        return "M, N, K and the batches must stay below 2^31";
+    if (is_along_k(g) != along_k)
+        return along_k ? "it needs a large operand that runs along K" : "it needs a large operand that runs across K";
+    if (rows != rows_wanted)
+        return "it has another number of rows in registers than the small operand";
+    return NULL;
+}
+
+static const char *fits_fma(const struct gemm *problem, int along_k, int rows)
+{
+    static const int p[VN_PARAMS] = { 64, 4, 1, 1, 1 };         /* rows are the same with any */
+    const struct gemm g = turned(problem);
+
+    return fits(&g, along_k, rows, fma_engine(&g, p).rows);
+}
+
+static const char *fits_mma(const struct gemm *problem, const struct vn_facts *f, int along_k, int rows)
+{
+    static const int p[VN_PARAMS] = { 64, 1, 1, 1 };
+    const struct gemm g = turned(problem);
+
+    if (strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80)
+        return "it needs an NVIDIA GPU of sm_80 or above, for mma.sync";
+    if (g.head.type == VN_F64)
+        return "it needs f32, f16 or bf16";
+    if (!is_aligned_b(&g) || (along_k && g.k % piece(&g)))
+        return "lines of the large operand need to begin and end at multiples of 16 bytes";
+    return fits(&g, along_k, rows, mma_engine(&g, p).rows);
+}
+
+#define FITS(along, along_k, rows)                                                          \
+    const char *vn__fits_skinny_##along##rows(const void *problem, const struct vn_facts *f) \
+    {                                                                                       \
+        (void)f;                                                                            \
+        return fits_fma(problem, along_k, rows);                                            \
+    }
+#define FITS_MMA(along, along_k, rows)                                                      \
+    const char *vn__fits_skinny_mma_##along##rows(const void *problem, const struct vn_facts *f) \
+    {                                                                                       \
+        return fits_mma(problem, f, along_k, rows);                                         \
+    }
+FITS(k, 1, 1) FITS(k, 1, 2) FITS(k, 1, 4) FITS(k, 1, 8) FITS(k, 1, 16)
+FITS(n, 0, 1) FITS(n, 0, 2) FITS(n, 0, 4) FITS(n, 0, 8) FITS(n, 0, 16)
+FITS_MMA(k, 1, 8) FITS_MMA(k, 1, 16) FITS_MMA(k, 1, 32)
+FITS_MMA(n, 0, 8) FITS_MMA(n, 0, 16) FITS_MMA(n, 0, 32)
+
+static const char *pays(const struct gemm *g)
+{
+    if (g->m > PAYS_M)
+        return "M and N are above 32";
+    if (g->k < PAYS_K)
+        return "K is below 64: there is little to read";
+    return NULL;
+}
+
+const char *vn__pays_skinny(const void *problem, const struct vn_facts *f)
+{
+    static const char *const gpus[] = { "nvidia", "amd", "intel" };
+    const struct gemm g = turned(problem);
+    int is_gpu = 0;
+
+    for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
+        is_gpu |= !strcmp(f->family, gpus[i]);
+    return is_gpu ? pays(&g) : "the device is no GPU that it is known to pay on";
+}
+
+/* Below these, multiply-adds keep up with the memory. */
+const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm g = turned(problem);
+    const int least = is_along_k(&g) ? (g.head.type == VN_F32 ? 5 : 2) : (g.head.type == VN_F32 ? 2 : 1);
+
+    (void)f;
+    return g.m < least ? "there are too few rows to need a matrix engine" : pays(&g);
+}
+
+/* ---- how the work is shared out ---------------------------------------------------- */
+
+struct plan {
+    int64_t across;               /* strands that share a column */
+    int64_t tiles_m, tiles_n;
+    int64_t parts, span;          /* of K */
+};
+
+/* More strands to a column make more work-groups: until there are FILL for each unit, or a strand
+ * would have nothing to read ahead.                                                             */
+static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t tiles_m, int64_t wanted)
+{
+    int64_t across = e->across;
+
+    for (; e->strands / across > e->apart; across *= 2) {
+        const int64_t wide = e->strands / across * e->columns;
+
+        if (2 * g->n > wide &&
+            (tiles_m * VN_CEIL_DIV(g->n, wide) * g->batches >= wanted || g->k < 2 * across * e->depth))
+            break;
+    }
+    return across;
+}
+
+static struct plan plan_of(const struct gemm *g, const struct engine *e, int fill)
+{
+    const int64_t wanted = (int64_t)fill * g->units;
+    struct plan plan = { .tiles_m = VN_CEIL_DIV(g->m, e->rows), .parts = 1, .span = g->k };
+    int64_t groups, most;
+
+    plan.across  = across_of(g, e, plan.tiles_m, wanted);
+    plan.tiles_n = VN_CEIL_DIV(g->n, e->strands / plan.across * e->columns);
+    groups = plan.tiles_m * plan.tiles_n * g->batches;
+    most   = g->k / (plan.across * e->depth);
+    if (groups * e->items < (int64_t)g->units * IN_FLIGHT && most > 1) {
+        const int64_t parts = VN_CEIL_DIV(wanted, groups);
+
+        plan.span  = VN_CEIL_DIV(VN_CEIL_DIV(g->k, parts < most ? parts : most), SPAN) * SPAN;
+        plan.parts = VN_CEIL_DIV(g->k, plan.span);
+    }
+    return plan;
+}
+
+/* K is split only where there are few work-groups: this cannot overflow. */
+static size_t workspace(const struct gemm *g, const struct plan *plan)
+{
+    const int64_t bytes = g->head.type == VN_F64 ? 8 : 4;
+
+    return plan->parts > 1 ? (size_t)(g->batches * plan->parts * g->m * g->n * bytes) : 0;
+}
+
+size_t vn__workspace_skinny(const void *problem, const int *p)
+{
+    const struct gemm g = turned(problem);
+    const struct engine e = fma_engine(&g, p);
+    const struct plan plan = plan_of(&g, &e, p[FILL]);
+
+    return workspace(&g, &plan);
+}
+
+size_t vn__workspace_skinny_mma(const void *problem, const int *p)
+{
+    const struct gemm g = turned(problem);
+    const struct engine e = mma_engine(&g, p);
+    const struct plan plan = plan_of(&g, &e, p[FILL]);
+
+    return workspace(&g, &plan);
+}
+
+/* ---- launches ---------------------------------------------------------------------- */
+
+static vn_status too_many(const struct vn_choice *it)
+{
+    return vn__fail(VN_UNSUPPORTED, "%s takes at most %d work-groups", it->variant->name, INT_MAX);
+}
+
+/* aligned: what the engine can read in pieces */
+static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct engine *e, int aligned)
+{
+    const struct plan plan = plan_of(g, e, it->p[FILL]);
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = it->p[ITEMS] };
+    const size_t bytes = workspace(g, &plan);
+    vn_buffer *sums = g->c.buffer;
+    vn_status s;
+
+    if (!vn__mul(&l.groups[0], plan.tiles_m * plan.tiles_n, g->batches) ||
+        !vn__mul(&l.groups[0], l.groups[0], plan.parts) || l.groups[0] > INT_MAX)
+        return too_many(it);
+    if (bytes && (s = vn__workspace(&sums, q, bytes)))
+        return s;
+    vn__gemm_sizes(&l, g);
+    vn__arg_int(&l, plan.across);
+    vn__arg_int(&l, aligned);
+    vn__arg_int(&l, plan.span);
+    vn__arg_int(&l, plan.parts);
+    vn__arg_int(&l, g->batches);
+    vn__arg_extents(&l, &g->c);
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__gemm_inputs(&l, g);
+    vn__arg_buffer(&l, sums);
+    vn__gemm_output(&l, g);
+    if ((s = vn__launch(q, it, 0, &l)) || plan.parts == 1)
+        return s;
+    return vn__add_parts(q, it, 1, it->p[ITEMS], g, sums, 0, plan.parts);
+}
+
+vn_status vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm g = turned(problem);
+    const struct engine e = fma_engine(&g, it->p);
+
+    return run(q, it, &g, &e, is_aligned_b(&g) && (!is_along_k(&g) || is_aligned_a(&g, piece(&g))));
+}
+
+vn_status vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm g = turned(problem);
+    const struct engine e = mma_engine(&g, it->p);
+
+    return run(q, it, &g, &e, is_aligned_a(&g, is_along_k(&g) ? piece(&g) : 4));
+}
