@@ -12,7 +12,7 @@
 #include "suite.h"
 #include "values.h"
 
-enum { TUNE_VALUES = 32, TUNE_PATH = 4096, TUNE_WHY = 512 };
+enum { TUNE_VALUES = 32, TUNE_TOP = 3, TUNE_PATH = 4096, TUNE_WHY = 512 };
 
 /* ---- tune_space.c: the rows there are, and which to try next ---- */
 
@@ -105,7 +105,7 @@ struct race {
     double                   began, seconds;              /* the time it has */
     int                      shipped[VN_PARAMS], current[VN_PARAMS];
     const char              *current_source;              /* "user", or as of the shipped row */
-    struct scored            best;
+    struct scored            best, top[TUNE_TOP];
     double                   gain;                        /* the winner's speed over the current row's */
     int                      measured, illegal, wrong, known;
     void                   (*progress)(const struct race *r);     /* after each row */
@@ -115,8 +115,8 @@ struct race {
 
 /* Measures the shipped row and searches for better ones; 0, or -1 with why. */
 int    race_run(struct race *r);
-/* Runs the current row, the shipped one and the best in turns once more; r->best is then the fastest.
- * 1 if that is really faster than the current row, 0 if not, -1 with why.                           */
+/* Runs the current row, the shipped one and the first few in turns once more; r->best is then the
+ * fastest.  1 if that is really faster than the current row, 0 if not, -1 with why.               */
 int    race_decide(struct race *r);
 void   race_close(struct race *r);
 #endif
