@@ -121,8 +121,10 @@ wait $tuner
 echo "$variant * * f32 * 1 2" >> $VERNIER_TUNE
 line=$(wc -l < $VERNIER_TUNE)
 refuses 2 "user.tune:$line: a row of $variant ends with a number for each of" $gemm
-VERNIER_LOG=choose ./vernier explain $gemm 2>&1 > /dev/null | grep -q "user.tune:$line: .*; the file is not used" ||
-    fail "VERNIER_LOG=choose does not name the wrong line"
+./vernier explain $gemm 2>&1 > /dev/null | grep -q "^vernier: .*user.tune:$line: .*; the file is not used" ||
+    fail "explain does not name the wrong line"
+VERNIER_LOG=choose ./vernier bench $gemm --budget 0.01 2>&1 > /dev/null |
+    grep -q "^vernier choose: .*user.tune:$line: .*; the file is not used" || fail "VERNIER_LOG=choose does not name the wrong line"
 row_of $gemm '\(shipped\|nearest\|default\)'
 
 echo "$failures failures"

@@ -177,6 +177,16 @@ static json_t *json_explained(const struct explained *e)
     return out;
 }
 
+/* Else the user would wonder why their rows do nothing. */
+static void complain_of_user_file(void)
+{
+    char path[4096], why[4608], *const text = vn__tune_path(path, sizeof path) ? vn__tune_read(path) : NULL;
+
+    if (text && vn__tune_check(why, sizeof why, path, text))
+        complain("%s; the file is not used", why);
+    free(text);
+}
+
 int explain_main(int argc, char **argv)
 {
     static const struct argp argp = { options, parse, "PROBLEM", doc, NULL, NULL, NULL };
@@ -197,6 +207,7 @@ int explain_main(int argc, char **argv)
     if ((status = device_open(&d, &q, r.device)))
         return status;
     vn_device_describe(&e.info, d);
+    complain_of_user_file();
     if (!(status = explain(&e, d, q) ? EXIT_FAILURE : 0)) {
         print(report_stream(r.json), &e);
         if (r.json && report_json(json_explained(&e), r.json))

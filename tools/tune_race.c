@@ -494,7 +494,7 @@ static int hold_all(struct contest *c)
 {
     struct race *const r = c->race;
     const double left = r->seconds - (vn__seconds() - r->began);
-    const double seconds = fmax(left, CONTEST / 2 * r->seconds) / r->count;
+    const double seconds = fmin(fmax(left, CONTEST / 2 * r->seconds), CONTEST * r->seconds) / r->count;
     double (*const medians)[MOST_IN_CONTEST] = calloc((size_t)r->count, sizeof *medians);
     int failed = !medians, fastest = 0;
 
