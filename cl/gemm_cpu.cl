@@ -13,9 +13,14 @@
  *     +---+  +-+-+-+-+  THR_M     (see tile_cpu.h for the register tile)
  *     +---+  +-+-+-+-+
  *
+ * Learnt on a Zen 4 with 1 MiB of second-level cache, f32: the loop of a tile runs at the peak,
+ * and a tile costs 120 cycles on top, so BLK_K is as long as the cache allows.  Filling a panel
+ * of B in the first tile is nearly free, where a copy of its own cost 7 % at 1024.  Panels of B
+ * made for everyone beforehand cost more (they go to memory and back) than they save.
+ *
  * Parameters, from gemm.tune: THR_M THR_V VEC BLK_M BLK_N BLK_K.
  */
-#define PACK_K   256                            /* of K, for one work-group of `pack` */
+#define PACK_K   1024                           /* of K, for one work-group of `pack` */
 
 #if BLK_N % THR_N || BLK_M % THR_M
 #error "a register tile must divide the work-group's"
@@ -37,7 +42,7 @@ pack(int M, int K, VIEW eA, GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL R *REST
     const int depth = K - k0 < PACK_K ? K - k0 : PACK_K, height = M - m0 < THR_M ? M - m0 : THR_M;
     const INDEX row = (INDEX)vA.s5, col = (INDEX)vA.s6;
 
-    pack_global(gP + batch_offset(vP, eA, GROUP_ID(2)) + GROUP_ID(1) * (INDEX)vP.s5 + k0 * THR_M, THR_M, height,
+    pack_global(gP + batch_offset(vP, eA, GROUP_ID(2)) + GROUP_ID(1) * (INDEX)vP.s5 + k0 * THR_M, THR_M, THR_M, height,
                 gA + batch_offset(vA, eA, GROUP_ID(2)) + m0 * row + k0 * col, row, col, depth);
 }
 
@@ -78,12 +83,12 @@ gemm_cpu(int M, int N, int K, int rows, VIEW eC, R alpha,
 #else
             LOCAL R *panel = sA;
 
-            pack_local(panel, THR_M, height, gA + a0 + m0 * (INDEX)vA.s5 + k0 * (INDEX)vA.s6,
+            pack_local(panel, THR_M, THR_M, height, gA + a0 + m0 * (INDEX)vA.s5 + k0 * (INDEX)vA.s6,
                        (INDEX)vA.s5, (INDEX)vA.s6, depth);
 #endif
             for (int n = 0; n < width; n += THR_N) {
-                LOCAL RV *waiting = sC + (m0 - first) * (BLK_N / VEC) + n / VEC * THR_M;
-                LOCAL RV *columns = sB + n / VEC * BLK_K;
+                LOCAL RV *waiting = K <= BLK_K ? sC : sC + (m0 - first) * (BLK_N / VEC) + n / VEC * THR_M;
+                LOCAL RV *columns = sB + n / VEC * depth;
                 GLOBAL const T *from = gB + b0 + k0 * (INDEX)vB.s5 + n * (INDEX)vB.s6;
                 const int count = width - n < THR_N ? width - n : THR_N;
 
@@ -91,7 +96,7 @@ gemm_cpu(int M, int N, int K, int rows, VIEW eC, R alpha,
                     TILE_FILLING(tile, height, waiting, panel, columns, step, from, (INDEX)vB.s5, depth, k0 == 0);
                 else {
                     if (m0 == first)
-                        pack_local((LOCAL R *)columns, THR_N, count, from, (INDEX)vB.s6, (INDEX)vB.s5, depth);
+                        pack_local((LOCAL R *)columns, THR_N, THR_N, count, from, (INDEX)vB.s6, (INDEX)vB.s5, depth);
                     TILE_FITTED(tile, height, count, waiting, panel, columns, depth, k0 == 0);
                 }
                 if (is_last)

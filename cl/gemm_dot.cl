@@ -88,11 +88,11 @@ gemm_dot(int M, int N, int K, int cols, VIEW eC, R alpha,
     const INDEX b0 = batch_offset(vB, eC, batch) + n0 * (INDEX)vB.s6;
     const INDEX c0 = batch_offset(vC, eC, batch) + m0 * (INDEX)vC.s5 + n0 * (INDEX)vC.s6;
     const INDEX bias0 = batch_offset(vBias, eC, batch) + m0 * (INDEX)vBias.s5 + n0 * (INDEX)vBias.s6;
-    const int whole = K / VEC * VEC;
+    const int whole = K / VEC * VEC, stretch = height < 16 ? 16 / height * BLK_K : BLK_K;   /* few rows: longer ones */
     int k0 = 0;
 
     do {                                        /* once also when K is less than a vector */
-        const int depth = whole - k0 < BLK_K ? whole - k0 : BLK_K;
+        const int depth = whole - k0 < stretch ? whole - k0 : stretch;
 
         for (int n = 0; n < width; n += THR_N)
             for (int m = 0; m < height; m += THR_M) {
@@ -109,7 +109,7 @@ gemm_dot(int M, int N, int K, int cols, VIEW eC, R alpha,
                 else
                     dots(1, waiting, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
             }
-        k0 += BLK_K;
+        k0 += stretch;
     } while (k0 < whole);
 
     for (int m = 0; m < height; m++)

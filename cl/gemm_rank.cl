@@ -84,7 +84,7 @@ gemm_rank(int M, int N, int K, int cols, int parts, VIEW eC, R alpha,
         const int depth = last - k0 < BLK_K ? last - k0 : BLK_K;
         int k = 0;
 
-        pack_local(sA, BLK_M, height, gA + a0 + k0 * (INDEX)vA.s6, (INDEX)vA.s5, (INDEX)vA.s6, depth);
+        pack_local(sA, BLK_M, height, height, gA + a0 + k0 * (INDEX)vA.s6, (INDEX)vA.s5, (INDEX)vA.s6, depth);
         for (; k + THR_K <= depth; k += THR_K)
             for (int n = 0; n < width; n += THR_N)
                 update(THR_K, sC + n / VEC, pitch, height, sA + k * BLK_M,

@@ -43,12 +43,12 @@ DEVICE void transpose(R out[4 * VEC], RV r0, RV r1, RV r2, RV r3)
         VSTORE(VEC, out + i * VEC, v[i]);
 }
 
-/* DEVICE void name(SPACE R *panel, int wide, int width, g, INDEX across, INDEX along, int depth)
+/* DEVICE void name(SPACE R *panel, int wide, int end, int width, g, INDEX across, INDEX along, int depth)
  * copies `width` numbers, the rows (or columns) of g, over `depth` of k to a panel `wide`
- * numbers wide; zeros past the edge.  `across` is g's step along the panel's width, `along`
- * that along k.                                                                           */
+ * numbers wide; zeros from there to `end`.  `across` is g's step along the panel's width,
+ * `along` that along k.                                                                   */
 #define PACKING(name, SPACE)                                                               \
-DEVICE void name(SPACE R *RESTRICT panel, const int wide, int width, GLOBAL const T *RESTRICT g,             \
+DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GLOBAL const T *RESTRICT g,    \
                  INDEX across, INDEX along, int depth)                                     \
 {                                                                                          \
     const int fours = width / 4 * 4, whole = depth / VEC * VEC;                            \
@@ -72,9 +72,15 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int width, GLOBAL cons
         }                                                                                  \
     else if (across == 1)                                                                  \
         for (int k = 0; k < depth; k++)                                                    \
-            for (int x = 0; x < fours; x += 4)                                             \
+        {                                                                                  \
+            int x = 0;                                                                     \
+                                                                                           \
+            for (; x + VEC <= width; x += VEC)                                             \
+                VSTORE(VEC, panel + k * wide + x, LOAD_VECTOR(VEC, g + k * along + x));    \
+            for (; x < fours; x += 4)                                                      \
                 VSTORE(4, panel + k * wide + x, LOAD_VECTOR(4, g + k * along + x));        \
-    for (int x = along == 1 || across == 1 ? fours : 0; x < wide; x++)                     \
+        }                                                                                  \
+    for (int x = along == 1 || across == 1 ? fours : 0; x < end; x++)                      \
         for (int k = 0; k < depth; k++)                                                    \
             panel[k * wide + x] = x < width ? LOAD(g, x * across + k * along) : ZERO;      \
 }

@@ -7,7 +7,7 @@
 
 #include "gemm.h"
 
-enum { PACK_K = 256, SPLIT_FROM = 1 << 21, LEAST_COLUMNS = 256 };
+enum { PACK_K = 1024, LEAST_TILES = 5, SPLIT_FROM = 1 << 21, LEAST_COLUMNS = 256 };
 
 /* ---- fits -------------------------------------------------------------------- */
 
@@ -56,14 +56,15 @@ const char *vn__pays_rank(const void *problem, const struct vn_facts *f)
     return g->m > 16 ? "M is above 16: panels pay better" : NULL;
 }
 
-/* Packing pays when each packed row of A is used for many columns. */
+/* A work-group without packed panels takes ONE_BLOCK columns and packs A for itself. */
 const char *vn__pays_packed(const void *problem, const struct vn_facts *f)
 {
+    enum { ONE_BLOCK = 512 };
     const struct gemm *g = problem;
 
     (void)f;
-    return g->n < 64 || g->m * g->k < 64 * 64 ? "N is below 64, or A so small that packing it costs more than it saves"
-                                              : NULL;
+    return g->n <= ONE_BLOCK || g->m * g->k < 64 * 64 ? "N is at most 512, or A small: little of A is packed twice"
+                                                      : NULL;
 }
 
 /* ---- panels -------------------------------------------------------------------- */
@@ -123,23 +124,25 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, const struct gemm
     return vn__launch(q, it, 0, &l);
 }
 
-/* Rows for a work-group: as many as the row of parameters allows, but a few work-groups for
- * each core, and all alike.                                                            */
-static int64_t rows_for(const vn_queue *q, const struct gemm *g, const int *p)
+/* Rows for a work-group: at most BLK_M, and such that all are alike and each core gets as many
+ * work-groups as the others, a few, unless they would have less than LEAST_TILES.  `granule`
+ * divides them.                                                                             */
+static int64_t rows_for(const vn_queue *q, const struct gemm *g, const int *p, int granule)
 {
-    const int64_t columns = VN_CEIL_DIV(g->n, p[CPU_BLK_N]) * g->batches;
-    const int64_t wanted = VN_CEIL_DIV(4 * (int64_t)q->device->facts.units, columns);
+    const int64_t columns = VN_CEIL_DIV(g->n, p[CPU_BLK_N]) * g->batches, units = q->device->facts.units;
+    const int64_t wanted = VN_CEIL_DIV(4 * units, columns), most = g->m / (LEAST_TILES * p[CPU_THR_M]) / units * units;
     int64_t parts = VN_CEIL_DIV(g->m, p[CPU_BLK_M]);
 
     if (parts < wanted)
-        parts = wanted;
-    return VN_CEIL_DIV(VN_CEIL_DIV(g->m, parts), p[CPU_THR_M]) * p[CPU_THR_M];
+        parts = most < parts ? parts : most < wanted ? most : wanted;
+    return VN_CEIL_DIV(VN_CEIL_DIV(g->m, parts), granule) * granule;
 }
 
 static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
                          vn_buffer *panels, const int64_t view[8])
 {
-    const int64_t rows = rows_for(q, g, it->p);
+    const int thr_m = it->p[CPU_THR_M], granule = it->variant->workspace ? thr_m : (thr_m + 2) / 3;
+    const int64_t rows = rows_for(q, g, it->p, granule);
     struct vn_launch l;
 
     l.nargs = 0;
