@@ -22,6 +22,11 @@
  * Edges are zeros made by the copies; a matrix whose lines are not aligned to 16 bytes is copied in
  * smaller pieces.
  *
+ * Learnt on an H100, f64 at 4096: m8n8k4 runs at half the rate of the wider instructions, and m16n8k8
+ * is the best of these (m16n8k16 leaves no registers to read ahead); copies behind a branch, all
+ * at once at the start of a slice, cost 5 %: hence a loop for whole slices, in which they lie
+ * between products.
+ *
  * Parameters, from gemm.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES, powers of two save STAGES, and
  * the instruction's MMA_M MMA_K: 16 16 for 16-bit types, 16 8 for tf32, for f64 8 4 or, on sm_90
  * and up, 16 4, 16 8, 16 16.
@@ -51,6 +56,7 @@
 #define ITEMS     (32 * WARPS_M * WARPS_N)
 #define GROUPS_M  (WARP_M / 8)
 #define GROUPS_N  (WARP_N / 8)
+#define UNITS_N   (GROUPS_N / UNIT(ACROSS_B))
 #define STEPS     (BLK_K / STEP_K)
 #define IN_TILES(across) (TYPE == 1 || TYPE == 2 || (TYPE == 0 && !(across)))
 #define UNIT(across)     (IN_TILES(across) ? 2 : 1)     /* groups that one read brings */
@@ -61,6 +67,8 @@
 
 #define LINES(width, across)  ((across) ? BLK_K : (width))
 #define CHUNKS(width, across) (((across) ? (width) : BLK_K) / CHUNK)
+#define EACH_A    (BLK_M * BLK_K / CHUNK / ITEMS)       /* chunks of a slice that an item copies */
+#define EACH_B    (BLK_N * BLK_K / CHUNK / ITEMS)
 
 #define SUMS_N   (WARP_N / 4)                   /* an item's sums in one row */
 
@@ -192,13 +200,15 @@ DEVICE unsigned int read_at(int across, int chunks, unsigned int at, int group, 
 /* What an item copies of A or B: its first chunk in a slice, and those some lines further. */
 struct operand {
     GLOBAL const char *from;                    /* at k = 0 */
+    unsigned int to;                            /* in a stage */
     OFFSET pitch, step;                         /* bytes from line to line, and from number to number */
     int    line, first;                         /* of that chunk: its line, its first number */
-    int    whole;                               /* chunks can be copied whole; */
-    int    pieces;                              /* or pieces of them */
+    int    whole, pieces;                       /* can be copied in chunks; in pieces of them */
+    GLOBAL const char *safe;                    /* a place in it, at a multiple of 4 */
 };
 
-DEVICE struct operand operand(GLOBAL const T *g, INDEX along_k, INDEX along_x, int x0, int across, int chunks)
+DEVICE struct operand operand(GLOBAL const T *g, INDEX along_k, INDEX along_x, int x0,
+                              int across, int chunks)
 {
     struct operand o;
     const OFFSET k_step = (OFFSET)along_k * SIZE, x_step = (OFFSET)along_x * SIZE;
@@ -207,9 +217,11 @@ DEVICE struct operand operand(GLOBAL const T *g, INDEX along_k, INDEX along_x, i
     o.step   = across ? x_step : k_step;
     o.line   = (int)(ITEM / chunks);
     o.first  = (int)(ITEM % chunks) * CHUNK;
+    o.to     = (o.line * chunks + ((o.first / CHUNK) ^ swizzle(across, chunks, o.line))) * 16;
     o.from   = (GLOBAL const char *)g + x0 * x_step;
     o.whole  = (((UINT64)o.from | (UINT64)o.pitch) & 15) == 0 && o.step == SIZE;
-    o.pieces = SIZE > 2 || ((((UINT64)o.from | (UINT64)o.pitch) & (PIECE - 1)) == 0 && o.step == SIZE);
+    o.pieces = SIZE > 2 || ((((UINT64)o.from | (UINT64)o.pitch) & 3) == 0 && o.step == SIZE);
+    o.safe   = o.from - ((UINT64)o.from & 3);
     o.from  += o.line * o.pitch + o.first * o.step;
     return o;
 }
@@ -220,7 +232,13 @@ DEVICE struct operand operand(GLOBAL const T *g, INDEX along_k, INDEX along_x, i
 #define THERE(i) (o->line + (i) * APART(chunks) >= lines_left || left <= o->first ? 0      \
                   : left - o->first < CHUNK ? left - o->first : CHUNK)
 #define FROM(i)  (from + (i) * APART(chunks) * o->pitch)
-#define TO(i)    ((to ^ swizzle(across, chunks, (i) * APART(chunks)) << 4) + (i) * APART(chunks) * (chunks) * 16)
+#define TO(i)    ((to ^ swizzle(across, chunks, (i) * APART(chunks)) << 4) + (i) * ITEMS * 16)
+
+DEVICE void copy_chunk(const struct operand *o, GLOBAL const char *from, unsigned int to,
+                       int across, int chunks, int i)
+{
+    COPY_ASYNC16(TO(i), FROM(i));
+}
 
 DEVICE void bring_pieces(const struct operand *o, GLOBAL const char *from, unsigned int to,
                          int across, int lines, int chunks, int lines_left, int left)
@@ -235,13 +253,43 @@ DEVICE void bring_pieces(const struct operand *o, GLOBAL const char *from, unsig
 }
 
 #if SIZE == 2
-/* Lines that begin anywhere pass through registers. */
+#define AT_ONCE (EACH_A % 4 == 0 && EACH_B % 4 == 0 ? 4 : EACH_A % 2 == 0 && EACH_B % 2 == 0 ? 2 : 1)
+
+/* Lines that begin anywhere pass through registers, in words of 32 bits that may hold a neighbour. */
+DEVICE void bring_shifted(const struct operand *o, GLOBAL const char *from, unsigned int to,
+                          int across, int lines, int chunks, int lines_left, int left)
+{
+    NO_UNROLL for (int i0 = 0; i0 < EACH(lines, chunks); i0 += AT_ONCE) {
+        UINT32 word[AT_ONCE][CHUNK / 2 + 1];
+
+        UNROLL for (int j = 0; j < AT_ONCE; j++) {
+            const int i = i0 + j, there = THERE(i), odd = there ? (int)((UINT64)FROM(i) & 2) : 0;
+            GLOBAL const char *begin = there ? FROM(i) : o->safe;
+
+            UNROLL for (int e = 0; e <= CHUNK / 2; e++)     /* always: a branch would wait for each */
+                word[j][e] = *(GLOBAL const UINT32 *)(begin - odd + (2 * e < there + odd / 2 ? 4 * e : 0));
+        }
+        UNROLL for (int j = 0; j < AT_ONCE; j++) {
+            const int i = i0 + j, there = THERE(i), odd = (int)((UINT64)FROM(i) & 2);
+            UINT32 pair[CHUNK / 2];
+
+            UNROLL for (int e = 0; e < CHUNK / 2; e++) {
+                const UINT32 both = odd ? word[j][e] >> 16 | word[j][e + 1] << 16 : word[j][e];
+
+                pair[e] = 2 * e + 1 < there ? both : 2 * e < there ? both & 0xffff : 0;
+            }
+            STORE_B32X4(TO(i), pair[0], pair[1], pair[2], pair[3]);
+        }
+    }
+}
+
+/* ... and what does not even run along memory, number by number. */
 DEVICE void bring_numbers(const struct operand *o, GLOBAL const char *from, unsigned int to,
                           int across, int lines, int chunks, int lines_left, int left)
 {
-    UNROLL for (int i = 0; i < EACH(lines, chunks); i++) {
+    NO_UNROLL for (int i = 0; i < EACH(lines, chunks); i++) {
         const int there = THERE(i);
-        UINT32 pair[4];
+        UINT32 pair[CHUNK / 2];
 
         UNROLL for (int e = 0; e < CHUNK; e += 2) {
             const UINT32 low  = e < there ? *(GLOBAL const UINT16 *)(FROM(i) + e * o->step) : 0;
@@ -254,21 +302,20 @@ DEVICE void bring_numbers(const struct operand *o, GLOBAL const char *from, unsi
 }
 #endif
 
-/* A slice of an operand, from the k at which `from` points, to `to`. */
+/* A slice of an operand, from the k at which `from` points, to the stage at `to`. */
 DEVICE void bring(const struct operand *o, GLOBAL const char *from, unsigned int to,
                   int across, int lines, int chunks, int lines_left, int left)
 {
-    to += (o->line * chunks + ((o->first / CHUNK) ^ swizzle(across, chunks, o->line))) * 16;
-    if (o->whole && lines_left >= lines && left >= chunks * CHUNK)
-        UNROLL for (int i = 0; i < EACH(lines, chunks); i++)
-            COPY_ASYNC16(TO(i), FROM(i));
-    else if (o->whole)
+    to += o->to;
+    if (o->whole)
         UNROLL for (int i = 0; i < EACH(lines, chunks); i++) {
             const int there = THERE(i);
 
             COPY_ASYNC16_PART(TO(i), there ? FROM(i) : from, there * SIZE);
         }
 #if SIZE == 2
+    else if (!o->pieces && o->step == SIZE)
+        bring_shifted(o, from, to, across, lines, chunks, lines_left, left);
     else if (!o->pieces)
         bring_numbers(o, from, to, across, lines, chunks, lines_left, left);
 #endif
@@ -276,8 +323,9 @@ DEVICE void bring(const struct operand *o, GLOBAL const char *from, unsigned int
         bring_pieces(o, from, to, across, lines, chunks, lines_left, left);
 }
 
+#define K_STEP(o, across) (BLK_K * (across ? o.pitch : o.step))         /* bytes from slice to slice */
 #define BRING(o, slice, to, across, width, x_left)                                                      \
-    bring(&o, o.from + (slice) * BLK_K * (across ? o.pitch : o.step), to, across,                       \
+    bring(&o, o.from + (slice) * K_STEP(o, across), to, across,                                         \
           LINES(width, across), CHUNKS(width, across),                                                  \
           across ? K - (slice) * BLK_K : x_left, across ? x_left : K - (slice) * BLK_K)
 
@@ -334,10 +382,21 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
     COPIES_WAIT(STAGES - 2);
     BARRIER();
     READ_A(0, 0);
-    UNROLL for (int u = 0; u < GROUPS_N / UNIT(ACROSS_B); u++)
+    UNROLL for (int u = 0; u < UNITS_N; u++)
         READ_B(u, 0);
 
-    NO_UNROLL for (int slice = 0; slice < slices; slice++) {
+    /* First, while whole slices are copied, without a branch, which products would wait for: copies
+     * are spread over those of the first step.  Then the other slices.                           */
+#define DUE(u) ((u) * (EACH_A + EACH_B) / UNITS_N)
+    const int inside = a.whole && b.whole && M - m0 >= BLK_M && N - n0 >= BLK_N;
+    const int last_whole = inside ? K / BLK_K - (STAGES - 1) : 0;
+    int slice = 0;
+
+    UNROLL for (int edges = 0; edges < 2; edges++)
+    NO_UNROLL for (; slice < (edges ? slices : last_whole); slice++) {
+        GLOBAL const char *from_a = a.from + (slice + STAGES - 1) * K_STEP(a, ACROSS_A);
+        GLOBAL const char *from_b = b.from + (slice + STAGES - 1) * K_STEP(b, ACROSS_B);
+
         UNROLL for (int step = 0; step < STEPS; step++) {
             const int now = step % AHEAD, then = (step + 1) % AHEAD, next = (step + 1) % STEPS;
 
@@ -346,16 +405,28 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
                 BARRIER();
                 here = NEXT_STAGE(here);
             }
-            if (step == 0)                      /* to where the slice before this was */
+            if (step == 0 && edges)             /* to where the slice before this was */
                 BRING_SLICE(slice + STAGES - 1);
             if (AHEAD == 2)
                 READ_A(then, next);
             ROUND(rA[now], 0, GROUPS_M);
-            UNROLL for (int u = 0; u < GROUPS_N / UNIT(ACROSS_B); u++) {
+            UNROLL for (int u = 0; u < UNITS_N; u++) {
+                if (step == 0 && !edges)
+                    UNROLL for (int i = DUE(u); i < DUE(u + 1); i++) {
+                        if (i < EACH_A)
+                            copy_chunk(&a, from_a, there + a.to, ACROSS_A, CHUNKS(BLK_M, ACROSS_A), i);
+                        else
+                            copy_chunk(&b, from_b, there + BYTES_A + b.to, ACROSS_B, CHUNKS(BLK_N, ACROSS_B),
+                                       i - EACH_A);
+                    }
                 ROUND(rB, u * UNIT(ACROSS_B), (u + 1) * UNIT(ACROSS_B));
                 UNROLL for (int j = u * UNIT(ACROSS_B); j < (u + 1) * UNIT(ACROSS_B); j++)
                     MULTIPLY(rC, rA[now], rB, j);
                 READ_B(u, next);
+            }
+            if (step == 0 && !edges) {
+                copies_commit();
+                there = NEXT_STAGE(there);
             }
             if (AHEAD == 1)
                 READ_A(0, next);

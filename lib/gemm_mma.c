@@ -58,7 +58,8 @@ vn_status vn__run_mma(vn_queue *q, const struct vn_choice *it, const void *probl
 {
     const struct gemm *g = problem;
     const int *p = it->p;
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]) };
+    struct vn_launch l = { .groups = { 1, 1, 1 },
+                           .items = 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]) };
     const int64_t tiles = VN_CEIL_DIV(g->m, p[BLK_M]) * VN_CEIL_DIV(g->n, p[BLK_N]);
 
     if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
