@@ -101,6 +101,13 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
       .params = "BLK_N STAGES WARPGROUPS CLUSTER",                                                    \
       .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
+#define PADDED(layout, across_a, across_b)                                                           \
+    { .name = "gemm_padded", .fits = vn__fits_padded_##layout, .pays = vn__pays_padded,               \
+      .run = vn__run_padded, .workspace = vn__workspace_padded, .trial = vn__trial_gemm,              \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/pad.cl",                          \
+      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER",                       \
+      .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+
 #define MMA(layout, across_a, across_b)                                                              \
     { .name = "gemm_mma", .fits = vn__fits_mma_##layout, .pays = vn__pays_mma, .run = vn__run_mma,    \
       .trial = vn__trial_gemm,                                                                        \
@@ -139,6 +146,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .workspace = vn__workspace_deep, .texts = "cl/epilogue.h cl/gemm_sum.cl", .entries = "gemm_sum",
       .params = "ITEMS" },
     WGMMA(nn, "0", "1"), WGMMA(nt, "0", "0"), WGMMA(tn, "1", "1"), WGMMA(tt, "1", "0"),
+    PADDED(nn, "0", "1"), PADDED(nt, "0", "0"), PADDED(tn, "1", "1"), PADDED(tt, "1", "0"),
     MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
     MATRIX(mfma, mfma, "amd"), MATRIX(wmma, wmma, "amd"), MATRIX(dpas, dpas, "intel"), MATRIX(dpas8, dpas, "intel"),
     { .name = "gemm_async", .fits = fits_async, .run = run_tiled, .trial = vn__trial_gemm,

@@ -58,6 +58,15 @@ const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_wgmma(const void *problem, const int *p);
 vn_status   vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem);
 
+/* gemm_padded.c: the same, of operands that are first copied to where the engine can take them. */
+const char *vn__fits_padded_nn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_padded_nt(const void *problem, const struct vn_facts *f);
+const char *vn__fits_padded_tn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_padded_tt(const void *problem, const struct vn_facts *f);
+const char *vn__pays_padded(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_padded(const void *problem, const int *p);
+vn_status   vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem);
+
 /* gemm_mma.c: matrix engines of NVIDIA's sm_80 and up, out of registers; likewise. */
 const char *vn__fits_mma_nn(const void *problem, const struct vn_facts *f);
 const char *vn__fits_mma_nt(const void *problem, const struct vn_facts *f);

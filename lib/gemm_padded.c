@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_padded.c - the variant gemm_padded: gemm_wgmma where lines are not aligned.
+ *
+ * The copy engine takes lines that begin at multiples of 16 bytes.  An operand that has none
+ * is first copied to the queue's workspace, its lines apart; in a large product that costs
+ * little beside what a slower engine would.
+ */
+#include <limits.h>
+#include <stdint.h>
+
+#include "gemm.h"
+
+enum { PAD = 1 };                               /* its kernel, after that of gemm_wgmma */
+enum { LINE = 8, PITCH = 64 };                  /* numbers of 16 bits: 16 and 128 bytes */
+enum { PAD_WIDTH = 128, PAD_LINES = 128, PAD_ITEMS = 1024 };    /* of a work-group, as in pad.cl */
+
+/* The product that is left when operands are padded, and how many numbers each takes; 0: none. */
+struct plan { struct gemm g; int64_t a, b; };
+
+/* Gives the matrix, whose lines run along this dimension, room from `start` on if it needs some:
+ * the numbers that takes, or -1 if they are too many.                                          */
+static int64_t place(vn_tensor *t, int along, int64_t start)
+{
+    const int across = 2 * t->rank - 3 - along, copies = t->rank > 2 && t->stride[0] != 0;
+    const int64_t pitch = VN_CEIL_DIV(t->extent[along], PITCH) * PITCH;
+    int64_t step, room;
+
+    if (t->stride[along] == 1 && t->stride[across] > 0 && t->stride[across] % LINE == 0 &&
+        t->start % LINE == 0 && (!copies || t->stride[0] % LINE == 0))
+        return 0;
+    if (!vn__mul(&step, pitch, t->extent[across]) || !vn__mul(&room, step, copies ? t->extent[0] : 1) ||
+        room > INT_MAX / 2)
+        return -1;
+    t->start = start;
+    t->stride[along] = 1;
+    t->stride[across] = pitch;
+    if (copies)
+        t->stride[0] = step;
+    return room;
+}
+
+/* Do lines run across K?  As if along it, where they run along nothing. */
+static int across_k_a(const struct gemm *g) { return vn__col(&g->a) != 1 && vn__row(&g->a) == 1; }
+static int across_k_b(const struct gemm *g) { return vn__row(&g->b) != 1 && vn__col(&g->b) == 1; }
+
+static int along_a(const struct gemm *g) { return across_k_a(g) ? g->a.rank - 2 : g->a.rank - 1; }
+static int along_b(const struct gemm *g) { return across_k_b(g) ? g->b.rank - 1 : g->b.rank - 2; }
+
+/* `start`: how many numbers of workspace are left to gemm_wgmma, for its own. */
+static int make_plan(struct plan *out, const struct gemm *g, int64_t start)
+{
+    out->g = *g;
+    return (out->a = place(&out->g.a, along_a(g), start)) >= 0 &&
+           (out->b = place(&out->g.b, along_b(g), start + out->a)) >= 0;
+}
+
+static int64_t start_of(const struct gemm *g, const int *params)
+{
+    return VN_CEIL_DIV((int64_t)vn__workspace_wgmma(g, params) / 2, PITCH) * PITCH;
+}
+
+typedef const char *test(const void *problem, const struct vn_facts *f);
+
+/* Whether the product that is left passes the test of gemm_wgmma's variant for such lines. */
+static const char *fits(const struct gemm *g, const struct vn_facts *f, int across_a, int across_b, test *left)
+{
+    struct plan p;
+
+    if (g->head.type != VN_F16 && g->head.type != VN_BF16)
+        return "it needs f16 or bf16";
+    if (across_k_a(g) != across_a)
+        return "A's lines need to lie the other way";
+    if (across_k_b(g) != across_b)
+        return "B's lines need to lie the other way";
+    return make_plan(&p, g, 0) ? left(&p.g, f) : "a padded operand would have more than 2^30 numbers";
+}
+
+#define FITS(layout, across_a, across_b)                                                    \
+    const char *vn__fits_padded_##layout(const void *problem, const struct vn_facts *f)     \
+    {                                                                                       \
+        return fits(problem, f, across_a, across_b, vn__fits_wgmma_##layout);               \
+    }
+FITS(nn, 0, 1)
+FITS(nt, 0, 0)
+FITS(tn, 1, 1)
+FITS(tt, 1, 0)
+
+/* Copying A is paid for by N columns that use it, and B by M rows. */
+const char *vn__pays_padded(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    (void)f;
+    return g->m < 128 || g->n < 128 || g->k < 64
+         ? "M or N is below 128, or K below 64: padding costs more than it saves" : NULL;
+}
+
+size_t vn__workspace_padded(const void *problem, const int *params)
+{
+    const int64_t start = start_of(problem, params);
+    struct plan p;
+
+    return make_plan(&p, problem, start) ? (size_t)(2 * (start + p.a + p.b)) : SIZE_MAX;
+}
+
+/* from and to: one matrix, before and after. */
+static vn_status pad(vn_queue *q, const struct vn_choice *it, const vn_tensor *from, const vn_tensor *to,
+                     int along)
+{
+    const int across = 2 * from->rank - 3 - along, copies = to->rank > 2 && to->stride[0] != 0;
+    const int64_t width = from->extent[along], lines = from->extent[across];
+    const int64_t as_lines[8] = { [0] = from->start, [4] = copies ? from->stride[0] : 0,
+                                  [5] = from->stride[across], [6] = from->stride[along] };
+    const int64_t apart[8]    = { [0] = to->start, [4] = copies ? to->stride[0] : 0,
+                                  [5] = to->stride[across], [6] = 1 };
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(width, PAD_WIDTH) * VN_CEIL_DIV(lines, PAD_LINES), 1, 1 },
+                           .items = PAD_ITEMS };
+
+    l.groups[0] *= copies ? from->extent[0] : 1;            /* no overflow: what is written has 2^30 numbers */
+    vn__arg_int(&l, width);
+    vn__arg_int(&l, lines);
+    vn__arg_buffer(&l, from->buffer);
+    vn__arg_view(&l, as_lines);
+    vn__arg_buffer(&l, to->buffer);
+    vn__arg_view(&l, apart);
+    return vn__launch(q, it, PAD, &l);
+}
+
+vn_status vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    const size_t bytes = vn__workspace_padded(g, it->p);
+    vn_buffer *room;
+    struct plan p;
+    vn_status s;
+
+    make_plan(&p, g, start_of(g, it->p));
+    if ((s = vn__workspace(&room, q, bytes)))
+        return s;
+    if (p.a) {
+        p.g.a.buffer = room;
+        if ((s = pad(q, it, &g->a, &p.g.a, along_a(g))))
+            return s;
+    }
+    if (p.b) {
+        p.g.b.buffer = room;
+        if ((s = pad(q, it, &g->b, &p.g.b, along_b(g))))
+            return s;
+    }
+    s = vn__run_wgmma(q, it, &p.g);
+    q->workspace_used = bytes;
+    return s;
+}
