@@ -23,7 +23,8 @@
  * along K or across it (ACROSS_A, ACROSS_B); 128-byte lines are swizzled on the way.
  * Edges are the copy engine's: it fills with zeros what lies outside.
  *
- * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS, CLUSTER (1; 2 on CUDA).
+ * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS, CLUSTER (1; 2 on CUDA),
+ * BAND.
  * NVIDIA's OpenCL takes the PTX directive for clusters, but launches work-groups one by one;
  * what a cluster of 2 brings is 4 to 8 per cent.
  * Method: warp-specialised producer and consumers, persistent grid and multicast, as in
@@ -36,7 +37,6 @@
 #define STAGE   (BYTES_A + BYTES_B)
 #define ITEMS   (128 * WARPGROUPS + 32)
 #define SUMS    (BLK_N / 2)                     /* of an item */
-#define BAND    (16 / CLUSTER)                  /* rows of clusters that are run through together */
 #define PART    (BLK_N / CLUSTER)               /* columns of B that a work-group copies */
 
 #if BLK_N == 256
@@ -135,13 +135,13 @@ struct tile { int m0, n0, batch; };
 
 DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank)
 {
-    const int rows = (tiles_m + CLUSTER - 1) / CLUSTER;             /* of clusters */
+    const int rows = (tiles_m + CLUSTER - 1) / CLUSTER, most = BAND / CLUSTER;      /* of clusters */
     const int batch = at / (rows * tiles_n), in_batch = at - batch * (rows * tiles_n);
-    const int band = in_batch / (BAND * tiles_n), in_band = in_batch - band * (BAND * tiles_n);
-    const int band_rows = rows - band * BAND < BAND ? rows - band * BAND : BAND;
+    const int band = in_batch / (most * tiles_n), in_band = in_batch - band * (most * tiles_n);
+    const int band_rows = rows - band * most < most ? rows - band * most : most;
     const int column = in_band / band_rows;
     const struct tile t = {
-        ((band * BAND + in_band - column * band_rows) * CLUSTER + rank) * BLK_M, column * BLK_N, batch
+        ((band * most + in_band - column * band_rows) * CLUSTER + rank) * BLK_M, column * BLK_N, batch
     };
 
     return t;

@@ -31,6 +31,18 @@ static int64_t draw_size(struct random *r, enum suite_extent extent)
     return where < 0.9 ? RANDOM_OF(r, medium) : RANDOM_OF(r, larger);
 }
 
+static int64_t round_up(int64_t n) { return (n + 7) / 8 * 8; }
+
+/* Lines of whole 16 bytes: what copy engines ask for. */
+static void align(struct problem *p)
+{
+    p->m = round_up(p->m);
+    p->n = round_up(p->n);
+    p->k = round_up(p->k);
+    p->gap = p->gap / 16 * 16;
+    p->start = p->start > 1 ? 16 : 0;
+}
+
 static const struct problem plain = { .op = GEMM, .alpha = 1, .batch = 1, .inner = 1, .groups = 1, .scale = 1 };
 
 static void draw(struct problem *p, struct random *r, enum suite_extent extent)
@@ -56,6 +68,8 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     p->act     = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
     p->gap     = RANDOM_OF(r, gaps);
     p->start   = RANDOM_OF(r, starts);
+    if (random_chance(r, 0.25))
+        align(p);
 }
 
 /* What rounding forgives may be any function, any factor and any way of rounding. */
