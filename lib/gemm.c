@@ -98,7 +98,7 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
     { .name = "gemm_wgmma", .fits = vn__fits_wgmma_##layout, .pays = vn__pays_wgmma,                  \
       .run = vn__run_wgmma, .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,                \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "gemm_wgmma",           \
-      .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                                                   \
+      .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                                               \
       .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
 #define PADDED(layout, across_a, across_b)                                                           \

@@ -144,8 +144,8 @@ void suite_gemm(struct suite *s)
 {
     for (const char *v = suite_next_variant(s, GEMM, NULL); v; v = suite_next_variant(s, GEMM, v))
         for (int type = 0; type < VN_TYPE_COUNT; type++) {
-            draws(s, (vn_type)type, v, EXACT, 1000);
-            draws(s, (vn_type)type, v, REAL, 250);
+            draws(s, (vn_type)type, v, EXACT, 600);
+            draws(s, (vn_type)type, v, REAL, 150);
             specials(s, (vn_type)type, v);
         }
 }
