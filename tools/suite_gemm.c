@@ -103,6 +103,32 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
     suite_end(s);
 }
 
+/* Longer than what kernels take of K at a time, and B large enough to be shared out along K. */
+static void stretches(struct suite *s, vn_type type, const char *variant)
+{
+    static const struct problem table[] = {
+        { .m = 1,  .n = 2055, .k = 1100 },
+        { .m = 3,  .n = 4099, .k = 530, .bias = BIAS_ROW, .beta = -1 },
+        { .m = 5,  .n = 33,   .k = 2600, .trans_b = 1, .beta = 2 },
+        { .m = 13, .n = 40,   .k = 2100, .trans_a = 1 },
+        { .m = 27, .n = 67,   .k = 1100, .trans_a = 1, .trans_b = 1, .bias = BIAS_COL },
+        { .m = 67, .n = 37,   .k = 1030 },
+    };
+
+    suite_begin(s, "gemm stretches %s %s", vn_type_name(type), *variant ? variant : "(chosen)");
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct problem p = table[i];
+
+        p.op    = GEMM;
+        p.type  = type;
+        p.alpha = p.scale = 1;
+        p.batch = p.inner = p.groups = 1;
+        strcpy(p.variant, variant);
+        suite_case(s, &p, EXACT);
+    }
+    suite_end(s);
+}
+
 /* Unusual numbers, and nothing to do. */
 static void specials(struct suite *s, vn_type type, const char *variant)
 {
@@ -147,5 +173,7 @@ void suite_gemm(struct suite *s)
             draws(s, (vn_type)type, v, EXACT, 600);
             draws(s, (vn_type)type, v, REAL, 150);
             specials(s, (vn_type)type, v);
+            if (s->extent != SUITE_SMALL)
+                stretches(s, (vn_type)type, v);
         }
 }
