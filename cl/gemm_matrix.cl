@@ -76,13 +76,9 @@
 enum { ALONG, ACROSS, ONE_BY_ONE };
 struct operand { GLOBAL const BITS *g; INDEX x_step, k_step; int X, K, how; };
 
-DEVICE struct operand
-operand_of(GLOBAL const T *g, INDEX start, INDEX x_step, INDEX k_step, int x0, int X, int K, int width)
+DEVICE int how_to_read(INDEX x_step, INDEX k_step, int X, int K, int width)
 {
-    const int how = K < BLK_K ? ONE_BY_ONE : k_step == 1 ? ALONG : x_step == 1 && X >= width ? ACROSS : ONE_BY_ONE;
-    const struct operand o = { (GLOBAL const BITS *)g + start + x0 * x_step, x_step, k_step, X - x0, K, how };
-
-    return o;
+    return K < BLK_K ? ONE_BY_ONE : k_step == 1 ? ALONG : x_step == 1 && X >= width ? ACROSS : ONE_BY_ONE;
 }
 
 /* Square i of this item begins at number (SQUARE_X, SQUARE_K) of a slice.  Its QUAD lines are next
@@ -224,8 +220,11 @@ gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
     const int wave = LOCAL_ID() / LANES, lane = LOCAL_ID() % LANES;
     const int m1 = wave / WAVES_N * WAVE_M, n1 = wave % WAVES_N * WAVE_N;      /* this wave's, in the tile */
     const int slices = (K + BLK_K - 1) / BLK_K, first = K - (slices - 1) * BLK_K;
-    const struct operand a = operand_of(gA, batch_offset(vA, eC, batch), (INDEX)vA.s5, (INDEX)vA.s6, m0, M, K, BLK_M);
-    const struct operand b = operand_of(gB, batch_offset(vB, eC, batch), (INDEX)vB.s6, (INDEX)vB.s5, n0, N, K, BLK_N);
+    const INDEX a_row = (INDEX)vA.s5, a_col = (INDEX)vA.s6, b_row = (INDEX)vB.s5, b_col = (INDEX)vB.s6;
+    const struct operand a = { (GLOBAL const BITS *)gA + batch_offset(vA, eC, batch) + m0 * a_row, a_row, a_col,
+                               M - m0, K, how_to_read(a_row, a_col, M, K, BLK_M) };
+    const struct operand b = { (GLOBAL const BITS *)gB + batch_offset(vB, eC, batch) + n0 * b_col, b_col, b_row,
+                               N - n0, K, how_to_read(b_col, b_row, N, K, BLK_N) };
     matrix_sums rC[TILES_M][TILES_N];
 
     UNROLL for (int i = 0; i < TILES_M; i++)

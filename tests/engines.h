@@ -100,17 +100,17 @@ DEVICE SUMS_ emulated(__local R *exchange, uint8 a, uint8 b, SUMS_ c)
     uint part[8];
 
     vstore8(a, 0, part);
-    for (int t = 0; t < count; t++)
+    NO_UNROLL for (int t = 0; t < count; t++)
         exchange[(wave + me) * 32 + t] = held(part, t);
     vstore8(b, 0, part);
-    for (int t = 0; t < count; t++)
+    NO_UNROLL for (int t = 0; t < count; t++)
         exchange[(wave + me) * 32 + 16 + t] = held(part, t);
     BARRIER();
-    for (int i = 0; i < M_; i++) {
+    NO_UNROLL for (int i = 0; i < M_; i++) {
         const int j = me % N_;
 
         if (C_LANE(i, j) == me)
-            for (int k = 0; k < K_; k++)
+            NO_UNROLL for (int k = 0; k < K_; k++)
                 c[C_AT(i, j)] += exchange[(wave + A_LANE(i, k)) * 32 + A_AT(i, k)] *
                                  exchange[(wave + B_LANE(k, j)) * 32 + 16 + B_AT(k, j)];
     }
@@ -124,6 +124,9 @@ DEVICE SUMS_ emulated(__local R *exchange, uint8 a, uint8 b, SUMS_ c)
 #define FROM_8(v) as_uint8(v)
 
 #ifdef AMD
+#undef as_half4
+#undef as_half8
+#undef as_half16
 #define as_half4(v)  (v)                        /* a device may have no arithmetic in f16 */
 #define as_half8(v)  (v)
 #define as_half16(v) (v)

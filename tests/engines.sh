@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each row of each variant on a matrix engine of AMD or Intel, as a compiler sees it: the matrix
 # instruction stands in an innermost loop, as often as the row says; AMD's kernels keep all in
-# registers and take no more local memory than there is.  tests/test_engines says that they are right.
+# registers and take no more local memory than there is.  tests/emulation says that they are right.
 
 out=$PWD/tests/engines.tmp
 rm -rf "$out"
