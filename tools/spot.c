@@ -228,6 +228,15 @@ static double summands(const struct problem *p)
     }
 }
 
+/* Where operands may lose their last 13 bits: all products then shrink by up to 2^-9, and each by
+ * about 2^-11 more or less than the others.                                                     */
+static double cut_off(const struct problem *p, double value)
+{
+    if (p->type != VN_F32 || p->math != VN_MATH_TF32)
+        return 0;
+    return 8.0 / 3 * 0x1p-11 * sqrt(summands(p)) * fmax(1, fabs(p->alpha)) + 0x1p-9 * fabs(value);
+}
+
 /* Two orders of summing n products of numbers in [-1, 1) differ by about eps n / 3 in the
  * root mean square; eight times that is beyond chance, and one wrong product is far beyond.
  * The softmax itself divides by such a sum, of n positive numbers.                       */
@@ -241,7 +250,7 @@ static double tolerance(const struct problem *p, double value)
                       ? (sqrt((double)p->n) + 4) * fabs(value)
                       : (summands(p) + 4) * fmax(1, fabs(p->alpha));
 
-    return 8.0 / 3 * eps * sums + 2 * storage[p->type] * fabs(value) + tiny;
+    return 8.0 / 3 * eps * sums + 2 * storage[p->type] * fabs(value) + tiny + cut_off(p, value);
 }
 
 int results_agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,

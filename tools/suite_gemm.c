@@ -151,7 +151,8 @@ static void specials(struct suite *s, vn_type type, const char *variant)
 
     suite_begin(s, "gemm special %s %s", vn_type_name(type), *variant ? variant : "(chosen)");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        for (int without = 0; without < 2; without++) {
+        for (int way = 0; way < (type == VN_F32 && s->extent != SUITE_SMALL ? 4 : 2); way++) {
+            const int without = way % 2;
             struct problem p = table[i];
 
             p.op    = GEMM;
@@ -160,6 +161,7 @@ static void specials(struct suite *s, vn_type type, const char *variant)
             p.inner = p.groups = 1;
             p.batch = p.batch < 0 ? 0 : p.batch ? p.batch : 1;
             p.alpha = without ? 0 : p.alpha != 0 ? p.alpha : 1;
+            p.math  = way / 2 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
             strcpy(p.variant, variant);
             suite_case(s, &p, SPECIAL);
         }
