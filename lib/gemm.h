@@ -67,6 +67,14 @@ const char *vn__pays_padded(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_padded(const void *problem, const int *p);
 vn_status   vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem);
 
+/* gemm_split.c: f32 on NVIDIA's sm_90, in three bf16 parts; by the tile's columns, or its 64 rows. */
+const char *vn__fits_split(const void *problem, const struct vn_facts *f);
+const char *vn__pays_split_64 (const void *problem, const struct vn_facts *f);
+const char *vn__pays_split_128(const void *problem, const struct vn_facts *f);
+const char *vn__pays_split_192(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_split(const void *problem, const int *p);
+vn_status   vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem);
+
 /* gemm_mma.c: matrix engines of NVIDIA's sm_80 and up, out of registers; likewise. */
 const char *vn__fits_mma_nn(const void *problem, const struct vn_facts *f);
 const char *vn__fits_mma_nt(const void *problem, const struct vn_facts *f);

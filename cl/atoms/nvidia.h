@@ -374,3 +374,41 @@ DEVICE UINT32 uppers_of(UINT32 u, UINT32 v)
     asm("prmt.b32 %0, %1, %2, 0x7632;" : "=r"(w) : "r"(u), "r"(v));
     return w;
 }
+
+/* ---- registers, of which 128 items may give to others what they do not need ------------------- */
+
+#define REGISTERS_DROP(n) asm volatile(ARCH_ONLY "setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(n))
+#define REGISTERS_TAKE(n) asm volatile(ARCH_ONLY "setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(n))
+
+/* A barrier that items may reach in different places of the text. */
+DEVICE void items_meet(int items)
+{
+    asm volatile("bar.sync 1, %0;" :: "r"(items) : "memory");
+}
+
+/* ---- operands that were written as the matrix engine reads them ------------------------------- */
+
+/* Starts a copy of bytes that lie side by side, a multiple of 16; they arrive at the barrier. */
+DEVICE void copy_bytes(unsigned int to, GLOBAL const void *from, int bytes, unsigned int barrier_at)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :: "r"(to), "l"((unsigned INT64)from), "r"(bytes), "r"(barrier_at) : "memory");
+}
+
+/* An operand in local memory in columns of 16 bytes along K, `lines` of M or N in each. */
+DEVICE unsigned INT64 wgmma_columns(unsigned int at, int lines)
+{
+    return (unsigned INT64)8 << 32 | (unsigned INT64)lines << 16 | (unsigned INT64)((at & 0x3ffff) >> 4);
+}
+
+/* d = add d + a b of bf16, add being "0" or "1"; K runs along the columns. */
+#define WGMMA_BF16_N128(d, a, b, add) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" \
+                 SIXTY "%60, %61, %62, %63}, %64, %65, " add ", 1, 1, 0, 0;" \
+                 : SUMS64(0) : "l"(a), "l"(b))
+#define WGMMA_BF16_N192(d, a, b, add) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {" \
+                 SIXTY TEN(6) TEN(7) TEN(8) "%90, %91, %92, %93, %94, %95}, %96, %97, " add ", 1, 1, 0, 0;" \
+                 : SUMS64(0), SUMS16(64), SUMS16(80) : "l"(a), "l"(b))
+#define WGMMA_WAIT_N192(d, open) \
+    asm volatile(ARCH_ONLY "wgmma.wait_group.sync.aligned " open ";" : SUMS64(0), SUMS16(64), SUMS16(80) :: "memory")

@@ -1,0 +1,281 @@
+/* gemm_split.cl - C := act(alpha A B + beta C + bias), f32 by bf16 matrix engines, for NVIDIA's sm_90
+ *
+ * A number of 24 bits is the sum of three of 8: a = a0 + a1 + a2, each the nearest bf16 to what
+ * the ones before leave.  Of the nine products of parts six matter:
+ *
+ *     a b  =  a0 b0  +  (a0 b1 + a1 b0)  +  (a0 b2 + a1 b1 + a2 b0)  +  below 2^-24 of it
+ *
+ * `split` writes the parts as the engine reads them, whatever way a matrix lies:
+ *
+ *     a panel: PER lines of A (columns of B), all of K        16 of k, part by part:
+ *     +----+----+----+--                                      +-----+-----+-----+
+ *     | 16 | 16 | 16 | ...                                    |  0  |  1  |  2  |   each 2 columns of
+ *     +----+----+----+--                                      +-----+-----+-----+   8 k x PER lines
+ *
+ * `gemm_split` is gemm_wgmma.cl, with two sets of sums.  The engine cuts off instead of rounding
+ * when it adds to its sums, so a long chain of products would drift.  Here a chain is BLK_K long,
+ * begins at 0, goes from the small products to the large ones, and is then added, rounded to
+ * nearest, to the second set.  The products a0 b0 have 16 bits: the engine loses none of them
+ * where they are of like size, which tf32 parts, with their 22, could not say.
+ *
+ * What is split is 2^16 a: then the parts of the smallest numbers are no smaller than bf16 has
+ * them.  Numbers from 2^111 up, infinities and NaNs make sums that are not finite; those are
+ * computed again, by fused multiply-adds along K, from A and B.
+ *
+ * Measured: the root mean square of the error is 0.44 of gemm_async's at K = 64 and 0.18 at 16384 for
+ * numbers in [-1, 1), 0.55 and 0.18 in [0, 1).  Chains of 16 cost 15 % of the speed, of 64 gain none.
+ *
+ * Parameters, from gemm.tune: BLK_N (128 or 192), BLK_K, STAGES, WARPGROUPS.
+ * Method: G. Henry, P. Tang, A. Heinecke, "Leveraging the bfloat16 Artificial Intelligence
+ * Datatype For Higher-Precision Computations", 2019; the two sets of sums as in DeepSeek-V3.
+ */
+#define BLK_M   (64 * WARPGROUPS)
+#define PARTS   3
+#define STEP_A  (BLK_M * 32 * PARTS)            /* bytes of 16 of k */
+#define STEP_B  (BLK_N * 32 * PARTS)
+#define BYTES_A (BLK_K / 16 * STEP_A)
+#define BYTES_B (BLK_K / 16 * STEP_B)
+#define STAGE   (BYTES_A + BYTES_B)
+#define ITEMS   (128 * WARPGROUPS + 128)
+#define SUMS    (BLK_N / 2)                     /* of an item */
+#define BAND    16
+#define SPLIT_K 64                              /* of a work-group that splits */
+
+/* Those that copy need few registers; with one warpgroup there are enough for all. */
+#if WARPGROUPS == 1
+#define FEW_REGISTERS()
+#define MANY_REGISTERS()
+#else
+#define FEW_REGISTERS()  REGISTERS_DROP(40)
+#define MANY_REGISTERS() REGISTERS_TAKE(232)
+#endif
+
+#define SCALE     65536.0f
+#define UNSCALE   (1.0f / 4294967296.0f)        /* of a product */
+#define LARGEST   3.40282347e38f
+
+#if BLK_N == 192
+#define WGMMA(d, a, b, add)  WGMMA_BF16_N192(d, a, b, add)
+#define WGMMA_WAIT(d, open)  WGMMA_WAIT_N192(d, open)
+#elif BLK_N == 128
+#define WGMMA(d, a, b, add)  WGMMA_BF16_N128(d, a, b, add)
+#define WGMMA_WAIT(d, open)  WGMMA_WAIT_N128(d, open)
+#else
+#error "BLK_N must be 128 or 192"
+#endif
+
+LARGE_LOCAL(STAGES * STAGE)
+
+/* Eight of k of one line; zeros where there are none.  Loads have no branch around them. */
+DEVICE void load_eight(R x[8], GLOBAL const T *line, INDEX step, int k, int K, int there)
+{
+    if (step == 1 && k + 8 <= K && (unsigned INT64)(line + k) % 16 == 0) {
+        GLOBAL const float4 *from = (GLOBAL const float4 *)(line + k);
+        const float4 low = from[0], high = from[1];
+
+        x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+        x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+    } else {
+        UNROLL for (int i = 0; i < 8; i++)
+            x[i] = line[(k + i < K ? k + i : K - 1) * step];
+    }
+    UNROLL for (int i = 0; i < 8; i++)
+        x[i] = there && k + i < K ? x[i] * SCALE : ZERO;
+}
+
+/* A has `lines` rows, its last stride along K; B is given transposed.  p: panels from batch to
+ * batch; s7: where the first begins, in 16 bytes.                                            */
+KERNEL(256) void
+split(int lines, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
+      GLOBAL uint4 *RESTRICT parts, VIEW p)
+{
+    const int steps = (K + BLK_K - 1) / BLK_K * (BLK_K / 16), columns = 2 * steps;
+    const int panels = (lines + per - 1) / per, pieces = (columns + SPLIT_K / 8 - 1) / (SPLIT_K / 8);
+    const int piece = GROUP_ID(0) % pieces, panel = GROUP_ID(0) / pieces % panels;
+    const int batch = GROUP_ID(0) / pieces / panels;
+    const INDEX line_step = (INDEX)v.s5, k_step = (INDEX)v.s6;
+    const int across = line_step < k_step;      /* neighbours read what lies side by side */
+
+    g += batch_offset(v, e, batch);
+    parts += p.s7 + (batch_offset(p, e, batch) + panel) * (INT64)steps * 6 * per;
+    NO_UNROLL for (int i = LOCAL_ID(); i < per * (SPLIT_K / 8); i += 256) {
+        const int line = across ? i % per : i / 64 * 8 + i % 8;
+        const int column = piece * (SPLIT_K / 8) + (across ? i / per : i / 8 % 8);
+        const int at = panel * per + line;
+        GLOBAL uint4 *to = parts + (column / 2 * 6 + column % 2) * (INT64)per + line;
+        R x[8];
+
+        if (column >= columns)
+            continue;
+        load_eight(x, g + (at < lines ? at : lines - 1) * line_step, k_step, column * 8, K, at < lines);
+        UNROLL for (int part = 0; part < PARTS; part++) {
+            unsigned int u[4];
+            uint4 packed;
+
+            UNROLL for (int j = 0; j < 4; j++) {
+                u[j] = bf16_pair_of(x[2 * j], x[2 * j + 1]);
+                x[2 * j] -= BITS_FLOAT(u[j] << 16);
+                x[2 * j + 1] -= BITS_FLOAT(u[j] & 0xffff0000u);
+            }
+            packed.x = u[0], packed.y = u[1], packed.z = u[2], packed.w = u[3];
+            to[part * 2 * per] = packed;
+        }
+    }
+}
+
+/* The chain of one slice, whose parts lie at a and b: d = the products, the small ones first. */
+#define PRODUCT(k, i, j, add) \
+    WGMMA(d, wgmma_columns(a + (k) * STEP_A + (i) * (BLK_M * 32), BLK_M), \
+             wgmma_columns(b + (k) * STEP_B + (j) * (BLK_N * 32), BLK_N), add)
+#define CHAIN()                                                     \
+    do {                                                            \
+        PRODUCT(0, 1, 1, "0");                                      \
+        PRODUCT(0, 0, 2, "1");                                      \
+        PRODUCT(0, 2, 0, "1");                                      \
+        UNROLL for (int k = 1; k < BLK_K / 16; k++) {               \
+            PRODUCT(k, 1, 1, "1");                                  \
+            PRODUCT(k, 0, 2, "1");                                  \
+            PRODUCT(k, 2, 0, "1");                                  \
+        }                                                           \
+        UNROLL for (int k = 0; k < BLK_K / 16; k++) {               \
+            PRODUCT(k, 0, 1, "1");                                  \
+            PRODUCT(k, 1, 0, "1");                                  \
+        }                                                           \
+        UNROLL for (int k = 0; k < BLK_K / 16; k++)                 \
+            PRODUCT(k, 0, 0, "1");                                  \
+    } while (0)
+
+/* One element, as the other kernels compute it. */
+DEVICE R plain_sum(GLOBAL const T *a, INDEX a_step, GLOBAL const T *b, INDEX b_step, int K)
+{
+    R sum = ZERO;
+
+    NO_UNROLL for (int k = 0; k < K; k++)
+        sum = FMA(a[k * a_step], b[k * b_step], sum);
+    return sum;
+}
+
+KERNEL(ITEMS) void
+gemm_split(int M, int N, int K, VIEW eC, R alpha,
+           GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
+           GLOBAL const uint4 *parts, VIEW pA, VIEW pB, R beta,
+           GLOBAL T *RESTRICT gC, VIEW vC,
+           int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+{
+    LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
+    LOCAL_ARRAY(unsigned INT64, barriers, 2 * STAGES);
+    LOCAL_ARRAY(int, odd, 1);                   /* some sum is not finite */
+    LOCAL float *sums = (LOCAL float *)sAB;     /* when all slices are read */
+
+    const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
+    const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
+    const int tile = GROUP_ID(0) % (tiles_m * tiles_n);
+    const int band = tile / (BAND * tiles_n);
+    const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
+    const int tile_m = band * BAND + tile % (BAND * tiles_n) % band_rows, m0 = tile_m * BLK_M;
+    const int tile_n = tile % (BAND * tiles_n) / band_rows, n0 = tile_n * BLK_N;
+    const int me = LOCAL_ID(), group = me / 128, slices = (K + BLK_K - 1) / BLK_K;
+    const int simple = beta == 0.0f && !has_bias && act == 0;
+    const INDEX c0 = batch_offset(vC, eC, batch);
+    const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
+
+    if (me == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            barrier_init(full + 8 * s, 1);
+            barrier_init(empty + 8 * s, WARPGROUPS);
+        }
+        barrier_init_done();
+        odd[0] = 0;
+    }
+    BARRIER();
+
+    if (group == WARPGROUPS) {                  /* the items that copy; one of them does */
+        const INT64 panel_a = batch_offset(pA, eC, batch) + tile_m;
+        const INT64 panel_b = batch_offset(pB, eC, batch) + tile_n;
+        GLOBAL const uint4 *a = parts + pA.s7 + panel_a * slices * (BYTES_A / 16);
+        GLOBAL const uint4 *b = parts + pB.s7 + panel_b * slices * (BYTES_B / 16);
+
+        FEW_REGISTERS();
+        if (me == 128 * WARPGROUPS)
+            for (int i = 0; i < slices; i++) {
+                const int s = i % STAGES;
+                const unsigned int to = stages + s * STAGE;
+
+                if (i >= STAGES)
+                    barrier_wait(empty + 8 * s, (i / STAGES - 1) & 1);
+                barrier_arrive_expect(full + 8 * s, STAGE);
+                copy_bytes(to, a + (INT64)i * (BYTES_A / 16), BYTES_A, full + 8 * s);
+                copy_bytes(to + BYTES_A, b + (INT64)i * (BYTES_B / 16), BYTES_B, full + 8 * s);
+            }
+        items_meet(ITEMS);
+    } else {
+        const int r = group * 64 + me % 128 / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
+        float d[SUMS], sum[SUMS];
+        int finite = 1;
+
+        MANY_REGISTERS();
+        UNROLL for (int i = 0; i < SUMS; i++)
+            d[i] = sum[i] = 0.0f;
+        for (int i = 0; i < slices; i++) {
+            const int s = i % STAGES;
+            const unsigned int a = stages + s * STAGE + group * 1024, b = stages + s * STAGE + BYTES_A;
+
+            barrier_wait(full + 8 * s, i / STAGES & 1);
+            wgmma_begin();
+            CHAIN();
+            wgmma_commit();
+            WGMMA_WAIT(d, "0");
+            if (me % 128 == 0)
+                barrier_arrive(empty + 8 * s);
+            UNROLL for (int j = 0; j < SUMS; j++)
+                sum[j] += d[j];
+        }
+        UNROLL for (int i = 0; i < SUMS; i++)
+            finite &= ABS(sum[i]) <= LARGEST;
+        if (!finite)
+            odd[0] = 1;
+        items_meet(ITEMS);                      /* all slices are read */
+
+        /* An item's sums are pairs of columns: of row r and r + 8, 8 columns apart. */
+        if (simple && !odd[0]) {
+            const int in_pairs = vC.s6 == 1 && (c0 | (INDEX)vC.s5) % 2 == 0;
+
+            UNROLL for (int i = 0; i < SUMS; i += 2) {
+                const int m = m0 + r + i / 2 % 2 * 8, n = n0 + c + i / 4 * 8;
+                const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+
+                if (m < M && n + 1 < N && in_pairs) {
+                    STORE_PAIR(gC + at, alpha * (sum[i] * UNSCALE), alpha * (sum[i + 1] * UNSCALE));
+                } else if (m < M && n < N) {
+                    gC[at] = alpha * (sum[i] * UNSCALE);
+                    if (n + 1 < N)
+                        gC[at + (INDEX)vC.s6] = alpha * (sum[i + 1] * UNSCALE);
+                }
+            }
+        } else {
+            UNROLL for (int i = 0; i < SUMS; i++)
+                sums[(r + i / 2 % 2 * 8) * BLK_N + c + i / 4 * 8 + i % 2] = sum[i];
+        }
+    }
+    if (simple && !odd[0])
+        return;
+    BARRIER();
+
+    const INDEX bias0 = batch_offset(vBias, eC, batch);
+
+    gA += batch_offset(vA, eC, batch);
+    gB += batch_offset(vB, eC, batch);
+    for (int i = me; i < BLK_M * BLK_N; i += ITEMS) {
+        const int m = m0 + i / BLK_N, n = n0 + i % BLK_N;
+
+        if (m < M && n < N) {
+            const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+            R s = sums[i] * UNSCALE;
+
+            if (!(ABS(sums[i]) <= LARGEST))
+                s = plain_sum(gA + m * (INDEX)vA.s5, (INDEX)vA.s6, gB + n * (INDEX)vB.s6, (INDEX)vB.s5, K);
+            STORE(gC, at, epilogue(s, alpha, beta, gC, at, has_bias, gBias,
+                                   bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
+        }
+    }
+}

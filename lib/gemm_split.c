@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_split.c - the variant gemm_split: f32 by the bf16 matrix engines of NVIDIA's sm_90.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "gemm.h"
+
+enum { BLK_N, BLK_K, STAGES, WARPGROUPS };      /* its parameters */
+enum { SPLIT_K = 64, UNIT = 16 };               /* of a work-group that splits; bytes that offsets count */
+
+/* An operand as lines along K: rows of A, or columns of B; and its panels of `per` lines. */
+struct side {
+    vn_tensor t;
+    int64_t   lines, per, panels;               /* panels: of one matrix */
+    int64_t   view[8];                          /* panels from batch to batch; [7] the start, in units */
+    int64_t   matrices;                         /* batches that repeat one share it */
+    int64_t   units;
+};
+
+static int64_t steps_of(const struct gemm *g, const int *p)
+{
+    return VN_CEIL_DIV(g->k, p[BLK_K]) * (p[BLK_K] / 16);
+}
+
+/* 0 if a size overflows. */
+static int lay_out(struct side *s, int64_t per, int64_t steps)
+{
+    const int batches = s->t.rank - 2;
+
+    s->per = per;
+    s->panels = VN_CEIL_DIV(s->lines, per);
+    s->matrices = 1;
+    for (int i = batches - 1; i >= 0; i--) {
+        if (!s->t.stride[i])
+            s->t.extent[i] = 1;
+        s->view[7 - s->t.rank + i] = s->t.extent[i] > 1 ? s->matrices * s->panels : 0;
+        if (!vn__mul(&s->matrices, s->matrices, s->t.extent[i]))
+            return 0;
+    }
+    return vn__mul(&s->units, s->matrices, s->panels) && s->units <= INT_MAX &&
+           vn__mul(&s->units, s->units, steps * 6) && vn__mul(&s->units, s->units, per);
+}
+
+static int sides(struct side *a, struct side *b, const struct gemm *g, const int *p)
+{
+    const int64_t steps = steps_of(g, p);
+
+    *a = (struct side){ .t = g->a, .lines = g->m };
+    *b = (struct side){ .t = vn_transpose(g->b), .lines = g->n };
+    if (!lay_out(a, 64 * (int64_t)p[WARPGROUPS], steps) || !lay_out(b, p[BLK_N], steps))
+        return 0;
+    b->view[7] = a->units;
+    return 1;
+}
+
+size_t vn__workspace_split(const void *problem, const int *p)
+{
+    struct side a, b;
+    int64_t bytes;
+
+    return sides(&a, &b, problem, p) && vn__add(&bytes, a.units, b.units) && vn__mul(&bytes, bytes, UNIT)
+         ? (size_t)bytes : SIZE_MAX;
+}
+
+const char *vn__fits_split(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    if (strcmp(f->family, "nvidia") || strcmp(f->arch, "sm_90"))
+        return "it needs an NVIDIA GPU of sm_90, for wgmma";
+    if (g->head.type != VN_F32)
+        return "it needs f32";
+    if (g->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    if (g->k == 0)
+        return "there is nothing to multiply";
+    if (g->m > INT_MAX / 2 || g->n > INT_MAX / 2 || g->k > INT_MAX / 16 || g->batches > INT_MAX / 2)
+        return "M, N and the batches must stay below 2^30, K below 2^27";
+    return NULL;
+}
+
+/* The kernel's tiles, and the time that each takes (as measured on an H100, by that of 128 x 128).  A
+ * compute unit makes one at a time, so the best is the one whose last round leaves few idle.       */
+enum tile { TILE_64, TILE_128, TILE_192, TILE_COUNT };
+static const struct { int m, n; double time; } tiles[TILE_COUNT] = {
+    [TILE_64] = { 64, 128, 0.61 }, [TILE_128] = { 128, 128, 1 }, [TILE_192] = { 128, 192, 1.35 } };
+
+static int64_t tiles_of(enum tile t, const struct gemm *g)
+{
+    return VN_CEIL_DIV(g->m, tiles[t].m) * VN_CEIL_DIV(g->n, tiles[t].n) * g->batches;
+}
+
+static double time_of(enum tile t, const struct gemm *g)
+{
+    return tiles[t].time * (double)VN_CEIL_DIV(tiles_of(t, g), g->units);
+}
+
+/* Splitting costs as M K + K N, what it saves as M N K. */
+static const char *pays(const void *problem, const struct vn_facts *f, enum tile mine)
+{
+    const struct gemm *g = problem;
+    const double sums = (double)g->m * (double)g->n * (double)g->batches;
+
+    (void)f;
+    if (g->m < 128 || g->n < 128 || sums < 512 * 512 || g->k < 256)
+        return "M N is below 512 x 512, or K below 256: splitting costs more than it saves";
+    if (!g->is_part && g->k > 1024 && 2 * tiles_of(TILE_64, g) < g->units)
+        return "C has few tiles and K is long: parts of it pay better";
+    for (int t = 0; t < TILE_COUNT; t++)
+        if (time_of(t, g) < time_of(mine, g))
+            return "tiles of another size keep more of the device busy";
+    return NULL;
+}
+
+const char *vn__pays_split_64 (const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64); }
+const char *vn__pays_split_128(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_128); }
+const char *vn__pays_split_192(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_192); }
+
+static vn_status split(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct side *s,
+                       vn_buffer *parts)
+{
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
+    const int64_t pieces = VN_CEIL_DIV(steps_of(g, it->p) * 16, SPLIT_K);
+
+    if (!vn__mul(&l.groups[0], s->panels * s->matrices, pieces) || l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "an operand has %lld panels in %lld pieces; a launch holds %d",
+                        (long long)(s->panels * s->matrices), (long long)pieces, INT_MAX);
+    vn__arg_int(&l, s->lines);
+    vn__arg_int(&l, g->k);
+    vn__arg_int(&l, s->per);
+    vn__arg_extents(&l, &s->t);
+    vn__arg_tensor(&l, &s->t);
+    vn__arg_buffer(&l, parts);
+    vn__arg_view(&l, s->view);
+    return vn__launch(q, it, 0, &l);
+}
+
+vn_status vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * it->p[WARPGROUPS] + 128 };
+    struct side a, b;
+    vn_buffer *parts;
+    vn_status s;
+
+    if (!sides(&a, &b, g, it->p) || !vn__mul(&l.groups[0], a.panels * b.panels, g->batches) ||
+        l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "C has too many tiles of %d x %d; a launch holds %d",
+                        64 * it->p[WARPGROUPS], it->p[BLK_N], INT_MAX);
+    if ((s = vn__workspace(&parts, q, (size_t)(a.units + b.units) * UNIT)) ||
+        (s = split(q, it, g, &a, parts)) || (s = split(q, it, g, &b, parts)))
+        return s;
+    vn__arg_int(&l, g->m);
+    vn__arg_int(&l, g->n);
+    vn__arg_int(&l, g->k);
+    vn__arg_extents(&l, &g->c);
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__arg_tensor(&l, &g->a);
+    vn__arg_tensor(&l, &g->b);
+    vn__arg_buffer(&l, parts);
+    vn__arg_view(&l, a.view);
+    vn__arg_view(&l, b.view);
+    vn__gemm_output(&l, g);
+    return vn__launch(q, it, 1, &l);
+}
