@@ -108,6 +108,12 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
       .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER",                       \
       .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
+#define TF32(lines, across_a)                                                                        \
+    { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \
+      .workspace = vn__workspace_tf32, .trial = vn__trial_gemm,                                       \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_tf32.cl", .entries = "pack describe gemm_tf32", \
+      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A " across_a "\n" }
+
 #define SPLIT(its_name, tile)                                                                        \
     { .name = its_name, .fits = vn__fits_split, .pays = vn__pays_split_##tile, .run = vn__run_split,  \
       .workspace = vn__workspace_split, .trial = vn__trial_gemm,                                      \
@@ -148,6 +154,7 @@ const struct vn_variant vn__gemm_variants[] = {
     VN_SKINNY_MMA(n, 0, 8), VN_SKINNY_MMA(n, 0, 16), VN_SKINNY_MMA(n, 0, 32),
     VN_SKINNY(k, 1, 1), VN_SKINNY(k, 1, 2), VN_SKINNY(k, 1, 4), VN_SKINNY(k, 1, 8), VN_SKINNY(k, 1, 16),
     VN_SKINNY(n, 0, 1), VN_SKINNY(n, 0, 2), VN_SKINNY(n, 0, 4), VN_SKINNY(n, 0, 8), VN_SKINNY(n, 0, 16),
+    TF32(along, "0"), TF32(across, "1"),
     SPLIT("gemm_split", 192), SPLIT("gemm_split_128", 128), SPLIT("gemm_split_64", 64),
     { .name = "gemm_deep", .fits = vn__fits_deep, .pays = vn__pays_deep, .run = vn__run_deep,
       .workspace = vn__workspace_deep, .texts = "cl/epilogue.h cl/gemm_sum.cl", .entries = "gemm_sum",

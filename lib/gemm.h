@@ -75,6 +75,13 @@ const char *vn__pays_split_192(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_split(const void *problem, const int *p);
 vn_status   vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem);
 
+/* gemm_tf32.c: VN_MATH_TF32 on NVIDIA's sm_90; how the left operand lies to K. */
+const char *vn__fits_tf32_along (const void *problem, const struct vn_facts *f);
+const char *vn__fits_tf32_across(const void *problem, const struct vn_facts *f);
+const char *vn__pays_tf32(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_tf32(const void *problem, const int *p);
+vn_status   vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem);
+
 /* gemm_mma.c: matrix engines of NVIDIA's sm_80 and up, out of registers; likewise. */
 const char *vn__fits_mma_nn(const void *problem, const struct vn_facts *f);
 const char *vn__fits_mma_nt(const void *problem, const struct vn_facts *f);

@@ -143,6 +143,7 @@ DEVICE uint4 read_once256(GLOBAL const void *p)
 
 #define MAP_F16  "6"
 #define MAP_BF16 "10"
+#define MAP_TF32 "11"                          /* f32 in memory, rounded on the way */
 
 /* Describes, in 128 zeroed bytes of local memory, `batches` matrices of 16-bit numbers: `lines`
  * of `width` numbers, `pitch` bytes apart, the matrices `step` bytes apart; to be copied in boxes
@@ -412,3 +413,24 @@ DEVICE unsigned INT64 wgmma_columns(unsigned int at, int lines)
                  : SUMS64(0), SUMS16(64), SUMS16(80) : "l"(a), "l"(b))
 #define WGMMA_WAIT_N192(d, open) \
     asm volatile(ARCH_ONLY "wgmma.wait_group.sync.aligned " open ";" : SUMS64(0), SUMS16(64), SUMS16(80) :: "memory")
+
+/* d += a b of tf32, of which the lower 13 bits are ignored; K runs along memory.  a: an operand, or
+ * four registers of this item.                                                                  */
+#define WGMMA_TF32_N128(d, a, b) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" \
+                 SIXTY "%60, %61, %62, %63}, %64, %65, 1, 1, 1;" \
+                 : SUMS64(0) : "l"(a), "l"(b))
+#define WGMMA_TF32_N256(d, a, b) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 {" \
+                 SIXTY TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) \
+                 "%120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, 1, 1, 1;" \
+                 : SUMS64(0), SUMS64(64) : "l"(a), "l"(b))
+#define WGMMA_TF32_REGISTERS_N128(d, a, b) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" \
+                 SIXTY "%60, %61, %62, %63}, {%64, %65, %66, %67}, %68, 1, 1, 1;" \
+                 : SUMS64(0) : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b))
+#define WGMMA_TF32_REGISTERS_N256(d, a, b) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32 {" \
+                 SIXTY TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) \
+                 "%120, %121, %122, %123, %124, %125, %126, %127}, {%128, %129, %130, %131}, %132, 1, 1, 1;" \
+                 : SUMS64(0), SUMS64(64) : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b))

@@ -1,0 +1,282 @@
+/* gemm_tf32.cl - C := act(alpha A B + beta C + bias), f32 rounded to tf32, for NVIDIA's sm_90
+ *
+ * One warp copies slices ahead, WARPGROUPS groups of 128 items multiply 64 rows of
+ * the tile by all its columns.  But tf32 operands in local memory must run along K, both, so
+ * here one operand, whichever does, is the right one (B; or A, of C^T = B^T A^T), and the left one
+ * goes through registers where it runs across (ACROSS_A).  `pack` is needed only where neither runs
+ * along K, or lines do not begin at multiples of 16 bytes.
+ *
+ *     32 numbers of M are a line of 128 bytes; its 16-byte pieces     0 1 2 3 4 5 6 7   line k = 0
+ *     are swizzled by k on the way.  Rows of the engine that are      1 0 3 2 5 4 7 6          1
+ *     8 apart in its order are given pieces 4 apart, so that a        2 3 0 1 6 7 4 5          2
+ *     warp's 32 reads fall into 32 banks.                             ...
+ *
+ * The engine ignores the lower 13 bits of a number.  The copy engine, told that its numbers are tf32,
+ * rounds them to nearest on the way, so nothing is cut off.
+ *
+ * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS.
+ */
+#define BLK_M   (64 * WARPGROUPS)
+#define BLK_K   32
+#define BYTES_A (BLK_M * BLK_K * 4)
+#define BYTES_B (BLK_N * BLK_K * 4)
+#define STAGE   (BYTES_A + BYTES_B)
+#define ITEMS   (128 * WARPGROUPS + 128)
+#define SUMS    (BLK_N / 2)                     /* of an item */
+#define BAND    16
+
+#if BLK_N == 256
+#define WGMMA(d, a, b)             WGMMA_TF32_N256(d, a, b)
+#define WGMMA_REGISTERS(d, a, b)   WGMMA_TF32_REGISTERS_N256(d, a, b)
+#define WGMMA_WAIT(d, open)        WGMMA_WAIT_N256(d, open)
+#elif BLK_N == 128
+#define WGMMA(d, a, b)             WGMMA_TF32_N128(d, a, b)
+#define WGMMA_REGISTERS(d, a, b)   WGMMA_TF32_REGISTERS_N128(d, a, b)
+#define WGMMA_WAIT(d, open)        WGMMA_WAIT_N128(d, open)
+#else
+#error "BLK_N must be 128 or 256"
+#endif
+
+/* Those that copy need few registers; with one warpgroup there are enough for all. */
+#if WARPGROUPS == 1
+#define FEW_REGISTERS()
+#define MANY_REGISTERS()
+#else
+#define FEW_REGISTERS()  REGISTERS_DROP(40)
+#define MANY_REGISTERS() REGISTERS_TAKE(232)
+#endif
+
+LARGE_LOCAL(STAGES * STAGE)
+
+/* `lines` along K to lines along memory, by way of 32 x 32 in local memory. */
+KERNEL(256) void
+pack(int lines, int K, GLOBAL const T *RESTRICT from, VIEW vFrom, GLOBAL T *to, VIEW vTo)
+{
+    LOCAL_ARRAY(T, s, 32 * 33);
+    const int across = vFrom.s5 < vFrom.s6;     /* neighbours read what lies side by side */
+    const int tiles_k = (K + 31) / 32, tiles = (lines + 31) / 32 * tiles_k;
+    const int matrix = GROUP_ID(0) / tiles, tile = GROUP_ID(0) % tiles;
+    const int line0 = tile / tiles_k * 32, k0 = tile % tiles_k * 32, x = LOCAL_ID() % 32, y = LOCAL_ID() / 32;
+
+    from += vFrom.s0 + matrix * vFrom.s4;
+    to += vTo.s0 + matrix * vTo.s4;
+    UNROLL for (int i = 0; i < 32; i += 8) {
+        const int line = line0 + (across ? x : y + i), k = k0 + (across ? y + i : x);
+
+        s[(line - line0) * 33 + k - k0] = from[(line < lines ? line : lines - 1) * vFrom.s5 +
+                                               (k < K ? k : K - 1) * vFrom.s6];
+    }
+    BARRIER();
+    UNROLL for (int i = 0; i < 32; i += 8)
+        if (line0 + y + i < lines && k0 + x < K)
+            to[(line0 + y + i) * vTo.s5 + k0 + x] = s[(y + i) * 33 + x];
+}
+
+/* maps[0 ... 16) of A, maps[16 ... 32) of B.  A batch step of 0 means one matrix for all. */
+KERNEL(32) void
+describe(int M, int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB,
+         GLOBAL unsigned INT64 *maps)
+{
+    LOCAL_ARRAY(unsigned INT64, s, 2 * MAP_BYTES / 8);
+    const int me = LOCAL_ID();
+    const unsigned int at = LOCAL_ADDRESS(s);
+
+    s[me] = 0;
+    BARRIER();
+    if (me == 0) {
+        MAP_DESCRIBE(at, MAP_TF32, gA + vA.s0, ACROSS_A ? M : K, ACROSS_A ? K : M, vA.s4 ? batches : 1,
+                     4 * (ACROSS_A ? vA.s6 : vA.s5), 4 * (vA.s4 ? vA.s4 : 4), ACROSS_A ? BLK_K : BLK_M);
+        MAP_DESCRIBE(at + MAP_BYTES, MAP_TF32, gB + vB.s0, K, N, vB.s4 ? batches : 1,
+                     4 * vB.s6, 4 * (vB.s4 ? vB.s4 : 4), BLK_N);
+        MAP_SET32(at, "box_dim", "0", 32);
+        MAP_SET32(at + MAP_BYTES, "box_dim", "0", 32);
+    }
+    BARRIER();
+    maps[me] = s[me];
+}
+
+/* The slice of K from k0 on, to the stage at `to`. */
+DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m0, int n0, int k0,
+                       int batch_a, int batch_b, unsigned int full)
+{
+    barrier_arrive_expect(full, STAGE);
+#if ACROSS_A
+    UNROLL for (int i = 0; i < BLK_M / 32; i++)
+        copy_box(to + i * 4096, maps, m0 + i * 32, k0, batch_a, full);
+#else
+    copy_box(to, maps, k0, m0, batch_a, full);
+#endif
+    copy_box(to + BYTES_A, maps + 16, k0, n0, batch_b, full);
+}
+
+/* This item's row of C in its group's 64: the first, and the other (which = 1). */
+DEVICE int row_of(int me, int which)
+{
+    const int warp = me % 128 / 32, g = me % 32 / 4;
+
+#if ACROSS_A
+    return warp / 2 * 32 + g / 4 * 16 + warp % 2 * 8 + which * 4 + g % 4;
+#else
+    return warp * 16 + which * 8 + g;
+#endif
+}
+
+/* The slice's numbers of the left operand for this item, from the 64 rows at `s`. */
+DEVICE void load_left(unsigned int x[BLK_K / 2], LOCAL const unsigned int *s, int me)
+{
+    const int t = me % 4;
+
+    UNROLL for (int i = 0; i < 4; i++) {
+        const int m = row_of(me, i % 2), k = t + i / 2 * 4;
+        const int at = m / 32 * 1024 + k * 32 + ((m % 32 / 4) ^ k) * 4 + m % 4;
+
+        UNROLL for (int j = 0; j < BLK_K / 8; j++)
+            x[j * 4 + i] = s[at + j * 256];
+    }
+}
+
+KERNEL(ITEMS) void
+gemm_tf32(int M, int N, int K, VIEW eC, R alpha,
+          GLOBAL const unsigned INT64 *maps, int step_a, int step_b, R beta,
+          GLOBAL T *RESTRICT gC, VIEW vC,
+          int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+{
+    LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
+    LOCAL_ARRAY(unsigned INT64, barriers, 2 * STAGES);
+
+    const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
+    const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
+    const int tile = GROUP_ID(0) % (tiles_m * tiles_n);
+    const int band = tile / (BAND * tiles_n);
+    const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
+    const int m0 = (band * BAND + tile % (BAND * tiles_n) % band_rows) * BLK_M;
+    const int n0 = tile % (BAND * tiles_n) / band_rows * BLK_N;
+    const int me = LOCAL_ID(), group = me / 128, slices = (K + 2 * BLK_K - 1) / (2 * BLK_K) * 2;
+    const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
+    const int simple = beta == 0.0f && !has_bias && act == 0;
+    const INDEX c0 = batch_offset(vC, eC, batch);
+    LOCAL float *sums = (LOCAL float *)sAB;     /* when all slices are read */
+
+    if (me == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            barrier_init(full + 8 * s, 1);
+            barrier_init(empty + 8 * s, 4 * WARPGROUPS);
+        }
+        barrier_init_done();
+    }
+    BARRIER();
+
+    if (group == WARPGROUPS) {                  /* the items that copy; one of them does */
+        FEW_REGISTERS();
+        if (me == 128 * WARPGROUPS) {
+            map_acquire(maps);
+            map_acquire(maps + 16);
+            for (int i = 0; i < slices; i++) {
+                const int s = i % STAGES;
+
+                if (i >= STAGES)
+                    barrier_wait(empty + 8 * s, (i / STAGES - 1) & 1);
+                copy_slice(stages + s * STAGE, maps, m0, n0, i * BLK_K, batch * step_a, batch * step_b,
+                           full + 8 * s);
+            }
+        }
+        if (simple)
+            return;
+        items_meet(ITEMS);
+    } else {
+        float d[SUMS];
+
+        MANY_REGISTERS();
+        UNROLL for (int i = 0; i < SUMS; i++)
+            d[i] = 0.0f;
+
+#define FULL_WAIT(i)    barrier_wait(full + 8 * ((i) % STAGES), (i) / STAGES & 1)
+#define EMPTY_ARRIVE(i) do { if (me % 32 == 0) barrier_arrive(empty + 8 * ((i) % STAGES)); } while (0)
+#if ACROSS_A
+        /* While one slice is multiplied, the next one's left half comes to registers. */
+        unsigned int even[BLK_K / 2], odd[BLK_K / 2];
+
+#define LOAD_LEFT(i, x)                                                                                   \
+        do {                                                                                              \
+            FULL_WAIT(i);                                                                                 \
+            load_left(x, (LOCAL const unsigned int *)(sAB + (i) % STAGES * STAGE + group * 8192), me);    \
+        } while (0)
+#define MULTIPLY(i, x)                                                                                    \
+        do {                                                                                              \
+            const unsigned int b = stages + (i) % STAGES * STAGE + BYTES_A;                               \
+                                                                                                          \
+            wgmma_begin();                                                                                \
+            UNROLL for (int k = 0; k < BLK_K / 8; k++)                                                    \
+                WGMMA_REGISTERS(d, (x + 4 * k), wgmma_operand(b + k * 32, 0));                            \
+            wgmma_commit();                                                                               \
+        } while (0)
+
+        LOAD_LEFT(0, even);
+        MULTIPLY(0, even);
+        for (int i = 1; i + 1 < slices; i += 2) {
+            LOAD_LEFT(i, odd);
+            MULTIPLY(i, odd);
+            WGMMA_WAIT(d, "1");                 /* the slice before is read */
+            EMPTY_ARRIVE(i - 1);
+            LOAD_LEFT(i + 1, even);
+            MULTIPLY(i + 1, even);
+            WGMMA_WAIT(d, "1");
+            EMPTY_ARRIVE(i);
+        }
+        LOAD_LEFT(slices - 1, odd);             /* their number is even: past the edge of K are zeros */
+        MULTIPLY(slices - 1, odd);
+#else
+        for (int i = 0; i < slices; i++) {
+            const unsigned int s = stages + i % STAGES * STAGE, a = s + group * 8192, b = s + BYTES_A;
+
+            FULL_WAIT(i);
+            wgmma_begin();
+            UNROLL for (int k = 0; k < BLK_K / 8; k++)
+                WGMMA(d, wgmma_operand(a + k * 32, 0), wgmma_operand(b + k * 32, 0));
+            wgmma_commit();
+            WGMMA_WAIT(d, "1");                 /* the slice before is read */
+            if (i > 0)
+                EMPTY_ARRIVE(i - 1);
+        }
+#endif
+        WGMMA_WAIT(d, "0");
+
+        /* An item's sums are pairs of columns: of its two rows, 8 columns apart. */
+        const int r0 = group * 64 + row_of(me, 0), r1 = group * 64 + row_of(me, 1), c = me % 4 * 2;
+
+        if (simple) {
+            const int in_pairs = vC.s6 == 1 && (c0 | (INDEX)vC.s5) % 2 == 0;
+
+            UNROLL for (int i = 0; i < SUMS; i += 2) {
+                const int m = m0 + (i / 2 % 2 ? r1 : r0), n = n0 + c + i / 4 * 8;
+                const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+
+                if (m < M && n + 1 < N && in_pairs) {
+                    STORE_PAIR(gC + at, alpha * d[i], alpha * d[i + 1]);
+                } else if (m < M && n < N) {
+                    gC[at] = alpha * d[i];
+                    if (n + 1 < N)
+                        gC[at + (INDEX)vC.s6] = alpha * d[i + 1];
+                }
+            }
+            return;
+        }
+        items_meet(ITEMS);                      /* all slices are read */
+        UNROLL for (int i = 0; i < SUMS; i++)
+            sums[(i / 2 % 2 ? r1 : r0) * BLK_N + c + i / 4 * 8 + i % 2] = d[i];
+    }
+    BARRIER();
+
+    const INDEX bias0 = batch_offset(vBias, eC, batch);
+
+    for (int i = me; i < BLK_M * BLK_N; i += ITEMS) {
+        const int m = m0 + i / BLK_N, n = n0 + i % BLK_N;
+
+        if (m < M && n < N) {
+            const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+
+            STORE(gC, at, epilogue(sums[i], alpha, beta, gC, at, has_bias, gBias,
+                                   bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm_tf32.c - the variant gemm_tf32: f32 where 19 bits are enough, on NVIDIA's sm_90.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "gemm.h"
+
+enum { BLK_N, STAGES, WARPGROUPS };             /* its parameters */
+enum { LINE = 4, MAPS_BYTES = 256 };            /* 4 numbers are 16 bytes: the step of the copy engine */
+
+/* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
+static int can_copy(const vn_tensor *t, int64_t along, int64_t across)
+{
+    return along == 1 && across % LINE == 0 && across > 0 && t->start % LINE == 0 &&
+           (t->rank == 2 || (t->rank == 3 && t->stride[0] % LINE == 0));
+}
+
+static int along_k_a(const struct gemm *g)  { return can_copy(&g->a, vn__col(&g->a), vn__row(&g->a)); }
+static int across_k_a(const struct gemm *g) { return can_copy(&g->a, vn__row(&g->a), vn__col(&g->a)); }
+static int along_k_b(const struct gemm *g)  { return can_copy(&g->b, vn__row(&g->b), vn__col(&g->b)); }
+
+/* The problem as the kernel takes it, and which operands are packed for it: the right one must run
+ * along K.  C^T = B^T A^T lets A be the right one.                                             */
+struct plan { struct gemm g; int across_a, pack_a, pack_b; };
+
+static struct plan plan(const struct gemm *problem)
+{
+    struct plan p = { .g = *problem };
+    struct gemm *const g = &p.g;
+
+    if (!along_k_b(g) && along_k_a(g)) {
+        g->a = vn_transpose(problem->b);
+        g->b = vn_transpose(problem->a);
+        g->c = vn_transpose(problem->c);
+        if (g->has_bias)
+            g->bias = vn_transpose(problem->bias);
+        g->m = problem->n;
+        g->n = problem->m;
+    }
+    p.pack_b   = !along_k_b(g);
+    p.across_a = !along_k_a(g) && across_k_a(g);
+    p.pack_a   = !along_k_a(g) && !p.across_a;
+    return p;
+}
+
+static const char *fits(const struct gemm *g, const struct vn_facts *f, int across_a)
+{
+    if (strcmp(f->family, "nvidia") || strcmp(f->arch, "sm_90"))
+        return "it needs an NVIDIA GPU of sm_90, for wgmma";
+    if (g->head.type != VN_F32 || g->math != VN_MATH_TF32)
+        return "it needs f32, and VN_MATH_TF32";
+    if (g->k == 0)
+        return "there is nothing to multiply";
+    if (g->m > INT_MAX / 2 || g->n > INT_MAX / 2 || g->k > INT_MAX / 2 || g->batches > INT_MAX / 2)
+        return "M, N, K and the batches must stay below 2^30";
+    if (g->c.rank > 3)
+        return "it takes at most one batch dimension";
+    if (plan(g).across_a != across_a)
+        return across_a ? "the left operand does not run across K" : "the left operand runs across K";
+    return NULL;
+}
+
+const char *vn__fits_tf32_along (const void *p, const struct vn_facts *f) { return fits(p, f, 0); }
+const char *vn__fits_tf32_across(const void *p, const struct vn_facts *f) { return fits(p, f, 1); }
+
+const char *vn__pays_tf32(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    const int64_t tiles = VN_CEIL_DIV(g->m, 64) * VN_CEIL_DIV(g->n, 128) * g->batches;
+    const double sums = (double)g->m * (double)g->n * (double)g->batches;
+
+    (void)f;
+    if (g->m < 64 || g->n < 64 || sums < 256 * 256 || g->k < 64)
+        return "M N is below 256 x 256, or K below 64: most of its tiles would be idle";
+    if (!g->is_part && g->k > 1024 && 2 * tiles < g->units)
+        return "C has few tiles and K is long: parts of it pay better";
+    return NULL;
+}
+
+/* An operand packed in the workspace: lines along K, each beginning at a multiple of 16 bytes. */
+static int64_t pitch(const struct gemm *g)
+{
+    return VN_CEIL_DIV(g->k, LINE) * LINE;
+}
+
+static int64_t matrices(const vn_tensor *t)
+{
+    return t->rank == 3 && t->stride[0] ? t->extent[0] : 1;
+}
+
+/* In numbers; -1 if it overflows. */
+static int64_t packed_size(const struct gemm *g, const vn_tensor *t, int64_t lines)
+{
+    int64_t size;
+
+    return vn__mul(&size, pitch(g), lines) && vn__mul(&size, size, matrices(t)) && size < INT64_MAX / 16
+         ? size : -1;
+}
+
+size_t vn__workspace_tf32(const void *problem, const int *unused)
+{
+    const struct plan p = plan(problem);
+    const int64_t a = p.pack_a ? packed_size(&p.g, &p.g.a, p.g.m) : 0;
+    const int64_t b = p.pack_b ? packed_size(&p.g, &p.g.b, p.g.n) : 0;
+
+    (void)unused;
+    return a < 0 || b < 0 ? SIZE_MAX : MAPS_BYTES + 4 * ((size_t)a + (size_t)b);
+}
+
+/* The rows of *t to the workspace from `at` on, where it then lies. */
+static vn_status pack(vn_tensor *t, int64_t *at, vn_queue *q, const struct vn_choice *it,
+                      const struct gemm *g, vn_buffer *workspace)
+{
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
+    vn_tensor from = *t;
+    const int64_t lines = t->extent[t->rank - 2], tiles = VN_CEIL_DIV(lines, 32) * VN_CEIL_DIV(g->k, 32);
+
+    if (!vn__mul(&l.groups[0], tiles, matrices(t)) || l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "an operand has %lld tiles of 32 x 32; a launch holds %d",
+                        (long long)tiles, INT_MAX);
+    t->buffer = workspace;
+    t->start = *at;
+    t->stride[t->rank - 2] = pitch(g);
+    t->stride[t->rank - 1] = 1;
+    if (t->rank == 3)
+        t->stride[0] = matrices(t) > 1 ? lines * pitch(g) : 0;
+    *at += lines * pitch(g) * matrices(t);
+    vn__arg_int(&l, lines);
+    vn__arg_int(&l, g->k);
+    vn__arg_tensor(&l, &from);
+    vn__arg_tensor(&l, t);
+    return vn__launch(q, it, 0, &l);
+}
+
+static vn_status prepare(struct plan *p, vn_queue *q, const struct vn_choice *it, vn_buffer *workspace)
+{
+    struct gemm *const g = &p->g;
+    vn_tensor columns = vn_transpose(g->b);
+    int64_t at = MAPS_BYTES / 4;
+    vn_status s = VN_OK;
+
+    if (p->pack_a)
+        s = pack(&g->a, &at, q, it, g, workspace);
+    if (s == VN_OK && p->pack_b && (s = pack(&columns, &at, q, it, g, workspace)) == VN_OK)
+        g->b = vn_transpose(columns);
+    return s;
+}
+
+static vn_status describe(vn_queue *q, const struct vn_choice *it, const struct gemm *g, vn_buffer *maps)
+{
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 32 };
+
+    vn__arg_int(&l, g->m);
+    vn__arg_int(&l, g->n);
+    vn__arg_int(&l, g->k);
+    vn__arg_int(&l, g->batches);
+    vn__arg_tensor(&l, &g->a);
+    vn__arg_tensor(&l, &g->b);
+    vn__arg_buffer(&l, maps);
+    return vn__launch(q, it, 1, &l);
+}
+
+vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const int *n = it->p;
+    struct plan p = plan(problem);
+    const struct gemm *g = &p.g;
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * n[WARPGROUPS] + 128 };
+    const int64_t tiles = VN_CEIL_DIV(g->m, 64 * n[WARPGROUPS]) * VN_CEIL_DIV(g->n, n[BLK_N]);
+    vn_buffer *workspace;
+    vn_status s;
+
+    if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)tiles,
+                        64 * n[WARPGROUPS], n[BLK_N], INT_MAX);
+    if ((s = vn__workspace(&workspace, q, vn__workspace_tf32(problem, n))) ||
+        (s = prepare(&p, q, it, workspace)) || (s = describe(q, it, g, workspace)))
+        return s;
+    vn__arg_int(&l, g->m);
+    vn__arg_int(&l, g->n);
+    vn__arg_int(&l, g->k);
+    vn__arg_extents(&l, &g->c);
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__arg_buffer(&l, workspace);
+    vn__arg_int(&l, matrices(&g->a) > 1);
+    vn__arg_int(&l, matrices(&g->b) > 1);
+    vn__gemm_output(&l, g);
+    return vn__launch(q, it, 2, &l);
+}
