@@ -436,8 +436,8 @@ DEVICE void find_pixels(LOCAL struct pixel *pixel, INDEX first, int count, VIEW 
 }
 
 /* sB[pixel][column] := dy */
-DEVICE void transpose(LOCAL R *sB, GLOBAL const T *gB, INDEX base, LOCAL const struct pixel *pixel, int count,
-                      int columns, INDEX pitch)
+DEVICE void transpose_dy(LOCAL R *sB, GLOBAL const T *gB, INDEX base, LOCAL const struct pixel *pixel, int count,
+                         int columns, INDEX pitch)
 {
     if (pitch == 1) {
         for (int k = 0; k < count; k++)
@@ -512,7 +512,7 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
         int depth = 0;
 
         find_pixels(sPixel, k0, count, eOut, vStep, vPad, vB);
-        transpose(sB, gB, b0, sPixel, count, columns, (INDEX)vB.s3);
+        transpose_dy(sB, gB, b0, sPixel, count, columns, (INDEX)vB.s3);
 
         for (INDEX p = panel0; p < panel1; p++) {
             INDEX t = p;
