@@ -1,6 +1,6 @@
 /* gemm_cpu.cl - C := act(alpha A B + beta C + bias), for CPUs
  *
- * A work-group (one work-item) makes up to BLK_M x BLK_N of C.  B is copied, a stretch of
+ * A work-group (one work-item) makes rows x cols of C, at most BLK_M x BLK_N.  B is copied, a stretch of
  * BLK_K rows at a time, into panels in local memory, which on a CPU is the cache; they are
  * used for all rows of the work-group.  With PACKED, A was put into panels for everyone by
  * `pack` beforehand; without, each panel is made in local memory just before it is used.
@@ -47,7 +47,7 @@ pack(int M, int K, VIEW eA, GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL R *REST
 }
 
 KERNEL(1) void
-gemm_cpu(int M, int N, int K, int rows, VIEW eC, R alpha,
+gemm_cpu(int M, int N, int K, int rows, int cols, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
          GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
          GLOBAL T *RESTRICT gC, VIEW vC,
@@ -58,9 +58,9 @@ gemm_cpu(int M, int N, int K, int rows, VIEW eC, R alpha,
 #if !PACKED
     LOCAL_ARRAY(R, sA, BLK_K * THR_M);
 #endif
-    const int n0 = GROUP_ID(0) * BLK_N, batch = GROUP_ID(2);
+    const int n0 = GROUP_ID(0) * cols, batch = GROUP_ID(2);
     const int first = GROUP_ID(1) * rows, last = first + rows < M ? first + rows : M;
-    const int width = N - n0 < BLK_N ? N - n0 : BLK_N;
+    const int width = N - n0 < cols ? N - n0 : cols;
     const INDEX b0 = batch_offset(vB, eC, batch) + n0 * (INDEX)vB.s6;
     const INDEX c0 = batch_offset(vC, eC, batch) + n0 * (INDEX)vC.s6;
     const INDEX bias0 = batch_offset(vBias, eC, batch) + n0 * (INDEX)vBias.s6;

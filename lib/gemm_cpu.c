@@ -63,8 +63,8 @@ const char *vn__pays_packed(const void *problem, const struct vn_facts *f)
     const struct gemm *g = problem;
 
     (void)f;
-    return g->n <= ONE_BLOCK || g->m * g->k < 64 * 64 ? "N is at most 512, or A small: little of A is packed twice"
-                                                      : NULL;
+    return g->n <= ONE_BLOCK || g->head.bucket == VN_SMALL
+         ? "N is at most 512, or the problem small: packing A for all costs more than it saves" : NULL;
 }
 
 /* ---- panels -------------------------------------------------------------------- */
@@ -124,34 +124,45 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, const struct gemm
     return vn__launch(q, it, 0, &l);
 }
 
-/* Rows for a work-group: at most BLK_M, and such that all are alike and each core gets as many
- * work-groups as the others, a few, unless they would have less than LEAST_TILES.  `granule`
- * divides them.                                                                             */
-static int64_t rows_for(const vn_queue *q, const struct gemm *g, const int *p, int granule)
+/* What a work-group makes. */
+struct share { int64_t rows, cols; };
+
+/* At most BLK_M x BLK_N, and such that all are alike and each core gets as many work-groups as the
+ * others: a few by rows, unless they would have less than LEAST_TILES, then some by columns.
+ * `granule` divides the rows.                                                               */
+static struct share share_for(const vn_queue *q, const struct gemm *g, const int *p, int granule)
 {
-    const int64_t columns = VN_CEIL_DIV(g->n, p[CPU_BLK_N]) * g->batches, units = q->device->facts.units;
-    const int64_t wanted = VN_CEIL_DIV(4 * units, columns), most = g->m / (LEAST_TILES * p[CPU_THR_M]) / units * units;
+    const int tile = p[CPU_THR_V] * p[CPU_VEC];
+    const int64_t units = q->device->facts.units, blocks = VN_CEIL_DIV(g->n, p[CPU_BLK_N]) * g->batches;
+    const int64_t wanted = VN_CEIL_DIV(4 * units, blocks), most = g->m / (LEAST_TILES * p[CPU_THR_M]) / units * units;
     int64_t parts = VN_CEIL_DIV(g->m, p[CPU_BLK_M]);
+    struct share s = { 0, p[CPU_BLK_N] };
 
     if (parts < wanted)
         parts = most < parts ? parts : most < wanted ? most : wanted;
-    return VN_CEIL_DIV(VN_CEIL_DIV(g->m, parts), granule) * granule;
+    s.rows = VN_CEIL_DIV(VN_CEIL_DIV(g->m, parts), granule) * granule;
+    if (parts * blocks < units)
+        s.cols = VN_CEIL_DIV(VN_CEIL_DIV(g->n * g->batches * parts, tile), units) * tile;
+    if (s.cols > p[CPU_BLK_N])
+        s.cols = p[CPU_BLK_N];
+    return s;
 }
 
 static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
                          vn_buffer *panels, const int64_t view[8])
 {
     const int thr_m = it->p[CPU_THR_M], granule = it->variant->workspace ? thr_m : (thr_m + 2) / 3;
-    const int64_t rows = rows_for(q, g, it->p, granule);
+    const struct share share = share_for(q, g, it->p, granule);
     struct vn_launch l;
 
     l.nargs = 0;
-    l.groups[0] = VN_CEIL_DIV(g->n, it->p[CPU_BLK_N]);
-    l.groups[1] = VN_CEIL_DIV(g->m, rows);
+    l.groups[0] = VN_CEIL_DIV(g->n, share.cols);
+    l.groups[1] = VN_CEIL_DIV(g->m, share.rows);
     l.groups[2] = g->batches;
     l.items = 1;
     vn__gemm_sizes(&l, g);
-    vn__arg_int(&l, rows);
+    vn__arg_int(&l, share.rows);
+    vn__arg_int(&l, share.cols);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__gemm_input(&l, g, &g->a);
