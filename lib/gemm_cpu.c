@@ -7,7 +7,7 @@
 
 #include "gemm.h"
 
-enum { PACK_K = 1024, LEAST_TILES = 5, SPLIT_FROM = 1 << 21, LEAST_COLUMNS = 256 };
+enum { PACK_K = 1024, LEAST_TILES = 5, SPLIT_FROM = 1 << 21, LEAST_B = 1 << 18, LEAST_ROWS = 4 };
 
 /* ---- fits -------------------------------------------------------------------- */
 
@@ -210,7 +210,7 @@ static int64_t most_parts(const struct gemm *g, const int *p)
 }
 
 /* Of a large B long rows are read, and K is split for all cores to share; of a small one columns
- * are, which needs no second launch.                                                        */
+ * are, which needs no second launch, unless waking another core would take longer.          */
 static struct cut cut_for(const struct gemm *g, const int *p, int units)
 {
     const int tile = p[RANK_THR_V] * p[RANK_VEC];
@@ -223,8 +223,12 @@ static struct cut cut_for(const struct gemm *g, const int *p, int units)
     if (parts > 1) {
         c.parts = VN_CEIL_DIV(wanted, VN_CEIL_DIV(g->n, c.cols));
         c.parts = c.parts < parts ? c.parts : parts;
-    } else if (even < c.cols) {
-        c.cols = even > LEAST_COLUMNS || c.cols < LEAST_COLUMNS ? even : LEAST_COLUMNS;
+    } else {
+        const int64_t weight = rows > LEAST_ROWS ? rows / LEAST_ROWS : 1;      /* of a number of B */
+        const int64_t least = VN_CEIL_DIV(LEAST_B / weight / (g->k ? g->k : 1), tile) * tile;
+        const int64_t cols = even > least ? even : least;
+
+        c.cols = cols > 0 && cols < c.cols ? cols : c.cols;
     }
     return c;
 }
