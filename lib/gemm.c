@@ -105,7 +105,7 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
     { .name = "gemm_padded", .fits = vn__fits_padded_##layout, .pays = vn__pays_padded,               \
       .run = vn__run_padded, .workspace = vn__workspace_padded, .trial = vn__trial_gemm,              \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/pad.cl",                          \
-      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER",                       \
+      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                  \
       .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
 #define TF32(lines, across_a)                                                                        \
