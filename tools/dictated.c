@@ -36,12 +36,32 @@ vn_status __wrap_vn__tune_find(int *p, const char **source, const vn_device *d,
 
 static const vn_device *obedient;
 static const struct vn_choice *dictated;
+static struct vn_variant shown;           /* the dictated one, but for its `run` */
+static struct vn_choice shown_choice;
 static struct asked *asked;
+static int within;                        /* a variant that is at work chooses for its parts as ever */
+
+static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    vn_status s;
+
+    (void)it;
+    within++;
+    s = dictated->variant->run(q, dictated, problem);
+    within--;
+    return s;
+}
 
 void choice_dictate(const vn_device *d, const struct vn_choice *it)
 {
     obedient = d;
     dictated = it;
+    if (!d)
+        return;
+    shown = *it->variant;
+    shown.run = run_dictated;
+    shown_choice = *it;
+    shown_choice.variant = &shown;
 }
 
 void choice_ask(struct asked *out)
@@ -63,7 +83,7 @@ static vn_status obey(const struct vn_choice **out, const vn_queue *q, const voi
     if (bytes > q->workspace_limit)
         return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu",
                         v->name, bytes, q->workspace_limit);
-    *out = dictated;
+    *out = &shown_choice;
     return VN_OK;
 }
 
@@ -77,9 +97,12 @@ vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const str
 {
     vn_status s;
 
-    if (obedient && q->device == obedient)
+    if (obedient && q->device == obedient && !within)
         return obey(out, q, problem);
-    if ((s = __real_vn__choose(out, q, table, problem, problem_size, forced)) || !asked)
+    within++;
+    s = __real_vn__choose(out, q, table, problem, problem_size, forced);
+    within--;
+    if (s || within || !asked)
         return s;
     asked->variant = (*out)->variant;
     asked->problem = *(const struct vn_problem *)problem;

@@ -347,10 +347,10 @@ static int hold_races(struct tune *t)
     int status = 0;
 
     progress_open(&progress, t->races);
-    for (int i = 0; i < t->races && !status && !interrupted; i++) {
+    for (int i = 0; i < t->races && !interrupted; i++) {
         const double left = fmax(1, budget - (vn__seconds() - start));
 
-        status = hold_race(t, &t->race[i], left / (t->races - i));
+        status |= hold_race(t, &t->race[i], left / (t->races - i));
         race_close(&t->race[i]);
         t->race[i].count = 0;
         t->race[i].it    = NULL;
