@@ -125,6 +125,7 @@ DEVICE void name(const int rows, const int vectors, const int filling, LOCAL RV 
                     if (j < vectors)                                                       \
                         rC[i][j] = FMA(rA, rB[j], rC[i][j]);                               \
             }                                                                              \
+        PREFETCH(a + 32 * THR_M);                                                          \
         a += THR_M;                                                                        \
         b += step;                                                                         \
         from += row;                                                                       \
