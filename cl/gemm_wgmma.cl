@@ -245,6 +245,13 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                     store_blocks(gC + c0 + (INDEX)(m < M ? m : 0) * (INDEX)vC.s5 + t.n0, d, below, alpha, me % 32,
                                  m < M ? N - t.n0 : 0);
                 }
+            } else if (plain) {                 /* rows that begin anywhere, or end within a block */
+                UNROLL for (int i = 0; i < SUMS; i++) {
+                    const int m = t.m0 + r + i / 2 % 2 * 8, n = t.n0 + c + i / 4 * 8 + i % 2;
+
+                    if (m < M && n < N)
+                        STORE(gC, c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6, alpha * d[i]);
+                }
             } else {
                 const INDEX bias0 = batch_offset(vBias, eC, t.batch);
                 float sums[SUMS];               /* where a loop can index them: the epilogue is long */
