@@ -234,10 +234,15 @@ DEVICE struct operand operand(GLOBAL const T *g, INDEX along_k, INDEX along_x, i
 #define FROM(i)  (from + (i) * APART(chunks) * o->pitch)
 #define TO(i)    ((to ^ swizzle(across, chunks, (i) * APART(chunks)) << 4) + (i) * ITEMS * 16)
 
+/* One chunk, all of which is there and runs along memory; at once or in pieces. */
 DEVICE void copy_chunk(const struct operand *o, GLOBAL const char *from, unsigned int to,
-                       int across, int chunks, int i)
+                       int across, int chunks, int i, int pieces)
 {
-    COPY_ASYNC16(TO(i), FROM(i));
+    if (!pieces)
+        COPY_ASYNC16(TO(i), FROM(i));
+    else
+        UNROLL for (int e = 0; e < CHUNK; e += PIECE / SIZE)
+            COPY_ASYNC_PART(PIECE, TO(i) + e * SIZE, FROM(i) + e * SIZE, PIECE);
 }
 
 DEVICE void bring_pieces(const struct operand *o, GLOBAL const char *from, unsigned int to,
@@ -386,14 +391,17 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
         READ_B(u, 0);
 
     /* First, while whole slices are copied, without a branch, which products would wait for: copies
-     * are spread over those of the first step.  Then the other slices.                           */
+     * are spread over those of the first step; then the other slices.                           */
+    enum { CHUNKS_WHOLE, IN_PIECES, EDGES, WAYS };
 #define DUE(u) ((u) * (EACH_A + EACH_B) / UNITS_N)
-    const int inside = a.whole && b.whole && M - m0 >= BLK_M && N - n0 >= BLK_N;
-    const int last_whole = inside ? K / BLK_K - (STAGES - 1) : 0;
+
+    const int inside = M - m0 >= BLK_M && N - n0 >= BLK_N, last = K / BLK_K - (STAGES - 1);
+    const int in_lines = inside && a.pieces && b.pieces && a.step == SIZE && b.step == SIZE;
+    const int ends[WAYS] = { inside && a.whole && b.whole ? last : 0, in_lines ? last : 0, slices };
     int slice = 0;
 
-    UNROLL for (int edges = 0; edges < 2; edges++)
-    NO_UNROLL for (; slice < (edges ? slices : last_whole); slice++) {
+    UNROLL for (int way = 0; way < WAYS; way++)
+    NO_UNROLL for (; slice < ends[way]; slice++) {
         GLOBAL const char *from_a = a.from + (slice + STAGES - 1) * K_STEP(a, ACROSS_A);
         GLOBAL const char *from_b = b.from + (slice + STAGES - 1) * K_STEP(b, ACROSS_B);
 
@@ -405,26 +413,26 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
                 BARRIER();
                 here = NEXT_STAGE(here);
             }
-            if (step == 0 && edges)             /* to where the slice before this was */
+            if (step == 0 && way == EDGES)      /* to where the slice before this was */
                 BRING_SLICE(slice + STAGES - 1);
             if (AHEAD == 2)
                 READ_A(then, next);
             ROUND(rA[now], 0, GROUPS_M);
             UNROLL for (int u = 0; u < UNITS_N; u++) {
-                if (step == 0 && !edges)
+                if (step == 0 && way != EDGES)
                     UNROLL for (int i = DUE(u); i < DUE(u + 1); i++) {
                         if (i < EACH_A)
-                            copy_chunk(&a, from_a, there + a.to, ACROSS_A, CHUNKS(BLK_M, ACROSS_A), i);
+                            copy_chunk(&a, from_a, there + a.to, ACROSS_A, CHUNKS(BLK_M, ACROSS_A), i, way);
                         else
                             copy_chunk(&b, from_b, there + BYTES_A + b.to, ACROSS_B, CHUNKS(BLK_N, ACROSS_B),
-                                       i - EACH_A);
+                                       i - EACH_A, way);
                     }
                 ROUND(rB, u * UNIT(ACROSS_B), (u + 1) * UNIT(ACROSS_B));
                 UNROLL for (int j = u * UNIT(ACROSS_B); j < (u + 1) * UNIT(ACROSS_B); j++)
                     MULTIPLY(rC, rA[now], rB, j);
                 READ_B(u, next);
             }
-            if (step == 0 && !edges) {
+            if (step == 0 && way != EDGES) {
                 copies_commit();
                 there = NEXT_STAGE(there);
             }
