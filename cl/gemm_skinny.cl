@@ -18,7 +18,7 @@
  * split over `parts` of them as well: they leave sums in the workspace, and gemm_sum adds
  * those, also in order.  So results are the same each time.
  *
- * Parameters, from gemm.tune: ITEMS; THR_N; DEPTH, pieces of each column under way (of a row: DEPTH
+ * Parameters, from gemm.tune: ITEMS_K or ITEMS_N, as ITEMS; THR_N; DEPTH, pieces of each column under way (of a row: DEPTH
  * times THR_N); FILL and LANES
  * are the host's.  Of the variant: ALONG_K, and THR_M, rows of A for a work-group.
  */

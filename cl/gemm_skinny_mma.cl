@@ -22,8 +22,13 @@
  * Yokota, "Recovering single precision accuracy from Tensor Cores", 2022, with parts in f16.)  A sum
  * that is no finite number is made again, without parts: infinity has none.
  *
- * Parameters, from gemm.tune: ITEMS; TILES, of 16 columns a warp (along K); DEPTH, steps under way;
- * FILL is the host's.  Of the variant: ALONG_K, and THR_M, rows of A for a work-group.
+ * Learnt on an H100: a warp's steps had better lie side by side, DEPTH of them, so that it reads
+ * whole lines of 128 bytes in one go (46.2 us for 16 x 14336 x 4096 in f16, else 49.7); a second
+ * launch to add parts of K costs more than it gains until there is less than a work-group of 8
+ * warps for each unit; reads of B past the first-level cache gain 2 % to 4 %.
+ *
+ * Parameters, from gemm.tune: ITEMS; TILES, of 16 columns a warp (along K); DEPTH_K or DEPTH_N, as
+ * DEPTH, steps under way; FILL is the host's.  Of the variant: ALONG_K, and THR_M, rows of A for a work-group.
  */
 #define TOKENS (THR_M / 8)                      /* tiles of 8 rows of A */
 #define WARPS  (ITEMS / 32)
@@ -52,6 +57,7 @@
 #define FRAGMENTS (PIECE / 2)
 #define PAD       1
 #endif
+#define RUN       (DEPTH * STEP)                /* of K, that a warp takes at a time */
 #define WIDE_WARP (16 * FRAGMENTS)
 
 /* ---- quads ------------------------------------------------------------------------ */
@@ -124,7 +130,7 @@ DEVICE void multiply(float *rC, const struct quad *lower, const struct quad *upp
 #define PIECE_A uint2
 #endif
 
-struct reads { uint4 b[READS]; PIECE_A a[TOKENS]; };
+struct pieces { uint4 at[READS]; };
 
 /* The operands as this lane sees them; past an edge it takes the first line again, and what comes
  * of that is stored nowhere.                                                                   */
@@ -134,32 +140,38 @@ struct share {
     INDEX a_col, b_row;
 };
 
-#if HINT == 0
-#define READ_ONCE(p) (*(GLOBAL const uint4 *)(p))
-#elif HINT == 1
-#define READ_ONCE(p) read_once(p)
-#elif HINT == 2
-#define READ_ONCE(p) read_once128(p)
+#if ALONG_K
+#define B_AT(j, k) (s->b + s->b_at[j] + (k))
+#define B_K(j, k)  (k)
 #else
-#define READ_ONCE(p) read_once256(p)
+#define B_AT(j, k) (s->b + s->b_at[0] + ((k) + j) * s->b_row)
+#define B_K(j, k)  ((k) + j)
 #endif
 
-DEVICE struct reads read_whole(const struct share *s, int k)
+/* B is read once, and shall not drive A out of the cache. */
+DEVICE struct pieces read_b(const struct share *s, int k)
 {
-    struct reads r;
+    struct pieces r;
 
     UNROLL for (int j = 0; j < READS; j++)
-#if ALONG_K
-        r.b[j] = READ_ONCE(s->b + s->b_at[j] + k);
-#else
-        r.b[j] = READ_ONCE(s->b + s->b_at[0] + (k + j) * s->b_row);
-#endif
-    UNROLL for (int i = 0; i < TOKENS; i++)
-        r.a[i] = *(GLOBAL const PIECE_A *)(s->a + s->a_at[i] + k);
+        r.at[j] = read_once(B_AT(j, k));
     return r;
 }
 
-/* As many numbers of a row of A as fill 32 bits; zeros from `last` on. */
+/* Zeros from `last` on. */
+DEVICE struct pieces read_b_edge(const struct share *s, int k, int last)
+{
+    struct pieces r;
+
+    UNROLL for (int j = 0; j < READS; j++) {
+        r.at[j].x = r.at[j].y = r.at[j].z = r.at[j].w = 0;
+        if (B_K(j, k) < last)
+            r.at[j] = read_once(B_AT(j, k));
+    }
+    return r;
+}
+
+/* As many numbers of a row of A as fill 32 bits. */
 DEVICE UINT32 read_word(const struct share *s, int i, int k, int last)
 {
 #if TYPE == 0
@@ -172,30 +184,20 @@ DEVICE UINT32 read_word(const struct share *s, int i, int k, int last)
 #endif
 }
 
-/* The last step, or A is not aligned. */
-DEVICE struct reads read_edge(const struct share *s, int k, int last)
+/* whole: A is aligned, and there are pieces before `last`. */
+DEVICE PIECE_A read_a(const struct share *s, int i, int k, int last, const int whole)
 {
     enum { WORD = PIECE / 4 };                  /* numbers in 32 bits */
-    struct reads r;
+    PIECE_A r;
 
-    UNROLL for (int j = 0; j < READS; j++) {
-        r.b[j].x = r.b[j].y = r.b[j].z = r.b[j].w = 0;
-#if ALONG_K
-        if (k < last)
-            r.b[j] = READ_ONCE(s->b + s->b_at[j] + k);
-#else
-        if (k + j < last)
-            r.b[j] = READ_ONCE(s->b + s->b_at[0] + (k + j) * s->b_row);
-#endif
-    }
-    UNROLL for (int i = 0; i < TOKENS; i++) {
-        r.a[i].x = read_word(s, i, k, last);
-        r.a[i].y = read_word(s, i, k + WORD, last);
+    if (whole)
+        return *(GLOBAL const PIECE_A *)(s->a + s->a_at[i] + k);
+    r.x = read_word(s, i, k, last);
+    r.y = read_word(s, i, k + WORD, last);
 #if ALONG_K || TYPE == 0
-        r.a[i].z = read_word(s, i, k + 2 * WORD, last);
-        r.a[i].w = read_word(s, i, k + 3 * WORD, last);
+    r.z = read_word(s, i, k + 2 * WORD, last);
+    r.w = read_word(s, i, k + 3 * WORD, last);
 #endif
-    }
     return r;
 }
 
@@ -209,35 +211,41 @@ DEVICE struct reads read_edge(const struct share *s, int k, int last)
 #endif
 
 /* Of the j-th fragment: the quads of its lower and upper 8 columns. */
-DEVICE void columns_of(struct quad *lower, struct quad *upper, const struct reads *r, int j, int q)
+DEVICE void columns_of(struct quad *lower, struct quad *upper, const struct pieces *r, int j, int q)
 {
 #if ALONG_K
-    *lower = QUAD(r->b[2 * j], q);
-    *upper = QUAD(r->b[2 * j + 1], q);
+    *lower = QUAD(r->at[2 * j], q);
+    *upper = QUAD(r->at[2 * j + 1], q);
 #elif TYPE == 0
-    *lower = j ? quad_of(r->b[0].z, r->b[1].z, r->b[2].z, r->b[3].z) : quad_of(r->b[0].x, r->b[1].x, r->b[2].x, r->b[3].x);
-    *upper = j ? quad_of(r->b[0].w, r->b[1].w, r->b[2].w, r->b[3].w) : quad_of(r->b[0].y, r->b[1].y, r->b[2].y, r->b[3].y);
+    *lower = j ? quad_of(r->at[0].z, r->at[1].z, r->at[2].z, r->at[3].z) : quad_of(r->at[0].x, r->at[1].x, r->at[2].x, r->at[3].x);
+    *upper = j ? quad_of(r->at[0].w, r->at[1].w, r->at[2].w, r->at[3].w) : quad_of(r->at[0].y, r->at[1].y, r->at[2].y, r->at[3].y);
 #else
     UINT32 u[4];
 
     UNROLL for (int i = 0; i < 4; i++)
-        u[i] = j == 0 ? r->b[i].x : j == 1 ? r->b[i].y : j == 2 ? r->b[i].z : r->b[i].w;
+        u[i] = j == 0 ? r->at[i].x : j == 1 ? r->at[i].y : j == 2 ? r->at[i].z : r->at[i].w;
     *lower = quad_of(lowers_of(u[0], u[1]), lowers_of(u[2], u[3]));
     *upper = quad_of(uppers_of(u[0], u[1]), uppers_of(u[2], u[3]));
 #endif
 }
 
-DEVICE void fold(float rC[FRAGMENTS][TOKENS][4], const struct reads *r)
+/* One step: what was read of B, by A, which comes out of the cache. */
+DEVICE void fold(float rC[FRAGMENTS][TOKENS][4], const struct pieces *b, const struct share *s, int k, int last,
+                 const int whole)
 {
+    PIECE_A pieces[TOKENS];
+
+    UNROLL for (int i = 0; i < TOKENS; i++)
+        pieces[i] = read_a(s, i, k, last, whole);
     UNROLL for (int q = 0; q < QUADS; q++) {
         struct quad a[TOKENS];
 
         UNROLL for (int i = 0; i < TOKENS; i++)
-            a[i] = QUAD(r->a[i], q);
+            a[i] = QUAD(pieces[i], q);
         UNROLL for (int j = 0; j < FRAGMENTS; j++) {
             struct quad lower, upper;
 
-            columns_of(&lower, &upper, r, j, q);
+            columns_of(&lower, &upper, b, j, q);
             UNROLL for (int i = 0; i < TOKENS; i++)
                 multiply(rC[j][i], &lower, &upper, &a[i]);
         }
@@ -247,12 +255,12 @@ DEVICE void fold(float rC[FRAGMENTS][TOKENS][4], const struct reads *r)
 #if TYPE == 0
 /* What place p has of K, from the numbers as they are. */
 DEVICE float plain_sum(GLOBAL const T *gA, INDEX a, INDEX a_col, GLOBAL const T *gB, INDEX b, INDEX b_row,
-                       int k, int step, int last)
+                       int k, int stride, int last)
 {
     float sum = 0;
 
-    for (; k < last; k += step)
-        for (int i = 0; i < STEP && k + i < last; i++)
+    for (; k < last; k += stride)
+        for (int i = 0; i < RUN && k + i < last; i++)
             sum = FMA(LOAD(gA, a + (k + i) * a_col), LOAD(gB, b + (k + i) * b_row), sum);
     return sum;
 }
@@ -278,11 +286,11 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
     const int first = part * span, last = K - first < span ? K : first + span;
     const int warp = LOCAL_ID() / 32, lane = LOCAL_ID() % 32, high = lane / 4, low = lane % 4;
     const int place = warp / apart, n1 = warp % apart * WIDE_WARP;
-    const int step = across * STEP, reach = (DEPTH - 1) * step + STEP, mine = low * (STEP / 4);
+    const int stride = across * RUN, mine = low * (STEP / 4);
     struct share s = { (GLOBAL const BITS *)(gA + batch_offset(vA, eC, batch)),
                        (GLOBAL const BITS *)(gB + batch_offset(vB, eC, batch)) };
     float rC[FRAGMENTS][TOKENS][4];
-    int k = first + place * STEP;               /* the same in all lanes, for they multiply together */
+    int k = first + place * RUN;                /* the same in all lanes, for they multiply together */
 
     s.a_col = (INDEX)vA.s6;
     s.b_row = (INDEX)vB.s5;
@@ -299,29 +307,31 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
     UNROLL for (int e = 0; e < 4; e++)
         rC[j][i][e] = 0;
 
-    if (aligned && last - k >= reach) {
-        struct reads next[DEPTH];               /* under way while those before are multiplied */
+    if (aligned && last - k >= RUN) {
+        struct pieces next[DEPTH];              /* under way while those before are multiplied */
 
         UNROLL for (int d = 0; d < DEPTH; d++)
-            next[d] = read_whole(&s, k + mine + d * step);
-        for (k += DEPTH * step; last - k >= reach; k += DEPTH * step) {
-            struct reads now[DEPTH];
+            next[d] = read_b(&s, k + mine + d * STEP);
+        for (; last - k - stride >= RUN; k += stride) {
+            struct pieces now[DEPTH];
 
             UNROLL for (int d = 0; d < DEPTH; d++)
                 now[d] = next[d];
             UNROLL for (int d = 0; d < DEPTH; d++)
-                next[d] = read_whole(&s, k + mine + d * step);
+                next[d] = read_b(&s, k + stride + mine + d * STEP);
             UNROLL for (int d = 0; d < DEPTH; d++)
-                fold(rC, &now[d]);
+                fold(rC, &now[d], &s, k + mine + d * STEP, last, 1);
         }
         UNROLL for (int d = 0; d < DEPTH; d++)
-            fold(rC, &next[d]);
+            fold(rC, &next[d], &s, k + mine + d * STEP, last, 1);
+        k += stride;
     }
-    for (; k < last; k += step) {
-        const struct reads now = read_edge(&s, k + mine, last);
+    for (; k < last; k += stride)
+        for (int d = 0; d < DEPTH; d++) {
+            const struct pieces now = read_b_edge(&s, k + mine + d * STEP, last);
 
-        fold(rC, &now);
-    }
+            fold(rC, &now, &s, k + mine + d * STEP, last, 0);
+        }
 
     const struct output out = OUTPUT(n0, wide);
     const int pitch = wide + PAD, line = 8 * PASS * pitch;
@@ -347,7 +357,7 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
 
             if (!(ABS(*sum) < BITS_FLOAT(0x7f800000u)) && m < M && n < N)
                 *sum = plain_sum(gA, batch_offset(vA, eC, batch) + m * (INDEX)vA.s5, s.a_col,
-                                 gB, batch_offset(vB, eC, batch) + n * (INDEX)vB.s6, s.b_row, first + p * STEP, step, last);
+                                 gB, batch_offset(vB, eC, batch) + n * (INDEX)vB.s6, s.b_row, first + p * RUN, stride, last);
         }
         BARRIER();
 #endif

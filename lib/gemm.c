@@ -36,6 +36,19 @@ static const char *fits_async(const void *problem, const struct vn_facts *f)
     return vn__fits_gemm(problem, f);
 }
 
+/* Many small matrices fill a device with small tiles, one for each. */
+static const char *pays_batch(const struct gemm *g, const struct vn_facts *f, int most)
+{
+    if (!strcmp(f->family, "cpu"))
+        return "the device is a CPU, where one work-item makes a matrix";
+    if (g->m > most || g->n > most)
+        return "M or N is larger than its tile";
+    return g->batches < f->units ? "the batches are fewer than the device's units" : NULL;
+}
+
+static const char *pays_tiny(const void *problem, const struct vn_facts *f)  { return pays_batch(problem, f, 16); }
+static const char *pays_small(const void *problem, const struct vn_facts *f) { return pays_batch(problem, f, 32); }
+
 /* ---- launches ------------------------------------------------------------------ */
 
 void vn__gemm_output(struct vn_launch *l, const struct gemm *g)
@@ -132,6 +145,11 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
       .trial = vn__trial_gemm, .texts = "cl/epilogue.h cl/atoms/" family ".h cl/gemm_matrix.cl", \
       .entries = "gemm_matrix", .params = "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES" }
 
+#define SMALL(size) \
+    { .name = "gemm_" #size, .fits = vn__fits_gemm, .pays = pays_##size, .run = run_tiled, \
+      .texts = "cl/epilogue.h cl/tile.h cl/gemm.cl", .entries = "gemm", \
+      .params = "BLK_M BLK_N BLK_K THR_M THR_N" }
+
 /* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__gemm_variants[] = {
     VN_CUBLAS_GEMM
@@ -150,10 +168,13 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_cpu_unpacked", .fits = vn__fits_cpu, .run = vn__run_unpacked,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
       .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n" },
-    VN_SKINNY_MMA(k, 1, 8), VN_SKINNY_MMA(k, 1, 16), VN_SKINNY_MMA(k, 1, 32),
-    VN_SKINNY_MMA(n, 0, 8), VN_SKINNY_MMA(n, 0, 16), VN_SKINNY_MMA(n, 0, 32),
-    VN_SKINNY(k, 1, 1), VN_SKINNY(k, 1, 2), VN_SKINNY(k, 1, 4), VN_SKINNY(k, 1, 8), VN_SKINNY(k, 1, 16),
-    VN_SKINNY(n, 0, 1), VN_SKINNY(n, 0, 2), VN_SKINNY(n, 0, 4), VN_SKINNY(n, 0, 8), VN_SKINNY(n, 0, 16),
+    SMALL(tiny), SMALL(small),
+    VN_SKINNY_MMA(k, K, 1, 8), VN_SKINNY_MMA(k, K, 1, 16), VN_SKINNY_MMA(k, K, 1, 32),
+    VN_SKINNY_MMA(n, N, 0, 8), VN_SKINNY_MMA(n, N, 0, 16), VN_SKINNY_MMA(n, N, 0, 32),
+    VN_SKINNY(k, K, 1, 1), VN_SKINNY(k, K, 1, 2), VN_SKINNY(k, K, 1, 4), VN_SKINNY(k, K, 1, 8),
+    VN_SKINNY(k, K, 1, 16),
+    VN_SKINNY(n, N, 0, 1), VN_SKINNY(n, N, 0, 2), VN_SKINNY(n, N, 0, 4), VN_SKINNY(n, N, 0, 8),
+    VN_SKINNY(n, N, 0, 16),
     TF32(along, "0"), TF32(across, "1"),
     SPLIT("gemm_split", 192), SPLIT("gemm_split_128", 128), SPLIT("gemm_split_64", 64),
     { .name = "gemm_deep", .fits = vn__fits_deep, .pays = vn__pays_deep, .run = vn__run_deep,

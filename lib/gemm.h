@@ -99,18 +99,19 @@ vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *
 
 /* gemm_skinny.c: M or N small.  The large operand runs along K, or across it (n); with so many
  * rows of the small one in registers.                                                       */
-#define VN_SKINNY(along, along_k, rows)                                                         \
+#define VN_SKINNY(along, ALONG, along_k, rows)                                                  \
     { .name = "gemm_skinny", .fits = vn__fits_skinny_##along##rows, .pays = vn__pays_skinny,    \
       .run = vn__run_skinny, .workspace = vn__workspace_skinny,                                 \
-      .texts = "cl/epilogue.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny.cl",                              \
-      .entries = "gemm_skinny gemm_sum", .params = "ITEMS THR_N DEPTH FILL LANES",       \
-      .defines = "#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
-#define VN_SKINNY_MMA(along, along_k, rows)                                                     \
-    { .name = "gemm_skinny_mma", .fits = vn__fits_skinny_mma_##along##rows, .pays = vn__pays_skinny_mma, \
-      .run = vn__run_skinny_mma, .workspace = vn__workspace_skinny_mma, .trial = vn__trial_gemm, \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny_mma.cl",        \
-      .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES DEPTH FILL HINT",         \
-      .defines = "#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
+      .texts = "cl/epilogue.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny.cl",               \
+      .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH FILL LANES",    \
+      .defines = "#define ITEMS ITEMS_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
+#define VN_SKINNY_MMA(along, ALONG, along_k, rows)                                              \
+    { .name = "gemm_skinny_mma", .fits = vn__fits_skinny_mma_##along##rows,                     \
+      .pays = vn__pays_skinny_mma, .run = vn__run_skinny_mma,                                   \
+      .workspace = vn__workspace_skinny_mma, .trial = vn__trial_gemm,                           \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny_mma.cl", \
+      .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES DEPTH_K DEPTH_N FILL",      \
+      .defines = "#define DEPTH DEPTH_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
 #define VN_FITS_SKINNY(suffix) const char *vn__fits_skinny_##suffix(const void *problem, const struct vn_facts *f)
 VN_FITS_SKINNY(k1); VN_FITS_SKINNY(k2); VN_FITS_SKINNY(k4); VN_FITS_SKINNY(k8); VN_FITS_SKINNY(k16);
 VN_FITS_SKINNY(n1); VN_FITS_SKINNY(n2); VN_FITS_SKINNY(n4); VN_FITS_SKINNY(n8); VN_FITS_SKINNY(n16);

@@ -12,7 +12,7 @@
 #include "gemm.h"
 
 enum { ITEMS };                                 /* its parameter */
-enum { TILE = 128, SPAN = 64, PAYS_K = 512, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
+enum { TILE = 128, SPAN = 64, PAYS_K = 1024, DEEP = 4, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
 
 struct cut { int64_t parts, span, rest; };      /* `parts` of `span`, and one of `rest` if that is not 0 */
 
@@ -69,8 +69,8 @@ const char *vn__pays_deep(const void *problem, const struct vn_facts *f)
 
     if (!strcmp(f->family, "cpu"))
         return "a CPU has too few units for it to pay";
-    if (g->k < PAYS_K)
-        return "K is below 512: there is little to gain";
+    if (g->k < PAYS_K || g->k < DEEP * g->m || g->k < DEEP * g->n)
+        return "K is below 1024, or below 4 times M or N: a second launch would eat up the gain";
     return NULL;
 }
 

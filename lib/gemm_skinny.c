@@ -8,10 +8,10 @@
 
 #include "gemm.h"
 
-enum { ITEMS, THR_N, DEPTH, FILL, LANES };      /* parameters of gemm_skinny */
-enum { TILES = THR_N };                         /* of gemm_skinny_mma, the rest being the same */
-enum { MOST = INT_MAX - 4096, PAYS_M = 32, PAYS_K = 64, SPAN = 64 };
-enum { IN_FLIGHT = 192 };         /* items for each unit whose reads keep the memory busy */
+enum { ITEMS_K, ITEMS_N, THR_N, DEPTH, FILL, LANES };           /* parameters of gemm_skinny */
+enum { MMA_ITEMS, MMA_TILES, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL };      /* of gemm_skinny_mma */
+enum { MOST = INT_MAX - 4096, PAYS_K = 64, SPAN = 64, LONG = 4096 };
+enum { IN_FLIGHT = 256 };         /* items for each unit whose reads keep the memory busy */
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
 
@@ -85,6 +85,7 @@ struct engine {
     int columns;                  /* of B, for a strand */
     int depth;                    /* of K, that a strand reads before it waits for the first of it */
     int across, apart;            /* at least so many strands share a column, and lie side by side */
+    int fill;                     /* work-groups wanted for each unit */
 };
 
 static struct engine fma_engine(const struct gemm *g, const int *p)
@@ -94,12 +95,13 @@ static struct engine fma_engine(const struct gemm *g, const int *p)
 
     return (struct engine){
         .rows    = rows_of(g, 1, most < 16 ? most : 16),
-        .items   = p[ITEMS],
-        .strands = p[ITEMS],
+        .items   = p[along_k ? ITEMS_K : ITEMS_N],
+        .strands = p[along_k ? ITEMS_K : ITEMS_N],
         .columns = along_k ? p[THR_N] : piece(g),
         .depth   = p[DEPTH] * (along_k ? piece(g) : p[THR_N]),
         .across  = along_k ? 8 : 1,
         .apart   = along_k ? 1 : p[LANES],
+        .fill    = p[FILL],
     };
 }
 
@@ -109,12 +111,13 @@ static struct engine mma_engine(const struct gemm *g, const int *p)
 
     return (struct engine){
         .rows    = rows_of(g, 8, 32),
-        .items   = p[ITEMS],
-        .strands = p[ITEMS] / 32,
-        .columns = along_k ? 16 * p[TILES] : 8 * piece(g),
-        .depth   = p[DEPTH] * (along_k ? 4 * piece(g) : 16),
+        .items   = p[MMA_ITEMS],
+        .strands = p[MMA_ITEMS] / 32,
+        .columns = along_k ? 16 * p[MMA_TILES] : 8 * piece(g),
+        .depth   = along_k ? p[MMA_DEPTH_K] * 4 * piece(g) : p[MMA_DEPTH_N] * 16,
         .across  = 1,
         .apart   = 1,
+        .fill    = p[MMA_FILL],
     };
 }
 
@@ -135,7 +138,7 @@ static const char *fits(const struct gemm *g, int along_k, int rows, int rows_wa
 
 static const char *fits_fma(const struct gemm *problem, int along_k, int rows)
 {
-    static const int p[VN_PARAMS] = { 64, 4, 1, 1, 1 };         /* rows are the same with any */
+    static const int p[VN_PARAMS] = { 64, 64, 4, 1, 1, 1 };     /* rows are the same with any */
     const struct gemm g = turned(problem);
 
     return fits(&g, along_k, rows, fma_engine(&g, p).rows);
@@ -143,7 +146,7 @@ static const char *fits_fma(const struct gemm *problem, int along_k, int rows)
 
 static const char *fits_mma(const struct gemm *problem, const struct vn_facts *f, int along_k, int rows)
 {
-    static const int p[VN_PARAMS] = { 64, 1, 1, 1 };
+    static const int p[VN_PARAMS] = { 64, 1, 1, 1, 1 };
     const struct gemm g = turned(problem);
 
     if (strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80)
@@ -171,34 +174,38 @@ FITS(n, 0, 1) FITS(n, 0, 2) FITS(n, 0, 4) FITS(n, 0, 8) FITS(n, 0, 16)
 FITS_MMA(k, 1, 8) FITS_MMA(k, 1, 16) FITS_MMA(k, 1, 32)
 FITS_MMA(n, 0, 8) FITS_MMA(n, 0, 16) FITS_MMA(n, 0, 32)
 
-static const char *pays(const struct gemm *g)
+static const char *pays(const struct gemm *g, int least, int most)
 {
-    if (g->m > PAYS_M)
-        return "M and N are above 32";
+    if (g->m < least)
+        return "there are too few rows to need a matrix engine";
+    if (g->m > most)
+        return "M and N are too large: tiles in local memory pay better";
     if (g->k < PAYS_K)
         return "K is below 64: there is little to read";
     return NULL;
 }
 
+/* Where f16, bf16 and f64 have a matrix engine, more rows are for that. */
 const char *vn__pays_skinny(const void *problem, const struct vn_facts *f)
 {
     static const char *const gpus[] = { "nvidia", "amd", "intel" };
     const struct gemm g = turned(problem);
+    const int has_engine = !strcmp(f->family, "nvidia") && g.head.type != VN_F32;
     int is_gpu = 0;
 
     for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
         is_gpu |= !strcmp(f->family, gpus[i]);
-    return is_gpu ? pays(&g) : "the device is no GPU that it is known to pay on";
+    return is_gpu ? pays(&g, 1, has_engine ? 8 : 32) : "the device is no GPU that it is known to pay on";
 }
 
-/* Below these, multiply-adds keep up with the memory. */
+/* Below the least, multiply-adds keep up with the memory; above the most, larger tiles do. */
 const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
 {
     const struct gemm g = turned(problem);
-    const int least = is_along_k(&g) ? (g.head.type == VN_F32 ? 5 : 2) : (g.head.type == VN_F32 ? 2 : 1);
+    const int is_f32 = g.head.type == VN_F32, along_k = is_along_k(&g);
 
     (void)f;
-    return g.m < least ? "there are too few rows to need a matrix engine" : pays(&g);
+    return pays(&g, is_f32 ? (along_k ? 4 : 2) : (along_k ? 2 : 1), is_f32 ? 64 : 16);
 }
 
 /* ---- how the work is shared out ---------------------------------------------------- */
@@ -225,9 +232,9 @@ static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t t
     return across;
 }
 
-static struct plan plan_of(const struct gemm *g, const struct engine *e, int fill)
+static struct plan plan_of(const struct gemm *g, const struct engine *e)
 {
-    const int64_t wanted = (int64_t)fill * g->units;
+    const int64_t wanted = (int64_t)e->fill * g->units;
     struct plan plan = { .tiles_m = VN_CEIL_DIV(g->m, e->rows), .parts = 1, .span = g->k };
     int64_t groups, most;
 
@@ -236,9 +243,10 @@ static struct plan plan_of(const struct gemm *g, const struct engine *e, int fil
     groups = plan.tiles_m * plan.tiles_n * g->batches;
     most   = g->k / (plan.across * e->depth);
     if (groups * e->items < (int64_t)g->units * IN_FLIGHT && most > 1) {
-        const int64_t parts = VN_CEIL_DIV(wanted, groups);
+        const int64_t parts = VN_CEIL_DIV(wanted, groups), more = VN_CEIL_DIV(4 * (int64_t)g->units, groups);
+        const int64_t some = parts < most ? parts : most, deep = more < g->k / LONG ? more : g->k / LONG;
 
-        plan.span  = VN_CEIL_DIV(VN_CEIL_DIV(g->k, parts < most ? parts : most), SPAN) * SPAN;
+        plan.span  = VN_CEIL_DIV(VN_CEIL_DIV(g->k, some > deep ? some : deep), SPAN) * SPAN;
         plan.parts = VN_CEIL_DIV(g->k, plan.span);
     }
     return plan;
@@ -256,7 +264,7 @@ size_t vn__workspace_skinny(const void *problem, const int *p)
 {
     const struct gemm g = turned(problem);
     const struct engine e = fma_engine(&g, p);
-    const struct plan plan = plan_of(&g, &e, p[FILL]);
+    const struct plan plan = plan_of(&g, &e);
 
     return workspace(&g, &plan);
 }
@@ -265,7 +273,7 @@ size_t vn__workspace_skinny_mma(const void *problem, const int *p)
 {
     const struct gemm g = turned(problem);
     const struct engine e = mma_engine(&g, p);
-    const struct plan plan = plan_of(&g, &e, p[FILL]);
+    const struct plan plan = plan_of(&g, &e);
 
     return workspace(&g, &plan);
 }
@@ -280,8 +288,8 @@ static vn_status too_many(const struct vn_choice *it)
 /* aligned: what the engine can read in pieces */
 static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct engine *e, int aligned)
 {
-    const struct plan plan = plan_of(g, e, it->p[FILL]);
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = it->p[ITEMS] };
+    const struct plan plan = plan_of(g, e);
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = e->items };
     const size_t bytes = workspace(g, &plan);
     vn_buffer *sums = g->c.buffer;
     vn_status s;
@@ -304,7 +312,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm 
     vn__gemm_output(&l, g);
     if ((s = vn__launch(q, it, 0, &l)) || plan.parts == 1)
         return s;
-    return vn__add_parts(q, it, 1, it->p[ITEMS], g, sums, 0, plan.parts);
+    return vn__add_parts(q, it, 1, e->items, g, sums, 0, plan.parts);
 }
 
 vn_status vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *problem)

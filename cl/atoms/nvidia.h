@@ -100,25 +100,8 @@ DEVICE void copies_commit(void)
 
 /* ---- reads that leave the first-level cache to what is read again ------------------------------ */
 
+/* 16 bytes; the second-level cache may fetch the 256 around them. */
 DEVICE uint4 read_once(GLOBAL const void *p)
-{
-    uint4 u;
-
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w) : "l"((unsigned INT64)p));
-    return u;
-}
-
-DEVICE uint4 read_once128(GLOBAL const void *p)
-{
-    uint4 u;
-
-    asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w) : "l"((unsigned INT64)p));
-    return u;
-}
-
-DEVICE uint4 read_once256(GLOBAL const void *p)
 {
     uint4 u;
 
