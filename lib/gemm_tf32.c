@@ -73,8 +73,8 @@ const char *vn__pays_tf32(const void *problem, const struct vn_facts *f)
     const double sums = (double)g->m * (double)g->n * (double)g->batches;
 
     (void)f;
-    if (g->m < 64 || g->n < 64 || sums < 256 * 256 || g->k < 64)
-        return "M N is below 256 x 256, or K below 64: most of its tiles would be idle";
+    if (g->m < 64 || g->n < 64 || sums < 768 * 768 || g->k < 64)
+        return "M N is below 768 x 768, or K below 64: smaller tiles keep more of the device busy";
     if (!g->is_part && g->k > 1024 && 2 * tiles < g->units)
         return "C has few tiles and K is long: parts of it pay better";
     return NULL;
