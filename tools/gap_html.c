@@ -453,6 +453,24 @@ static const char *why_not(const json_t *row)
     return "";
 }
 
+/* What the libraries launched: "cublas: HGMMA, nvjet_hsh_..."; or why a ratio is missing. */
+static const char *note_of(char *out, size_t size, const json_t *row)
+{
+    const json_t *run, *kernel;
+    size_t i, j, n = 0;
+
+    if (*why_not(row))
+        return why_not(row);
+    *out = '\0';
+    json_array_foreach(json_object_get(row, "runs"), i, run)
+        json_array_foreach(json_object_get(run, "kernels"), j, kernel)
+            if (n < size)
+                n += (size_t)snprintf(out + n, size - n, "%s%s %.48s", j ? "," : n ? "; " : "",
+                                      j ? "" : *json_text(run, "instructions") ? json_text(run, "instructions") : json_text(run, "library"),
+                                      json_string_value(kernel));
+    return out;
+}
+
 static void rows_table(const struct page *p)
 {
     const char *titles[10 + LIBRARIES] = { "<problem", "<variant", "device 1", "device 2", "toolchain", "wall", "best", "roofline" };
@@ -469,10 +487,10 @@ static void rows_table(const struct page *p)
     json_object_foreach((json_t *)libraries, name, unused)
         if (n < 8 + LIBRARIES)
             titles[n++] = name;
-    titles[n++] = "<note";
+    titles[n++] = "<library's kernels, or note";
     html_table_open(&t, p->to, titles);
     json_array_foreach(p->rows, i, row) {
-        char text[PROBLEM_TEXT], share[CELL] = "-";
+        char text[PROBLEM_TEXT], share[CELL] = "-", note[512];
 
         if (json_number(row, "roofline") > 0)
             snprintf(share, sizeof share, "%.0f%%", json_number(row, "roofline") * 100);
@@ -486,7 +504,7 @@ static void rows_table(const struct page *p)
         html_cell(&t, share);
         json_object_foreach((json_t *)libraries, name, unused)
             ratio_cell(&t, json_number(json_object_get(row, "library_gap"), name));
-        html_shaded_cell(&t, "faint wrap", why_not(row));
+        html_shaded_cell(&t, "faint wrap", note_of(note, sizeof note, row));
     }
     html_table_close(&t);
 }

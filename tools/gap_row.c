@@ -14,6 +14,7 @@
 #include "dictated.h"
 #include "disassembly.h"
 #include "gap.h"
+#include "launched.h"
 #include "sampling.h"
 #include "spot.h"
 
@@ -302,6 +303,26 @@ static int has_variant(enum op op, const char *name)
     return 0;
 }
 
+/* Once more, now that it has made its plans, to hear what it launches. */
+static void listen_to(struct contender *c)
+{
+    struct contest *const t = c->contest;
+    vn_queue *const q = t->gap->side[c->side].queue;
+    json_t *names;
+
+    launched_listen();
+    problem_run(q, &c->problem, &t->values[c->side].o);
+    vn_queue_finish(q);
+    if (!(names = launched_names()))
+        return;
+
+    const char *const class = launched_class(names, c->problem.type == VN_F64);
+
+    json_object_set_new(c->how, "kernels", names);
+    if (class)
+        json_object_set_new(c->how, "instructions", json_string(class));
+}
+
 /* As a variant of the first device, else of the second, else as a peer. */
 static void enter_library(struct contest *t, const struct library *l)
 {
@@ -315,7 +336,9 @@ static void enter_library(struct contest *t, const struct library *l)
         }
         c = enter(t, order[i], 0, l->name);
         snprintf(c->name, sizeof c->name, "%s", l->name);
-        if ((c->ready = !first_run(c)) || c->failed)
+        if ((c->ready = !first_run(c)))
+            listen_to(c);
+        if (c->ready || c->failed)
             return;
     }
     if (!l->peer)
@@ -482,7 +505,7 @@ static json_t *run_json(const struct contender *c)
         json_object_set_new(out, c->failed ? "error_message" : "skip_message", json_string(c->note));
         return out;
     }
-    for (const char *const *name = (const char *const []){ "variant", "row", "parameters", "workspace", "kernel_time",
+    for (const char *const *name = (const char *const []){ "variant", "row", "parameters", "workspace", "kernels", "instructions", "kernel_time",
                                                            "wall_time", "samples", "iterations", NULL }; *name; name++)
         if (json_object_get(c->how, *name))
             json_object_set(out, *name, json_object_get(c->how, *name));
