@@ -17,19 +17,25 @@
  *
  * How a piece is read from local memory, where its numbers lie there, and which of its sums a
  * lane holds, are the family's atoms: matrix_place, matrix_read_a, matrix_read_b,
- * MATRIX_MULTIPLY, matrix_row, matrix_column; MATRIX_FENCE keeps the compiler's order.  All engines want neighbours along K together.
- * An item therefore brings squares of QUAD x QUAD numbers: a matrix that runs across K is read
- * along its rows and transposed in registers on the way to local memory.
+ * MATRIX_MULTIPLY, matrix_row, matrix_column; MATRIX_FENCE keeps the compiler's order.
+ *
+ * All engines want neighbours along K together.  An item therefore brings squares of QUAD x QUAD
+ * numbers: a matrix that runs across K is read along its rows and transposed in registers on the
+ * way to local memory.
  *
  * Edges: the last tile along M (N) begins earlier, so as to end with C, and stores only what no
  * other does.  Where BLK_K does not divide K, the first slice is the odd one: it is read whole,
- * with zeros for what belongs to the second.  So all is read in vectors, and the loop has no
- * branches, which would keep the compiler from overlapping its parts.  Where that cannot be, since a matrix is smaller than a tile
- * or runs neither way, a second loop brings the slices number by number.
+ * with zeros for what belongs to the second.  So all is read in vectors.  Where that cannot be,
+ * since a matrix is smaller than a tile or runs neither way, a second loop brings the slices
+ * number by number.
  *
  * Parameters, from gemm.tune: BLK_M BLK_N BLK_K WAVE_M WAVE_N, ENGINE (see the atoms), LANES of
- * a wave.  Their rows are modelled, not measured: as many sums as registers hold with two waves
- * on each unit, slices that fill half of local memory or less.
+ * a wave.  Their rows are modelled, not measured: as many sums as registers hold with one or two
+ * waves on each unit, slices that fill half of local memory or less.
+ *
+ * Learnt from the instructions that compilers make of it: guards on each number inside the loop
+ * cost so many hoisted addresses that registers spill; a branch there, even one that all take
+ * alike, lets the compiler wait for all loads before it, and move products behind a wait.
  */
 #define WAVES_N (BLK_N / WAVE_N)
 #define ITEMS   (BLK_M / WAVE_M * WAVES_N * LANES)
@@ -64,6 +70,9 @@
 #if EACH_A * ITEMS * QUAD * QUAD != BLK_M * BLK_K || EACH_B * ITEMS * QUAD * QUAD != BLK_N * BLK_K
 #error "the items must share a slice evenly"
 #endif
+#if ITEMS * MATRIX_SUMS > (QUAD == 4 ? 1 : 2) * SLICE
+#error "a piece of each item's sums must fit local memory"
+#endif
 
 /* Bytes from the start of a matrix: 32 bits without a sign make the shortest addresses. */
 #if WIDE
@@ -84,8 +93,10 @@ DEVICE int how_to_read(INDEX x_step, INDEX k_step, int X, int K, int width)
 /* Square i of this item begins at number (SQUARE_X, SQUARE_K) of a slice.  Its QUAD lines are next
  * to each other, but along K so far apart that neighbouring items' are in neighbouring rows.    */
 #define SQUARE(i)             ((unsigned int)LOCAL_ID() + (i) * ITEMS)
-#define SQUARE_X(i, o, width) ((int)((o)->how == ALONG ? SQUARE(i) / (BLK_K / QUAD) : SQUARE(i) % ((width) / QUAD) * QUAD))
-#define SQUARE_K(i, o, width) ((int)((o)->how == ALONG ? SQUARE(i) % (BLK_K / QUAD) : SQUARE(i) / ((width) / QUAD)) * QUAD)
+#define SQUARE_X(i, o, width) \
+    ((int)((o)->how == ALONG ? SQUARE(i) / (BLK_K / QUAD) : SQUARE(i) % ((width) / QUAD) * QUAD))
+#define SQUARE_K(i, o, width) \
+    ((int)((o)->how == ALONG ? SQUARE(i) % (BLK_K / QUAD) : SQUARE(i) / ((width) / QUAD)) * QUAD)
 
 /* Where the lines of this item's squares come from, at k0 = 0, and where in a slice they go to. */
 DEVICE void plan(OFFSET *from, int *to, const struct operand *o, int each, int width)
@@ -215,16 +226,16 @@ gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
     const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
     const int m_tile = (band * BAND + tile % (BAND * tiles_n) % band_rows) * BLK_M;
     const int n_tile = tile % (BAND * tiles_n) / band_rows * BLK_N;
-    const int m0 = m_tile + BLK_M <= M ? m_tile : M < BLK_M ? 0 : M - BLK_M;   /* all of it is there, if can be */
+    const int m0 = m_tile + BLK_M <= M ? m_tile : M < BLK_M ? 0 : M - BLK_M;     /* whole, if can be */
     const int n0 = n_tile + BLK_N <= N ? n_tile : N < BLK_N ? 0 : N - BLK_N;
     const int wave = LOCAL_ID() / LANES, lane = LOCAL_ID() % LANES;
     const int m1 = wave / WAVES_N * WAVE_M, n1 = wave % WAVES_N * WAVE_N;      /* this wave's, in the tile */
     const int slices = (K + BLK_K - 1) / BLK_K, first = K - (slices - 1) * BLK_K;
     const INDEX a_row = (INDEX)vA.s5, a_col = (INDEX)vA.s6, b_row = (INDEX)vB.s5, b_col = (INDEX)vB.s6;
-    const struct operand a = { (GLOBAL const BITS *)gA + batch_offset(vA, eC, batch) + m0 * a_row, a_row, a_col,
-                               M - m0, K, how_to_read(a_row, a_col, M, K, BLK_M) };
-    const struct operand b = { (GLOBAL const BITS *)gB + batch_offset(vB, eC, batch) + n0 * b_col, b_col, b_row,
-                               N - n0, K, how_to_read(b_col, b_row, N, K, BLK_N) };
+    const struct operand a = { (GLOBAL const BITS *)gA + batch_offset(vA, eC, batch) + m0 * a_row,
+                               a_row, a_col, M - m0, K, how_to_read(a_row, a_col, M, K, BLK_M) };
+    const struct operand b = { (GLOBAL const BITS *)gB + batch_offset(vB, eC, batch) + n0 * b_col,
+                               b_col, b_row, N - n0, K, how_to_read(b_col, b_row, N, K, BLK_N) };
     matrix_sums rC[TILES_M][TILES_N];
 
     UNROLL for (int i = 0; i < TILES_M; i++)

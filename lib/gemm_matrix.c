@@ -64,19 +64,20 @@ const char *vn__pays_matrix(const void *problem, const struct vn_facts *f)
     const struct gemm *g = problem;
 
     (void)f;
-    return g->m < 16 || g->n < 16 || g->k < 16 ? "M, N or K is below 16: most of its tile would be idle" : NULL;
+    return g->m < 16 || g->n < 16 || g->k < 16 ? "M, N or K is below 16: most of a tile would be idle" : NULL;
 }
 
 vn_status vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     const struct gemm *g = problem;
     const int *p = it->p;
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = p[BLK_M] / p[WAVE_M] * (p[BLK_N] / p[WAVE_N]) * p[LANES] };
+    const int waves = p[BLK_M] / p[WAVE_M] * (p[BLK_N] / p[WAVE_N]);
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = waves * p[LANES] };
     const int64_t tiles = VN_CEIL_DIV(g->m, p[BLK_M]) * VN_CEIL_DIV(g->n, p[BLK_N]);
 
     if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
-        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)tiles, p[BLK_M],
-                        p[BLK_N], INT_MAX);
+        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)tiles,
+                        p[BLK_M], p[BLK_N], INT_MAX);
     vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);

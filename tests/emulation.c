@@ -58,7 +58,8 @@ const struct vn_text *__wrap_vn__text_find(const char *path)
 
     if (!t || (strcmp(path, "cl/atoms/amd.h") && strcmp(path, "cl/atoms/intel.h")))
         return t;
-    snprintf(text, sizeof text, "%s%s", strcmp(engine->family, "amd") ? "" : "#define AMD\n", wrong ? "#define WRONG\n" : "");
+    snprintf(text, sizeof text, "%s%s", strcmp(engine->family, "amd") ? "" : "#define AMD\n",
+             wrong ? "#define WRONG\n" : "");
     read_stand_in(text + strlen(text), sizeof text - strlen(text) - t->length);
     strcat(text, t->text);
     both = (struct vn_text){ path, text, strlen(text) };
@@ -124,7 +125,8 @@ static void tiles(struct suite *s)
         { .m = 129, .n = 131, .k = 97 },
         { .m = 135, .n = 140, .k = 96, .trans_b = 1, .beta = 2, .bias = BIAS_ROW, .gap = 3 },
         { .m = 257, .n = 129, .k = 33, .trans_a = 1, .act = VN_RELU, .start = 1, .batch = 2, .share_b = 1 },
-        { .m = 130, .n = 258, .k = 65, .trans_a = 1, .trans_b = 1, .trans_c = 1, .beta = -1, .bias = BIAS_COL },
+        { .m = 130, .n = 258, .k = 65, .trans_a = 1, .trans_b = 1, .trans_c = 1, .beta = -1,
+          .bias = BIAS_COL },
     };
 
     for (int type = 0; type < VN_TYPE_COUNT; type++) {
@@ -170,8 +172,8 @@ static vn_status test_suite(const struct engine *e, int its_turn)
 static void test_choice(const struct engine *e, int is_wrong, const char *expected)
 {
     struct suite *s;
-    struct problem p = { .op = GEMM, .type = VN_F16, .m = 48, .n = 80, .k = 64, .alpha = 1, .batch = 1, .inner = 1,
-                         .groups = 1, .scale = 1 };
+    const struct problem p = { .op = GEMM, .type = VN_F16, .m = 48, .n = 80, .k = 64, .alpha = 1, .batch = 1,
+                               .inner = 1, .groups = 1, .scale = 1 };
     char member[64];
 
     wrong = is_wrong;
@@ -209,7 +211,7 @@ int main(int argc, char **argv)
     vn_status status = VN_OK;
 
     for (size_t i = 0; i < n && status == VN_OK; i++)
-        for (int t = 0; t < rows && status == VN_OK && wanted(argc, argv, engines[i].arch); t++)
+        for (int t = 0; t < rows && !status && wanted(argc, argv, engines[i].arch); t++)
             status = test_suite(&engines[i], engines[i].turn + t);
     if (status == VN_NO_DEVICE) {
         printf("skipped: %s\n", vn_last_error());

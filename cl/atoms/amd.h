@@ -16,6 +16,8 @@
  *                 | l < M| l >= M         neighbouring rows' lines lie in different banks
  *                 +------+------+
  *
+ * On gfx90a, MFMA takes f16 and bf16 numbers that are denormal for 0, and gives no such ones.
+ *
  * Source: AMD's ISA guides of CDNA, CDNA 2, CDNA 3, RDNA 3 and RDNA 4, sections on matrix
  * instructions; AMD's matrix instruction calculator, for the layouts.
  */
@@ -146,7 +148,8 @@ typedef uint8 matrix_part;
 #if TYPE == 1
 #define MATRIX_MULTIPLY(c, a, b) c = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(as_half16(a), as_half16(b), c)
 #else
-#define MATRIX_MULTIPLY(c, a, b) c = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(as_short16(a), as_short16(b), c)
+#define MATRIX_MULTIPLY(c, a, b) \
+    c = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(as_short16(a), as_short16(b), c)
 #endif
 
 /* The whole row, in both halves of the wave. */
@@ -165,9 +168,11 @@ DEVICE int matrix_row(int i, int lane)
 #else
 typedef uint4 matrix_part;
 #if TYPE == 1
-#define MATRIX_MULTIPLY(c, a, b) c = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(as_half8(a), as_half8(b), c)
+#define MATRIX_MULTIPLY(c, a, b) \
+    c = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(as_half8(a), as_half8(b), c)
 #else
-#define MATRIX_MULTIPLY(c, a, b) c = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(as_short8(a), as_short8(b), c)
+#define MATRIX_MULTIPLY(c, a, b) \
+    c = __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(as_short8(a), as_short8(b), c)
 #endif
 
 DEVICE matrix_part matrix_read(LOCAL const T *s, int x, int k, int lane)

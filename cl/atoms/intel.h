@@ -4,10 +4,10 @@
  *     16       16               f16, bf16 8x16x16         f32
  *     8        8                f16, bf16 8x8x16          f32
  *
- * which is the smallest sub-group that the device has.  Lane l holds column l of B, its sixteen
- * k two to a number; column l of C; and of each of the eight rows of A the l-th 16th (of 16
- * lanes: one number; of 8: two neighbours).  A row of 16 is then what a block read of local
- * memory hands out, so a slice lies there in stretches of 16 along K:
+ * which is the smallest sub-group that the device has; neighbouring items are in one.  Lane l
+ * holds column l of B, its sixteen k two to a number; column l of C; and its share of each of the
+ * eight rows of A (of 16 lanes: number l; of 8: numbers 2l and 2l + 1).  A row of 16 is then what
+ * a block read of local memory hands out, so a slice lies there in stretches of 16 along K:
  *
  *     k 0 ... 15 of row 0, of row 1, ... of row BLK_M - 1; k 16 ... 31 of row 0, ...
  *
