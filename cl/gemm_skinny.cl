@@ -15,12 +15,15 @@
  *
  * `across` items share a column; the host chooses it, so that there are enough work-groups.  Their
  * sums meet in local memory and are added in order.  Where that is still too few work-groups, K is
- * split over `parts` of them as well: they leave sums in the workspace, and gemm_sum adds
- * those, also in order.  So results are the same each time.
+ * split over `parts` of them as well: they leave sums in the workspace, and gemm_sum adds those,
+ * also in order.  So results are the same each time.
  *
- * Parameters, from gemm.tune: ITEMS_K or ITEMS_N, as ITEMS; THR_N; DEPTH, pieces of each column under way (of a row: DEPTH
- * times THR_N); FILL and LANES
- * are the host's.  Of the variant: ALONG_K, and THR_M, rows of A for a work-group.
+ * Learnt on an H100: with M above 4 or so the reads of A out of the cache, not B, set the pace; there
+ * a matrix engine, which shares them among lanes, is what pays (gemm_skinny_mma.cl).
+ *
+ * Parameters, from gemm.tune: ITEMS_K or ITEMS_N, as ITEMS; THR_N; DEPTH, pieces of each column
+ * under way (of a row: DEPTH times THR_N); FILL and LANES are the host's.  Of the variant: ALONG_K,
+ * and THR_M, rows of A for a work-group.
  */
 #if TYPE == 0
 #define PIECE 4
@@ -144,7 +147,8 @@ DEVICE void fold_numbers(R rC[THR_M][EACH], const struct share *s, int k, int st
 }
 
 /* Item `place` of `across` takes every across-th piece, or number, of [first, last). */
-DEVICE void fold(R rC[THR_M][EACH], const struct share *s, int first, int last, int place, int across, int aligned)
+DEVICE void fold(R rC[THR_M][EACH], const struct share *s, int first, int last, int place, int across,
+                 int aligned)
 {
     int k = first + place;
 
@@ -167,7 +171,8 @@ DEVICE void fold(R rC[THR_M][EACH], const struct share *s, int first, int last, 
 #else
 
 /* `depth` rows of B, `step` apart. */
-DEVICE void fold_rows(R rC[THR_M][EACH], const struct share *s, int k, int step, const int depth, const int aligned)
+DEVICE void fold_rows(R rC[THR_M][EACH], const struct share *s, int k, int step, const int depth,
+                      const int aligned)
 {
     uint4 pieces[ROWS_DEEP];
     R rB[ROWS_DEEP][EACH];
@@ -194,7 +199,8 @@ DEVICE void fold_rows(R rC[THR_M][EACH], const struct share *s, int k, int step,
 }
 
 /* Item `place` of `across` takes every across-th row of [first, last). */
-DEVICE void fold(R rC[THR_M][EACH], const struct share *s, int first, int last, int place, int across, int aligned)
+DEVICE void fold(R rC[THR_M][EACH], const struct share *s, int first, int last, int place, int across,
+                 int aligned)
 {
     int k = first + place;
 

@@ -24,7 +24,8 @@ struct output {
       has_bias, gBias, batch_offset(vBias, eC, batch), (INDEX)vBias.s5, (INDEX)vBias.s6, act }
 
 /* Rows m0 on of C: sums[place * line + row * pitch + column], over the places. */
-DEVICE void add_places(const struct output *o, LOCAL const R *sums, int places, int line, int pitch, int rows, int m0)
+DEVICE void add_places(const struct output *o, LOCAL const R *sums, int places, int line, int pitch, int rows,
+                       int m0)
 {
     for (int i = LOCAL_ID(); i < rows * o->wide; i += ITEMS) {
         const int row = i / o->wide, column = i - row * o->wide, m = m0 + row, n = o->n0 + column;

@@ -28,7 +28,8 @@
  * warps for each unit; reads of B past the first-level cache gain 2 % to 4 %.
  *
  * Parameters, from gemm.tune: ITEMS; TILES, of 16 columns a warp (along K); DEPTH_K or DEPTH_N, as
- * DEPTH, steps under way; FILL is the host's.  Of the variant: ALONG_K, and THR_M, rows of A for a work-group.
+ * DEPTH, steps under way; FILL is the host's.  Of the variant: ALONG_K, and THR_M, rows of A for a
+ * work-group.
  */
 #define TOKENS (THR_M / 8)                      /* tiles of 8 rows of A */
 #define WARPS  (ITEMS / 32)
@@ -217,8 +218,10 @@ DEVICE void columns_of(struct quad *lower, struct quad *upper, const struct piec
     *lower = QUAD(r->at[2 * j], q);
     *upper = QUAD(r->at[2 * j + 1], q);
 #elif TYPE == 0
-    *lower = j ? quad_of(r->at[0].z, r->at[1].z, r->at[2].z, r->at[3].z) : quad_of(r->at[0].x, r->at[1].x, r->at[2].x, r->at[3].x);
-    *upper = j ? quad_of(r->at[0].w, r->at[1].w, r->at[2].w, r->at[3].w) : quad_of(r->at[0].y, r->at[1].y, r->at[2].y, r->at[3].y);
+    *lower = j ? quad_of(r->at[0].z, r->at[1].z, r->at[2].z, r->at[3].z)
+               : quad_of(r->at[0].x, r->at[1].x, r->at[2].x, r->at[3].x);
+    *upper = j ? quad_of(r->at[0].w, r->at[1].w, r->at[2].w, r->at[3].w)
+               : quad_of(r->at[0].y, r->at[1].y, r->at[2].y, r->at[3].y);
 #else
     UINT32 u[4];
 
@@ -357,7 +360,8 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
 
             if (!(ABS(*sum) < BITS_FLOAT(0x7f800000u)) && m < M && n < N)
                 *sum = plain_sum(gA, batch_offset(vA, eC, batch) + m * (INDEX)vA.s5, s.a_col,
-                                 gB, batch_offset(vB, eC, batch) + n * (INDEX)vB.s6, s.b_row, first + p * RUN, stride, last);
+                                 gB, batch_offset(vB, eC, batch) + n * (INDEX)vB.s6, s.b_row,
+                                 first + p * RUN, stride, last);
         }
         BARRIER();
 #endif

@@ -112,7 +112,8 @@ vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny_mma.cl", \
       .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES DEPTH_K DEPTH_N FILL",      \
       .defines = "#define DEPTH DEPTH_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
-#define VN_FITS_SKINNY(suffix) const char *vn__fits_skinny_##suffix(const void *problem, const struct vn_facts *f)
+#define VN_FITS_SKINNY(suffix) \
+    const char *vn__fits_skinny_##suffix(const void *problem, const struct vn_facts *f)
 VN_FITS_SKINNY(k1); VN_FITS_SKINNY(k2); VN_FITS_SKINNY(k4); VN_FITS_SKINNY(k8); VN_FITS_SKINNY(k16);
 VN_FITS_SKINNY(n1); VN_FITS_SKINNY(n2); VN_FITS_SKINNY(n4); VN_FITS_SKINNY(n8); VN_FITS_SKINNY(n16);
 VN_FITS_SKINNY(mma_k8); VN_FITS_SKINNY(mma_k16); VN_FITS_SKINNY(mma_k32);

@@ -103,7 +103,8 @@ static vn_tensor sums_of(const struct gemm *g, vn_buffer *buffer, int64_t start)
 }
 
 /* `parts` parts of `span` of K, from k on. */
-static struct gemm parts_of(const struct gemm *g, int64_t k, int64_t parts, int64_t span, vn_buffer *buffer, int64_t start)
+static struct gemm parts_of(const struct gemm *g, int64_t k, int64_t parts, int64_t span, vn_buffer *buffer,
+                            int64_t start)
 {
     const int64_t a_step = vn__col(&g->a), b_step = vn__row(&g->b), all = g->batches * g->m * g->n;
     struct gemm p = *g;

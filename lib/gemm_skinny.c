@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_skinny.c - the variants gemm_skinny and gemm_skinny_mma: M or N small, on GPUs (see cl/gemm_skinny.cl).
+ * gemm_skinny.c - the variants gemm_skinny and gemm_skinny_mma: M or N small, on GPUs (see
+ * cl/gemm_skinny.cl).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -130,7 +131,8 @@ static const char *fits(const struct gemm *g, int along_k, int rows, int rows_wa
     if (g->m > MOST || g->n > MOST || g->k > MOST || g->batches > MOST)
         return "M, N, K and the batches must stay below 2^31";
     if (is_along_k(g) != along_k)
-        return along_k ? "it needs a large operand that runs along K" : "it needs a large operand that runs across K";
+        return along_k ? "it needs a large operand that runs along K"
+                       : "it needs a large operand that runs across K";
     if (rows != rows_wanted)
         return "it has another number of rows in registers than the small operand";
     return NULL;
@@ -232,6 +234,8 @@ static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t t
     return across;
 }
 
+/* Parts make up for work-groups that are missing; where K is very long, and a second launch no
+ * matter, for four to a unit.                                                                */
 static struct plan plan_of(const struct gemm *g, const struct engine *e)
 {
     const int64_t wanted = (int64_t)e->fill * g->units;
@@ -286,7 +290,8 @@ static vn_status too_many(const struct vn_choice *it)
 }
 
 /* aligned: what the engine can read in pieces */
-static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct engine *e, int aligned)
+static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct engine *e,
+                     int aligned)
 {
     const struct plan plan = plan_of(g, e);
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = e->items };
