@@ -53,7 +53,7 @@ const char *vn__pays_rank(const void *problem, const struct vn_facts *f)
     const struct gemm *g = problem;
 
     (void)f;
-    return g->m > 16 ? "M is above 16: panels pay better" : NULL;
+    return g->m > 32 ? "M is above 32: panels pay better" : NULL;
 }
 
 /* A work-group without packed panels takes ONE_BLOCK columns and packs A for itself. */
