@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_cpu.c - launching the kernels of gemm_cpu.cl and gemm_dot.cl: products on CPUs.
+ * gemm_cpu.c - products on CPUs: gemm_cpu.cl (panels), gemm_rank.cl and gemm_dot.cl (few rows).
  */
 #include <stdint.h>
 #include <string.h>
