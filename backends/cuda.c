@@ -642,43 +642,28 @@ vn_status vn__cuda_kernel_facts(struct vn_cuda_kernel_facts *out, void *kernel)
     return s;
 }
 
-/* Arguments lie one behind the other, each at a multiple of its size: handed over so, the driver
- * need not collect them one by one.                                                         */
-struct packed {
-    size_t bytes;
-    unsigned char room[VN_ARGS * sizeof(((struct vn_arg *)0)->value)] __attribute__((aligned(64)));
-};
-
-static void pack(struct packed *p, const struct vn_launch *l)
-{
-    p->bytes = 0;
-    for (int i = 0; i < l->nargs; i++) {
-        const struct vn_arg *a = &l->args[i];
-        const CUdeviceptr address = !a->size && a->buffer ? vn__cuda_address(a->buffer) : 0;
-        const size_t size = a->size ? a->size : sizeof address;
-        const size_t at = (p->bytes + size - 1) / size * size;
-
-        memcpy(p->room + at, a->size ? (const void *)&a->value : &address, size);
-        p->bytes = at + size;
-    }
-}
-
 static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
 {
     struct kernel *k = kernel;
-    struct packed p;
-    void *arguments[] = { CU_PACKED_ARGUMENTS, p.room, CU_PACKED_BYTES, &p.bytes, NULL };
+    CUdeviceptr address[VN_ARGS];
+    void *arguments[VN_ARGS];
     vn_status s;
 
     if (l->groups[0] > INT_MAX || l->groups[1] > 65535 || l->groups[2] > 65535)
         return vn__fail(VN_UNSUPPORTED, "the launch has %lld x %lld x %lld work-groups; CUDA takes 2147483647 x 65535 x 65535",
                         (long long)l->groups[0], (long long)l->groups[1], (long long)l->groups[2]);
-    pack(&p, l);
+    for (int i = 0; i < l->nargs; i++) {
+        const struct vn_arg *a = &l->args[i];
+
+        if (a->size == 0)
+            address[i] = a->buffer ? vn__cuda_address(a->buffer) : 0;
+        arguments[i] = a->size ? (void *)&a->value : &address[i];
+    }
     if ((s = vn__cuda_enter(q->device)))
         return s;
     return vn__cuda_leave(vn__cuda_status(cu->LaunchKernel(k->function, (unsigned)l->groups[0], (unsigned)l->groups[1],
                                             (unsigned)l->groups[2], (unsigned)l->items, 1, 1, (unsigned)k->large_local, vn__cuda_stream(q),
-                                            NULL, arguments), "cuLaunchKernel"));
+                                            arguments, NULL), "cuLaunchKernel"));
 }
 
 const struct vn_backend vn__cuda = {

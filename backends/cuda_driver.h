@@ -32,10 +32,6 @@ enum {                                              /* CUdevice_attribute */
 enum {                                              /* CUfunction_attribute */
     CU_FUNC_SHARED_BYTES = 1, CU_FUNC_LOCAL_BYTES = 3, CU_FUNC_NUM_REGS = 4, CU_FUNC_DYNAMIC_SHARED = 8
 };
-
-/* How a launch is given its arguments in one piece: these, each before its value, then NULL. */
-#define CU_PACKED_ARGUMENTS ((void *)1)
-#define CU_PACKED_BYTES     ((void *)2)
 enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
 
 /* F(result, name, exported name, parameters) */

@@ -369,8 +369,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
     IN_CONTEXT();
     FAKE_NEEDS(f && gx && gy && gz && gy <= 65535 && gz <= 65535);
     FAKE_NEEDS(bx >= 1 && bx <= 1024 && by == 1 && bz == 1);
-    FAKE_NEEDS(!arguments && extra && extra[0] == CU_PACKED_ARGUMENTS && extra[1] && extra[2] == CU_PACKED_BYTES && !extra[4]);
-    FAKE_NEEDS(*(size_t *)extra[3] > 0 && *(size_t *)extra[3] <= 4096);
+    FAKE_NEEDS(arguments && arguments[0] && !extra);
     FAKE_NEEDS((int)shared == fake.large_local);
     fake.shared_given = (int)shared;
     fake.launches++;

@@ -99,7 +99,8 @@ json_t *launched_names(void)
     return NULL;
 }
 
-/* Parts of the names that cuBLAS, cuDNN and CUTLASS give their kernels; the first that fits. */
+/* Parts of the names that cuBLAS, cuDNN and CUTLASS give their kernels; the first that fits.
+ * What multiplies matrices of f64 is no wgmma: there is none.                             */
 static const struct { const char *part, *class; } classes[] = {
     { "nvjet", "HGMMA" }, { "gmma", "HGMMA" }, { "sm90_xmma_gemm", "HGMMA" },
     { "ffma", "FFMA" }, { "sgemm", "FFMA" }, { "simt", "FFMA" }, { "gemv", "FFMA" }, { "gemvx", "FFMA" },
@@ -123,6 +124,6 @@ const char *launched_class(const json_t *all, int is_f64)
     for (size_t c = 0; c < sizeof classes / sizeof *classes; c++)
         json_array_foreach(all, i, name)
             if (contains(json_string_value(name), classes[c].part))
-                return is_f64 && !strcmp(classes[c].class, "HMMA") ? "DMMA" : classes[c].class;
+                return is_f64 && strcmp(classes[c].class, "FFMA") ? "DMMA" : classes[c].class;
     return NULL;
 }
