@@ -24,18 +24,6 @@ const char *vn__fits_gemm(const void *problem, const struct vn_facts *f)
     return NULL;
 }
 
-/* Copies that do not wait came with sm_80: "sm_86", "sm_120". */
-static const char *fits_async(const void *problem, const struct vn_facts *f)
-{
-    const struct gemm *g = problem;
-
-    if (strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80)
-        return "it needs an NVIDIA GPU of sm_80 or above, for asynchronous copies";
-    if (g->head.type != VN_F32 && g->head.type != VN_F64)
-        return "it needs f32 or f64, which are copied as they are";
-    return vn__fits_gemm(problem, f);
-}
-
 /* Many small matrices fill a device with small tiles, one for each. */
 static const char *pays_batch(const struct gemm *g, const struct vn_facts *f, int most)
 {
@@ -82,7 +70,7 @@ void vn__gemm_sizes(struct vn_launch *l, const struct gemm *g)
     vn__arg_int(l, g->k);
 }
 
-static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N };
     const struct gemm *g = problem;
@@ -146,9 +134,17 @@ static vn_status run_tiled(vn_queue *q, const struct vn_choice *it, const void *
       .entries = "gemm_matrix", .params = "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES" }
 
 #define SMALL(size) \
-    { .name = "gemm_" #size, .fits = vn__fits_gemm, .pays = pays_##size, .run = run_tiled, \
+    { .name = "gemm_" #size, .fits = vn__fits_gemm, .pays = pays_##size, .run = vn__run_tiled, \
       .texts = "cl/epilogue.h cl/tile.h cl/gemm.cl", .entries = "gemm", \
       .params = "BLK_M BLK_N BLK_K THR_M THR_N" }
+
+/* And here, for each way that they are copied: by16_a "1" where A's go 16 bytes at a time. */
+#define ASYNC(ways, runs, across_a, by16_a, across_b, by16_b)                                         \
+    { .name = "gemm_async", .fits = vn__fits_async_##ways, .run = runs, .trial = vn__trial_gemm,      \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_async.cl", .entries = "gemm_async",           \
+      .params = "BLK_M BLK_N BLK_K THR_M THR_N STAGES",                                               \
+      .defines = "#define ACROSS_A " across_a "\n#define BY16_A " by16_a "\n"                         \
+                 "#define ACROSS_B " across_b "\n#define BY16_B " by16_b "\n" }
 
 /* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__gemm_variants[] = {
@@ -184,10 +180,11 @@ const struct vn_variant vn__gemm_variants[] = {
     PADDED(nn, "0", "1"), PADDED(nt, "0", "0"), PADDED(tn, "1", "1"), PADDED(tt, "1", "0"),
     MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
     MATRIX(mfma, mfma, "amd"), MATRIX(wmma, wmma, "amd"), MATRIX(dpas, dpas, "intel"), MATRIX(dpas8, dpas, "intel"),
-    { .name = "gemm_async", .fits = fits_async, .run = run_tiled, .trial = vn__trial_gemm,
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_async.cl", .entries = "gemm_async",
-      .params = "BLK_M BLK_N BLK_K THR_M THR_N STAGES" },
-    { .name = "gemm", .fits = vn__fits_gemm, .run = run_tiled,
+    ASYNC(vv, vn__run_tiled, "1", "1", "1", "1"), ASYNC(vk, vn__run_tiled, "1", "1", "0", "0"),
+    ASYNC(kv, vn__run_async_transposed, "1", "1", "0", "0"), ASYNC(kk, vn__run_tiled, "0", "0", "0", "0"),
+    ASYNC(xk, vn__run_tiled, "1", "0", "0", "0"), ASYNC(kx, vn__run_async_transposed, "1", "0", "0", "0"),
+    ASYNC(xx, vn__run_tiled, "1", "0", "1", "0"),
+    { .name = "gemm", .fits = vn__fits_gemm, .run = vn__run_tiled,
       .texts = "cl/epilogue.h cl/tile.h cl/gemm.cl", .entries = "gemm",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N" },
     { .name = NULL }
@@ -262,25 +259,27 @@ static vn_status check(struct gemm *g, const vn_queue *q)
     return VN_OK;
 }
 
-/* Rows of C that run along memory are what kernels store well: else C^T = B^T A^T. */
-static void orient(struct gemm *g)
+void vn__gemm_transpose(struct gemm *g)
 {
     const vn_tensor a = g->a;
+    const int64_t m = g->m;
 
-    if (g->n > 1 && (vn__col(&g->c) == 1 || vn__row(&g->c) != 1 || g->m == 1))
-        return;
-    if (g->n == 1 && g->m == 1)
-        return;
     g->a = vn_transpose(g->b);
     g->b = vn_transpose(a);
     g->c = vn_transpose(g->c);
     if (g->has_bias)
         g->bias = vn_transpose(g->bias);
-
-    const int64_t m = g->m;
-
     g->m = g->n;
     g->n = m;
+}
+
+/* Rows of C that run along memory are what kernels store well: else C^T = B^T A^T. */
+static void orient(struct gemm *g)
+{
+    if (g->n > 1 && (vn__col(&g->c) == 1 || vn__row(&g->c) != 1 || g->m == 1))
+        return;
+    if (g->n > 1 || g->m > 1)
+        vn__gemm_transpose(g);
 }
 
 /* Kernels count in elements, gemm_async in bytes: 32 bits hold both, or `wide` is said. */

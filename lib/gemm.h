@@ -49,6 +49,24 @@ size_t      vn__workspace_rank(const void *problem, const int *p);
 vn_status   vn__run_rank(vn_queue *q, const struct vn_choice *it, const void *problem);
 vn_status   vn__run_dot(vn_queue *q, const struct vn_choice *it, const void *problem);
 
+/* C^T = B^T A^T instead of C = A B. */
+void vn__gemm_transpose(struct gemm *g);
+
+/* One work-group for each BLK_M x BLK_N of C, one item for each THR_M x THR_N of that; BLK_M BLK_N
+ * BLK_K THR_M THR_N begin the parameters.                                                      */
+vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *problem);
+
+/* gemm_async.c: f32 and f64 by multiply-adds on NVIDIA's sm_80 and up.  A letter for each of A and B:
+ * k says that its lines run along K, v that they run across it in multiples of 16 bytes; x, neither. */
+const char *vn__fits_async_vv(const void *problem, const struct vn_facts *f);
+const char *vn__fits_async_vk(const void *problem, const struct vn_facts *f);
+const char *vn__fits_async_kv(const void *problem, const struct vn_facts *f);
+const char *vn__fits_async_kk(const void *problem, const struct vn_facts *f);
+const char *vn__fits_async_xk(const void *problem, const struct vn_facts *f);
+const char *vn__fits_async_kx(const void *problem, const struct vn_facts *f);
+const char *vn__fits_async_xx(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_async_transposed(vn_queue *q, const struct vn_choice *it, const void *problem);
+
 /* gemm_wgmma.c: 16-bit types on NVIDIA's sm_90; "_nt" says which of A, B runs across K. */
 const char *vn__fits_wgmma_nn(const void *problem, const struct vn_facts *f);
 const char *vn__fits_wgmma_nt(const void *problem, const struct vn_facts *f);

@@ -72,10 +72,13 @@ DEVICE void cluster_barrier(void)
 
 /* ---- copies to local memory that do not wait (sm_80) --------------------------------------- */
 
-/* 4, 8 or 16 bytes from `from`; zeros instead where `there` is 0. */
-#define COPY_ASYNC(bytes, to, from, there) \
-    asm volatile("cp.async.ca.shared.global [%0], [%1], " #bytes ", %2;" \
-                 :: "r"(to), "l"((unsigned INT64)(from)), "r"((there) ? bytes : 0) : "memory")
+/* 4, 8 or 16 bytes where `go` is not 0, else nothing: then `from` may be anywhere */
+#define COPY_ASYNC_IF(go, bytes, to, from) \
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p cp.async." COPY_CACHE_##bytes ".shared.global.L2::128B " \
+                 "[%0], [%1], " #bytes "; }" :: "r"(to), "l"((unsigned INT64)(from)), "r"((int)(go)) : "memory")
+#define COPY_CACHE_4  "ca"
+#define COPY_CACHE_8  "ca"
+#define COPY_CACHE_16 "cg"
 
 /* 16 bytes; or so many of them, and zeros behind */
 #define COPY_ASYNC16(to, from) \
