@@ -121,14 +121,14 @@ vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *
     { .name = "gemm_skinny", .fits = vn__fits_skinny_##along##rows, .pays = vn__pays_skinny,    \
       .run = vn__run_skinny, .workspace = vn__workspace_skinny,                                 \
       .texts = "cl/epilogue.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny.cl",               \
-      .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH FILL LANES",    \
+      .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH FILL LANES SPLIT", \
       .defines = "#define ITEMS ITEMS_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
 #define VN_SKINNY_MMA(along, ALONG, along_k, rows)                                              \
     { .name = "gemm_skinny_mma", .fits = vn__fits_skinny_mma_##along##rows,                     \
       .pays = vn__pays_skinny_mma, .run = vn__run_skinny_mma,                                   \
       .workspace = vn__workspace_skinny_mma, .trial = vn__trial_gemm,                           \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny_mma.cl", \
-      .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES DEPTH_K DEPTH_N FILL",      \
+      .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES DEPTH_K DEPTH_N FILL SPLIT", \
       .defines = "#define DEPTH DEPTH_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
 #define VN_FITS_SKINNY(suffix) \
     const char *vn__fits_skinny_##suffix(const void *problem, const struct vn_facts *f)

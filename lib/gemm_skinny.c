@@ -9,8 +9,8 @@
 
 #include "gemm.h"
 
-enum { ITEMS_K, ITEMS_N, THR_N, DEPTH, FILL, LANES };           /* parameters of gemm_skinny */
-enum { MMA_ITEMS, MMA_TILES, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL };      /* of gemm_skinny_mma */
+enum { ITEMS_K, ITEMS_N, THR_N, DEPTH, FILL, LANES, SPLIT };    /* parameters of gemm_skinny */
+enum { MMA_ITEMS, MMA_TILES, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };   /* of gemm_skinny_mma */
 enum { MOST = INT_MAX - 4096, PAYS_K = 64, SPAN = 64, LONG = 4096 };
 enum { IN_FLIGHT = 256 };         /* items for each unit whose reads keep the memory busy */
 
@@ -87,6 +87,7 @@ struct engine {
     int depth;                    /* of K, that a strand reads before it waits for the first of it */
     int across, apart;            /* at least so many strands share a column, and lie side by side */
     int fill;                     /* work-groups wanted for each unit */
+    int split;                    /* KiB of B that a work-group reads before it is worth a second launch */
 };
 
 static struct engine fma_engine(const struct gemm *g, const int *p)
@@ -103,6 +104,7 @@ static struct engine fma_engine(const struct gemm *g, const int *p)
         .across  = along_k ? 8 : 1,
         .apart   = along_k ? 1 : p[LANES],
         .fill    = p[FILL],
+        .split   = p[SPLIT],
     };
 }
 
@@ -119,6 +121,7 @@ static struct engine mma_engine(const struct gemm *g, const int *p)
         .across  = 1,
         .apart   = 1,
         .fill    = p[MMA_FILL],
+        .split   = p[MMA_SPLIT],
     };
 }
 
@@ -192,12 +195,12 @@ const char *vn__pays_skinny(const void *problem, const struct vn_facts *f)
 {
     static const char *const gpus[] = { "nvidia", "amd", "intel" };
     const struct gemm g = turned(problem);
-    const int has_engine = !strcmp(f->family, "nvidia") && g.head.type != VN_F32;
+    const int most = strcmp(f->family, "nvidia") || g.head.type == VN_F32 ? 32 : g.head.type == VN_F64 ? 4 : 16;
     int is_gpu = 0;
 
     for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
         is_gpu |= !strcmp(f->family, gpus[i]);
-    return is_gpu ? pays(&g, 1, has_engine ? 8 : 32) : "the device is no GPU that it is known to pay on";
+    return is_gpu ? pays(&g, 1, most) : "the device is no GPU that it is known to pay on";
 }
 
 /* Below the least, multiply-adds keep up with the memory; above the most, larger tiles do. */
@@ -240,13 +243,14 @@ static struct plan plan_of(const struct gemm *g, const struct engine *e)
 {
     const int64_t wanted = (int64_t)e->fill * g->units;
     struct plan plan = { .tiles_m = VN_CEIL_DIV(g->m, e->rows), .parts = 1, .span = g->k };
-    int64_t groups, most;
+    int64_t groups, most, share;
 
     plan.across  = across_of(g, e, plan.tiles_m, wanted);
     plan.tiles_n = VN_CEIL_DIV(g->n, e->strands / plan.across * e->columns);
     groups = plan.tiles_m * plan.tiles_n * g->batches;
     most   = g->k / (plan.across * e->depth);
-    if (groups * e->items < (int64_t)g->units * IN_FLIGHT && most > 1) {
+    share  = g->n * g->k / plan.tiles_n * (int64_t)vn_type_bytes(g->head.type);
+    if (groups * e->items < (int64_t)g->units * IN_FLIGHT && most > 1 && share >= (int64_t)e->split << 10) {
         const int64_t parts = VN_CEIL_DIV(wanted, groups), more = VN_CEIL_DIV(4 * (int64_t)g->units, groups);
         const int64_t some = parts < most ? parts : most, deep = more < g->k / LONG ? more : g->k / LONG;
 
