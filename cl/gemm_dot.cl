@@ -33,7 +33,10 @@ DEVICE R sum_of(RV v)
 #else
 #error "VEC must be 4, 8 or 16"
 #endif
-    return (v4.s0 + v4.s2) + (v4.s1 + v4.s3);
+    R s[4];
+
+    VSTORE(4, s, v4);
+    return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
 /* waiting[i][j] += row i of A times column j of B, for `rows` x THR_N, over `depth` of k, whole
