@@ -21,24 +21,15 @@ typedef VECTOR(R, VEC) RV;
 
 /* ---- panels -------------------------------------------------------------------------- */
 
-/* a0 b0 a1 b1 ... */
-DEVICE void zip(RV *lo, RV *hi, RV a, RV b)
-{
-    lo->even = a.lo;
-    lo->odd  = b.lo;
-    hi->even = a.hi;
-    hi->odd  = b.hi;
-}
-
 /* Four rows of VEC numbers as VEC groups of four. */
 DEVICE void transpose(R out[4 * VEC], RV r0, RV r1, RV r2, RV r3)
 {
     RV even[2], odd[2], v[4];
 
-    zip(&even[0], &even[1], r0, r2);
-    zip(&odd[0], &odd[1], r1, r3);
-    zip(&v[0], &v[1], even[0], odd[0]);
-    zip(&v[2], &v[3], even[1], odd[1]);
+    ZIP(even[0], even[1], r0, r2);
+    ZIP(odd[0], odd[1], r1, r3);
+    ZIP(v[0], v[1], even[0], odd[0]);
+    ZIP(v[2], v[3], even[1], odd[1]);
     UNROLL for (int i = 0; i < 4; i++)
         VSTORE(VEC, out + i * VEC, v[i]);
 }

@@ -81,6 +81,9 @@
 #define VHALF_STORE_ALIGNED_(n, p, v) vstorea_half##n##_rte(v, 0, p)
 #define VHALF_STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED_(n, p, v)
 
+/* low and high become a0 b0 a1 b1 ..., two vectors long */
+#define ZIP(low, high, a, b) ((low).even = (a).lo, (low).odd = (b).lo, (high).even = (a).hi, (high).odd = (b).hi)
+
 /* a vector as another kind: its numbers, rounded; or its bits, as they are */
 #define CONVERT_(V, v)       convert_##V(v)
 #define CONVERT(V, v)        CONVERT_(V, v)

@@ -79,6 +79,9 @@
 #define VHALF_STORE_ALIGNED_(n, p, v) vec_half_store_aligned(p, v)
 #define VHALF_STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED_(n, p, v)
 
+/* low and high become a0 b0 a1 b1 ..., two vectors long */
+#define ZIP(low, high, a, b) zip(low, high, a, b)
+
 /* a vector as another kind: its numbers, rounded; or its bits, as they are */
 #define CONVERT_(V, v)       convert_to<V>(v)
 #define CONVERT(V, v)        convert_to<V>(v)
@@ -152,6 +155,10 @@ EACH vec<E, n> fma_of(vec<E, n> a, vec<E, n> b, vec<E, n> c)
 {
     UNROLL for (int i = 0; i < n; i++) c.e[i] = fma_of(a.e[i], b.e[i], c.e[i]);
     return c;
+}
+EACH void zip(vec<E, n> &low, vec<E, n> &high, vec<E, n> a, vec<E, n> b)
+{
+    UNROLL for (int i = 0; i < n; i++) (i < n / 2 ? low : high).e[2 * i % n] = a.e[i], (i < n / 2 ? low : high).e[2 * i % n + 1] = b.e[i];
 }
 EACH void vec_store(E *p, vec<E, n> v)             { UNROLL for (int i = 0; i < n; i++) p[i] = v.e[i]; }
 template <int n, class E> DEVICE vec<E, n> vec_load(const E *p)
