@@ -79,7 +79,6 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
 /* ---- the tile ------------------------------------------------------------------------ */
 
 #define AHEAD 16                                /* rows of B to ask for while one is used */
-#define PREFETCH(p) __builtin_prefetch((const void *)(UINT64)(p), 0, 3)
 
 /* waiting := A B over `depth` of k, added to what waits there unless it is the first stretch.
  * `rows` and `vectors` of the tile count; they and `filling` are constants where this is expanded.

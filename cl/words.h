@@ -39,6 +39,7 @@
 /* hints */
 #define UNROLL               _Pragma("unroll")
 #define NO_UNROLL            _Pragma("unroll 1")
+#define PREFETCH(p)          __builtin_prefetch((const void *)(UINT64)(p), 0, 3)
 #define RESTRICT             restrict
 
 /* integers of so many bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */

@@ -37,6 +37,7 @@
 /* hints */
 #define UNROLL               _Pragma("unroll")
 #define NO_UNROLL            _Pragma("unroll 1")
+#define PREFETCH(p)          ((void)(p))
 #define RESTRICT             __restrict__
 
 /* integers of so many bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */
@@ -142,6 +143,7 @@ template <class E, int n> struct __align__(sizeof(E) * n < 16 ? sizeof(E) * n : 
 };
 #define EACH template <class E, int n> DEVICE
 EACH vec<E, n> operator+(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] += b.e[i]; return a; }
+EACH vec<E, n> &operator+=(vec<E, n> &a, vec<E, n> b) { return a = a + b; }
 EACH vec<E, n> operator-(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] -= b.e[i]; return a; }
 EACH vec<E, n> operator*(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] *= b.e[i]; return a; }
 EACH vec<E, n> operator/(vec<E, n> a, vec<E, n> b) { UNROLL for (int i = 0; i < n; i++) a.e[i] /= b.e[i]; return a; }
