@@ -19,6 +19,15 @@ texts()
     [ -s "$out/list" ] || { echo "there are no texts for $2"; exit 1; }
 }
 
+# Leaves in $out/list those whose text was not there at an earlier call.
+new_texts()
+{
+    xargs cksum < "$out/list" | awk -v seen="$out/seen" '
+        BEGIN { while ((getline line < seen) > 0) old[line] = 1 }
+        !(($1 " " $2) in old) { print $3; print $1 " " $2 >> seen }' > "$out/new"
+    mv "$out/new" "$out/list"
+}
+
 # each TARGET COMMAND...: the command with each text behind it, several at once.  0, or the
 # exit status of the command if that says that there is no such compiler (77).
 each()
@@ -51,6 +60,7 @@ fi
 if command -v clang-15 > /dev/null; then
     for arch in f32x16 f32x8 f32x4; do
         texts opencl cpu/$arch wide
+        new_texts
         each "spir64 of a CPU with $arch" sh -c 'for text; do clang-15 -x cl -cl-std=CL1.2 -Xclang -finclude-default-header \
             --target=spir64-unknown-unknown -Werror -O1 -emit-llvm -c "$text" -o /dev/null || exit 255; done' sh
     done
@@ -60,13 +70,13 @@ fi
 
 # For sm_80 as PTX; for sm_90 all the way to instructions.  The a is for what only this
 # architecture has, as the library asks for it.
-while read -r arch target; do
-    texts cuda nvidia/$arch wide
+while read -r arch target wide; do
+    texts cuda nvidia/$arch $wide
     each $arch tests/nvrtc $target
     [ $? != 77 ] || { left_out="$left_out NVRTC (pip install nvidia-cuda-nvrtc)"; break; }
 done << END
 sm_80 compute_80
-sm_90 sm_90a
+sm_90 sm_90a wide
 END
 
 echo "COUNT compiled $compiled"

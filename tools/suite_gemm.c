@@ -172,8 +172,8 @@ void suite_gemm(struct suite *s)
 {
     for (const char *v = suite_next_variant(s, GEMM, NULL); v; v = suite_next_variant(s, GEMM, v))
         for (int type = 0; type < VN_TYPE_COUNT; type++) {
-            draws(s, (vn_type)type, v, EXACT, 600);
-            draws(s, (vn_type)type, v, REAL, 150);
+            draws(s, (vn_type)type, v, EXACT, 400);
+            draws(s, (vn_type)type, v, REAL, 100);
             specials(s, (vn_type)type, v);
             if (s->extent != SUITE_SMALL)
                 stretches(s, (vn_type)type, v);
