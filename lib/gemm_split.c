@@ -103,10 +103,9 @@ static const char *pays(const void *problem, const struct vn_facts *f, enum tile
     const struct gemm *g = problem;
     const double sums = (double)g->m * (double)g->n * (double)g->batches;
 
-    (void)f;
     if (g->m < 128 || g->n < 128 || sums < 512 * 512 || g->k < 256)
         return "M N is below 512 x 512, or K below 256: splitting costs more than it saves";
-    if (!g->is_part && g->k > 1024 && 2 * tiles_of(TILE_64, g) < g->units)
+    if (2 * tiles_of(TILE_64, g) < g->units && !vn__fits_deep(problem, f) && !vn__pays_deep(problem, f))
         return "C has few tiles and K is long: parts of it pay better";
     for (int t = 0; t < TILE_COUNT; t++)
         if (time_of(t, g) < time_of(mine, g))
