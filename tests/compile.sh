@@ -70,13 +70,13 @@ fi
 
 # For sm_80 as PTX; for sm_90 all the way to instructions.  The a is for what only this
 # architecture has, as the library asks for it.
-while read -r arch target wide; do
-    texts cuda nvidia/$arch $wide
+while read -r arch target; do
+    texts cuda nvidia/$arch
     each $arch tests/nvrtc $target
     [ $? != 77 ] || { left_out="$left_out NVRTC (pip install nvidia-cuda-nvrtc)"; break; }
 done << END
 sm_80 compute_80
-sm_90 sm_90a wide
+sm_90 sm_90a
 END
 
 echo "COUNT compiled $compiled"
