@@ -439,7 +439,7 @@ static void run_once(struct suite *s, const struct problem *p, enum kind kind, c
 
 void suite_case(struct suite *s, const struct problem *p, enum kind kind)
 {
-    if (kind == SPECIAL && s->specials++ % 3 && s->extent == SUITE_SMALL)
+    if (kind == SPECIAL && s->specials++ % 3 && (s->extent == SUITE_SMALL || s->extent == SUITE_QUICK))
         return;
     for (int manner = AS_IS; manner < MANNERS; manner++)
         if (can_say(p, (enum manner)manner))

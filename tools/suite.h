@@ -39,7 +39,7 @@ struct suite {
     enum suite_extent  extent;
     const char        *variant;                   /* only this one; NULL: all */
     long               count[KIND_COUNT], failed, passed_over, refused, vacuous;
-    long               specials;                  /* met so far; a simulator runs a third of them */
+    long               specials;                  /* met so far; short suites run a third of them */
     double             worst[VN_TYPE_COUNT];
     struct suite_group *groups;
     int                group_count, reported;     /* reported: those in which something ran */
