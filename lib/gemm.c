@@ -273,6 +273,15 @@ void vn__gemm_transpose(struct gemm *g)
     g->n = m;
 }
 
+struct gemm vn__gemm_few_rows(const struct gemm *g)
+{
+    struct gemm t = *g;
+
+    if (g->m > g->n)
+        vn__gemm_transpose(&t);
+    return t;
+}
+
 /* Rows of C that run along memory are what kernels store well: else C^T = B^T A^T. */
 static void orient(struct gemm *g)
 {

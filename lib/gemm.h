@@ -51,6 +51,8 @@ vn_status   vn__run_dot(vn_queue *q, const struct vn_choice *it, const void *pro
 
 /* C^T = B^T A^T instead of C = A B. */
 void vn__gemm_transpose(struct gemm *g);
+/* The product itself where M is at most N, else its transpose. */
+struct gemm vn__gemm_few_rows(const struct gemm *g);
 
 /* One work-group for each BLK_M x BLK_N of C, one item for each THR_M x THR_N of that; BLK_M BLK_N
  * BLK_K THR_M THR_N begin the parameters.                                                      */

@@ -294,27 +294,10 @@ vn_status vn__run_rank(vn_queue *q, const struct vn_choice *it, const void *prob
     return add_parts(q, it, g, cut.parts, sums);
 }
 
-/* With the fewer rows: C^T = B^T A^T where that is so. */
-static struct gemm with_few_rows(const struct gemm *g)
-{
-    struct gemm t = *g;
-
-    if (g->m <= g->n)
-        return t;
-    t.m = g->n;
-    t.n = g->m;
-    t.a = vn_transpose(g->b);
-    t.b = vn_transpose(g->a);
-    t.c = vn_transpose(g->c);
-    if (g->has_bias)
-        t.bias = vn_transpose(g->bias);
-    return t;
-}
-
 vn_status vn__run_dot(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     enum { THR_M, THR_N, VEC, BLK_M, BLK_N };
-    const struct gemm g = with_few_rows(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
     const int *p = it->p;
     const int64_t parts = 8 * (int64_t)q->device->facts.units;
     const int64_t even = VN_CEIL_DIV(VN_CEIL_DIV(g.n, p[THR_N]), parts) * p[THR_N];

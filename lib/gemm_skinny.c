@@ -16,22 +16,6 @@ enum { IN_FLIGHT = 256 };         /* items for each unit whose reads keep the me
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
 
-static struct gemm turned(const struct gemm *g)
-{
-    struct gemm t = *g;
-
-    if (g->m <= g->n)
-        return t;
-    t.m = g->n;
-    t.n = g->m;
-    t.a = vn_transpose(g->b);
-    t.b = vn_transpose(g->a);
-    t.c = vn_transpose(g->c);
-    if (g->has_bias)
-        t.bias = vn_transpose(g->bias);
-    return t;
-}
-
 /* Numbers in 16 bytes. */
 static int piece(const struct gemm *g)
 {
@@ -144,7 +128,7 @@ static const char *fits(const struct gemm *g, int along_k, int rows, int rows_wa
 static const char *fits_fma(const struct gemm *problem, int along_k, int rows)
 {
     static const int p[VN_PARAMS] = { 64, 64, 4, 1, 1, 1 };     /* rows are the same with any */
-    const struct gemm g = turned(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
 
     return fits(&g, along_k, rows, fma_engine(&g, p).rows);
 }
@@ -152,7 +136,7 @@ static const char *fits_fma(const struct gemm *problem, int along_k, int rows)
 static const char *fits_mma(const struct gemm *problem, const struct vn_facts *f, int along_k, int rows)
 {
     static const int p[VN_PARAMS] = { 64, 1, 1, 1, 1 };
-    const struct gemm g = turned(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
 
     if (strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80)
         return "it needs an NVIDIA GPU of sm_80 or above, for mma.sync";
@@ -194,7 +178,7 @@ static const char *pays(const struct gemm *g, int least, int most)
 const char *vn__pays_skinny(const void *problem, const struct vn_facts *f)
 {
     static const char *const gpus[] = { "nvidia", "amd", "intel" };
-    const struct gemm g = turned(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
     const int most = strcmp(f->family, "nvidia") || g.head.type == VN_F32 ? 32 : g.head.type == VN_F64 ? 4 : 16;
     int is_gpu = 0;
 
@@ -206,7 +190,7 @@ const char *vn__pays_skinny(const void *problem, const struct vn_facts *f)
 /* Below the least, multiply-adds keep up with the memory; above the most, larger tiles do. */
 const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
 {
-    const struct gemm g = turned(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
     const int is_f32 = g.head.type == VN_F32, along_k = is_along_k(&g);
 
     (void)f;
@@ -270,7 +254,7 @@ static size_t workspace(const struct gemm *g, const struct plan *plan)
 
 size_t vn__workspace_skinny(const void *problem, const int *p)
 {
-    const struct gemm g = turned(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
     const struct engine e = fma_engine(&g, p);
     const struct plan plan = plan_of(&g, &e);
 
@@ -279,7 +263,7 @@ size_t vn__workspace_skinny(const void *problem, const int *p)
 
 size_t vn__workspace_skinny_mma(const void *problem, const int *p)
 {
-    const struct gemm g = turned(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
     const struct engine e = mma_engine(&g, p);
     const struct plan plan = plan_of(&g, &e);
 
@@ -326,7 +310,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm 
 
 vn_status vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
-    const struct gemm g = turned(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
     const struct engine e = fma_engine(&g, it->p);
 
     return run(q, it, &g, &e, is_aligned_b(&g) && (!is_along_k(&g) || is_aligned_a(&g, piece(&g))));
@@ -334,7 +318,7 @@ vn_status vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *pr
 
 vn_status vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
-    const struct gemm g = turned(problem);
+    const struct gemm g = vn__gemm_few_rows(problem);
     const struct engine e = mma_engine(&g, it->p);
 
     return run(q, it, &g, &e, is_aligned_a(&g, is_along_k(&g) ? piece(&g) : 4));
