@@ -85,7 +85,7 @@ struct overhead {
 };
 enum { OVERHEAD_CALLS = 1000 };
 
-/* Of an OpenCL device; 0, or -1 after a sentence on stderr. */
+/* 0, or -1 after a sentence on stderr. */
 int    overhead_measure(struct overhead *out, const char *spec);
 
 /* Seconds of the first vn_gemm() until it is finished, and of the process from its opening the device to there. */

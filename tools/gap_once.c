@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bare_cuda.h"
 #include "commands.h"
 #include "core.h"
 #include "gap.h"
@@ -114,32 +113,21 @@ static int time_launches(json_t *out, const struct empty e[2])
 
 /* ---- what vn_gemm() adds ---- */
 
-static int call_costs(struct call_cost *once, struct call_cost *finished, const struct side *s)
-{
-    struct overhead o;
-
-    if (!strcmp(s->device->backend->name, "cuda"))
-        return bare_cuda_measure(once, finished, s->info.spec);
-    if (overhead_measure(&o, s->info.spec))
-        return -1;
-    *once     = o.enqueue;
-    *finished = o.finish;
-    return 0;
-}
-
 static void add_call_costs(json_t *out, struct gap *g)
 {
     double ours[2][2] = { { 0, 0 }, { 0, 0 } }, bare[2][2] = { { 0, 0 }, { 0, 0 } }, ratio[2][2] = { { 0, 0 }, { 0, 0 } };
 
     for (int i = 0; i < 2; i++) {
-        struct call_cost cost[2];
+        struct overhead o;
 
-        if (call_costs(&cost[0], &cost[1], &g->side[i]))
+        if (overhead_measure(&o, g->side[i].info.spec))
             continue;
         for (int k = 0; k < 2; k++) {
-            ours[k][i]  = cost[k].ours;
-            bare[k][i]  = cost[k].bare;
-            ratio[k][i] = cost[k].ours / cost[k].bare;
+            const struct call_cost *const cost = k ? &o.finish : &o.enqueue;
+
+            ours[k][i]  = cost->ours;
+            bare[k][i]  = cost->bare;
+            ratio[k][i] = cost->ours / cost->bare;
         }
     }
     for (int k = 0; k < 2; k++) {

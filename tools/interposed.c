@@ -4,6 +4,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
 #include "interposed.h"
 
 /* ---- allocations ---- */
@@ -46,7 +48,7 @@ INTERPOSE(void *, aligned_alloc,  (size_t align, size_t bytes),             (ali
 INTERPOSE(int,    posix_memalign, (void **out, size_t align, size_t bytes), (out, align, bytes))
 INTERPOSE(char *, strdup,         (const char *s),                          (s))
 
-/* ---- kernels ---- */
+/* ---- OpenCL kernels ---- */
 
 enum { KERNELS = 32, ARGUMENTS = 64, VALUE = 64, LAUNCHES = 16 };
 
@@ -135,35 +137,36 @@ cl_int __wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel id, cl_ui
     return __real_clEnqueueNDRangeKernel(queue, id, dimensions, offset, global, local, waits, wait, event);
 }
 
-void recording_open(void)
+/* The arguments that a kernel has at a launch may have been given before. */
+static void open_recording(void)
 {
     memset(&recording, 0, sizeof recording);
     recording.open = 1;
 }
 
-void recording_start(void)
+static void close_recording(void)
+{
+    recording.open = 0;
+}
+
+static void start(void)
 {
     recording.launches = 0;
     recording.started  = 1;
 }
 
-int recording_stop(void)
+static int stop(void)
 {
-    recording.started = 0;
+    recording.started = recording.open = 0;
     return recording.full ? -1 : recording.launches;
 }
 
-void recording_close(void)
-{
-    recording.open = 0;
-}
-
-void recording_mute(int on)
+static void mute(int on)
 {
     recording.muted = on;
 }
 
-cl_int recording_replay(void)
+static int replay(void)
 {
     cl_int error = CL_SUCCESS;
 
@@ -179,15 +182,15 @@ cl_int recording_replay(void)
             error = __real_clEnqueueNDRangeKernel(l->queue, l->kernel.id, l->dimensions, NULL,
                                                   l->global, l->local, 0, NULL, NULL);
     }
-    return error;
+    return error ? -1 : 0;
 }
 
-cl_command_queue recording_queue(void)
+static int finish(void)
 {
-    return recording.launch[0].queue;
+    return clFinish(recording.launch[0].queue) ? -1 : 0;
 }
 
-int recording_arguments(void)
+static int count_arguments(void)
 {
     int n = 0;
 
@@ -195,3 +198,15 @@ int recording_arguments(void)
         n += (int)recording.launch[i].arguments;
     return n;
 }
+
+const struct recorder opencl_recorder = {
+    .backend   = "opencl",
+    .open      = open_recording,
+    .close     = close_recording,
+    .start     = start,
+    .stop      = stop,
+    .arguments = count_arguments,
+    .replay    = replay,
+    .finish    = finish,
+    .mute      = mute,
+};

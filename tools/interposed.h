@@ -8,25 +8,25 @@
 #ifndef VERNIER_INTERPOSED_H
 #define VERNIER_INTERPOSED_H
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-
 /* Calls of malloc and its like since the last start. */
 void allocations_start(void);
 long allocations_stop(void);
 
-/* Notes the arguments that kernels are given, and those that are enqueued between start and
- * stop.  -1 from stop if there was more than it can hold.                                 */
-void recording_open (void);           /* before the first call on a device */
-void recording_start(void);
-int  recording_stop (void);           /* the number of launches */
-void recording_close(void);
+/* Notes the kernels that calls launch, and makes the bare calls again: one for each backend. */
+struct recorder {
+    const char *backend;              /* begins the specs of its devices */
+    void (*open)  (void);             /* before the first call on a device */
+    void (*close) (void);
 
-/* While on, nothing reaches OpenCL: what is left is the library's own time. */
-void recording_mute (int on);
+    void (*start) (void);
+    int  (*stop)  (void);             /* the number of launches since; -1 if it could not hold them */
+    int  (*arguments)(void);          /* of these launches */
 
-/* The bare calls again: clSetKernelArg for each argument, then clEnqueueNDRangeKernel. */
-cl_int           recording_replay(void);
-cl_command_queue recording_queue(void);
-int              recording_arguments(void);       /* clSetKernelArg calls of a replay */
+    int  (*replay)(void);             /* 0, or -1, as finish */
+    int  (*finish)(void);
+
+    /* While on, no launch reaches the driver: what is left is the library's own time. */
+    void (*mute)  (int on);
+};
+extern const struct recorder opencl_recorder, cuda_recorder;
 #endif

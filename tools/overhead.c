@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * overhead.c - what a warm call costs beside the bare OpenCL calls that it makes.
+ * overhead.c - what a warm call costs beside the bare calls of the driver that it makes.
  *
- * One warm vn_gemm() is recorded as it talks to OpenCL: its kernels, their arguments, their
- * sizes.  The bare loop then makes those calls itself, clSetKernelArg for every argument and
- * clEnqueueNDRangeKernel, on the same queue and kernels.  The two take turns.
+ * One warm vn_gemm() is recorded as it talks to OpenCL or CUDA: its kernels, their arguments,
+ * their sizes.  The bare loop then makes those calls itself, clSetKernelArg for every argument
+ * and clEnqueueNDRangeKernel, or cuLaunchKernel, on the same queue and kernels.  The two take
+ * turns.
  */
 #include <stdlib.h>
+#include <string.h>
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
 #include "bench.h"
 #include "commands.h"
 #include "core.h"
@@ -22,7 +27,15 @@ static const double PATIENCE = 5;        /* seconds; a slow device gets fewer tu
 /* Small, so that what is measured is the call and not the work. */
 static const char *const text = "gemm:32x32x32:f32:nn";
 
+static const struct recorder *const recorders[] = {
+    &opencl_recorder,
+#if VN_WITH_CUDA
+    &cuda_recorder,
+#endif
+};
+
 struct subject {
+    const struct recorder *recorder;
     vn_device     *device;
     vn_queue      *queue;
     struct problem problem;
@@ -40,8 +53,7 @@ static int enqueue_ours(const struct subject *s)
 
 static int enqueue_bare(const struct subject *s)
 {
-    (void)s;
-    return recording_replay() ? -1 : 0;
+    return s->recorder->replay();
 }
 
 static int finish_ours(const struct subject *s)
@@ -51,8 +63,7 @@ static int finish_ours(const struct subject *s)
 
 static int finish_bare(const struct subject *s)
 {
-    (void)s;
-    return clFinish(recording_queue()) ? -1 : 0;
+    return s->recorder->finish();
 }
 
 static const struct side {
@@ -96,10 +107,10 @@ static double library_seconds(const struct subject *s)
 {
     double sample[TURNS];
 
-    recording_mute(1);
+    s->recorder->mute(1);
     for (int i = 0; i < TURNS; i++)
         sample[i] = seconds_of(s, &ours, 0);
-    recording_mute(0);
+    s->recorder->mute(0);
     return median_of(sample, TURNS);
 }
 
@@ -113,12 +124,24 @@ static long count_allocations(const struct subject *s)
     return allocations_stop();
 }
 
+static const struct recorder *recorder_of(const char *spec)
+{
+    for (size_t i = 0; i < sizeof recorders / sizeof *recorders; i++)
+        if (!strncmp(spec, recorders[i]->backend, strlen(recorders[i]->backend)))
+            return recorders[i];
+    return NULL;
+}
+
 /* A device of its own: the recording must see its kernels get their first arguments. */
 static int subject_open(struct subject *s, const char *spec)
 {
     char why[256];
 
-    recording_open();
+    if (!(s->recorder = recorder_of(spec))) {
+        complain("the calls of vn_gemm() on %s cannot be recorded", spec);
+        return -1;
+    }
+    s->recorder->open();
     if (problem_parse(&s->problem, text, why, sizeof why)
         || device_open(&s->device, &s->queue, spec))
         return -1;
@@ -126,18 +149,19 @@ static int subject_open(struct subject *s, const char *spec)
         complain("%s", vn_last_error());
         return -1;
     }
-    recording_start();
+    s->recorder->start();
     enqueue_ours(s);
-    s->launches = recording_stop();
-    recording_close();
+    s->launches = s->recorder->stop();
     if (s->launches > 0)
         return 0;
-    complain("the calls of vn_gemm() could not be recorded: the device is not of the OpenCL backend");
+    complain("the calls of vn_gemm() could not be recorded");
     return -1;
 }
 
 static void subject_close(struct subject *s)
 {
+    if (s->recorder)
+        s->recorder->close();
     values_close(&s->values);
     vn_queue_close(s->queue);
     vn_device_close(s->device);
@@ -155,7 +179,7 @@ static void report_pair(FILE *to, json_t *benchmarks, const char *what, const ch
 
 static int measure(struct overhead *out, const struct subject *s)
 {
-    *out = (struct overhead){ .launches = s->launches, .arguments = recording_arguments() };
+    *out = (struct overhead){ .launches = s->launches, .arguments = s->recorder->arguments() };
     if (compare(&out->enqueue, s, 0) || compare(&out->finish, s, 1)) {
         complain("%s", vn_last_error());
         return -1;
@@ -167,7 +191,7 @@ static int measure(struct overhead *out, const struct subject *s)
 
 int overhead_measure(struct overhead *out, const char *spec)
 {
-    struct subject s = { NULL, NULL, { .op = GEMM }, { .o.count = 0 }, 0 };
+    struct subject s = { .problem = { .op = GEMM } };
     const int failed = subject_open(&s, spec) || measure(out, &s);
 
     subject_close(&s);
