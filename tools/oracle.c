@@ -15,37 +15,58 @@
  */
 #include "oracle.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 /* ---- numbers -------------------------------------------------------------- */
 
-/* digits of the significand, and the powers of two of the smallest and largest normal */
-static const struct format { int digits, low, high; } formats[VN_TYPE_COUNT] = {
-    [VN_F32]  = { 24, -126, 127 },
-    [VN_F16]  = { 11, -14, 15 },
-    [VN_BF16] = { 8, -126, 127 },
-    [VN_F64]  = { 53, -1022, 1023 },
+/* digits of the significand, and the power of two of the smallest normal */
+static const struct format { int digits, low; } formats[VN_TYPE_COUNT] = {
+    [VN_F32]  = { 24, -126 },
+    [VN_F16]  = { 11, -14 },
+    [VN_BF16] = { 8, -126 },
+    [VN_F64]  = { 53, -1022 },
 };
 
 double oracle_largest(vn_type t)
 {
-    return ldexp(2.0 - ldexp(1.0, 1 - formats[t].digits), formats[t].high);
+    static const double largest[VN_TYPE_COUNT] = {
+        [VN_F32] = FLT_MAX, [VN_F16] = 65504, [VN_BF16] = 0x1.fep127, [VN_F64] = DBL_MAX };
+
+    return largest[t];
+}
+
+/* 2^e, of a normal number.  Cases are mostly conversions: ldexp() and frexp() are slow. */
+static double power(int e)
+{
+    const uint64_t bits = (uint64_t)(e + 1023) << 52;
+    double p;
+
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+
+/* Of a normal number: |v| lies in [2^e, 2^(e + 1)).  Of 0 and denormals: -1023. */
+static int exponent(double v)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &v, sizeof bits);
+    return (int)(bits >> 52 & 0x7ff) - 1023;
 }
 
 double oracle_round(vn_type t, double v)
 {
     const struct format f = formats[t];
-    int    e;
+    const int e = exponent(v), last = (e < f.low ? f.low : e) - (f.digits - 1);       /* of its last digit */
     double r;
 
     if (t == VN_F32)
         return (float)v;
     if (t == VN_F64 || v == 0 || !isfinite(v))
         return v;
-    frexp(v, &e);                                               /* v = 0.1... 2^e */
-    e = (e - 1 < f.low ? f.low : e - 1) - (f.digits - 1);       /* of its last digit */
-    r = ldexp(rint(ldexp(v, -e)), e);
+    r = rint(v * power(-last)) * power(last);
     return fabs(r) > oracle_largest(t) ? copysign(INFINITY, v) : r;
 }
 
@@ -53,23 +74,22 @@ static uint16_t half_bits(double v)
 {
     const uint16_t sign = signbit(v) ? 0x8000 : 0;
     const double   a = fabs(oracle_round(VN_F16, v));
-    int e;
+    const int      e = exponent(a);
 
     if (isnan(v))
         return sign | 0x7e00;
     if (isinf(a))
         return sign | 0x7c00;
     if (a < 0x1p-14)                                            /* the digits count 2^-24 */
-        return (uint16_t)(sign | (uint16_t)ldexp(a, 24));
-    frexp(a, &e);
-    return (uint16_t)(sign | ((e + 14) << 10) | ((int)ldexp(a, 11 - e) & 0x3ff));
+        return (uint16_t)(sign | (uint16_t)(a * 0x1p24));
+    return (uint16_t)(sign | (e + 15) << 10 | ((int)(a * power(10 - e)) & 0x3ff));
 }
 
 static double half_value(uint16_t h)
 {
     const int    e = h >> 10 & 31, digits = h & 0x3ff;
     const double a = e == 31 ? (digits ? NAN : INFINITY)
-                   : e == 0  ? ldexp(digits, -24) : ldexp(digits | 0x400, e - 25);
+                   : e == 0  ? digits * 0x1p-24 : (digits | 0x400) * power(e - 25);
 
     return h & 0x8000 ? -a : a;
 }
@@ -164,33 +184,78 @@ static int64_t offset_of(const vn_tensor *t, const int64_t *place)
 
 struct sums { long double *sum, *size; };         /* sum of a b, and of |a||b| */
 
+enum { PANEL = 8, DEPTH = 128 };               /* columns and rows of B that are walked at a time */
+
+/* The sums of one row of A with a panel of B, a part of K at a time. */
+struct dots { long double sum[PANEL], size[PANEL]; };
+
+static void dots_wide(struct dots *d, const double *x, int64_t step, double panel[][PANEL], int64_t depth)
+{
+    for (int64_t k = 0; k < depth; k++)
+        for (int t = 0; t < PANEL; t++) {
+            const long double product = (long double)x[k * step] * panel[k][t];
+
+            d->sum[t]  += product;
+            d->size[t] += fabsl(product);
+        }
+}
+
+/* Of numbers with 24 digits or fewer f64 holds the products, and is off by 2^-29 of what their
+ * sums in f32 may be.                                                                        */
+static void dots_narrow(struct dots *d, const double *x, int64_t step, double panel[][PANEL], int64_t depth)
+{
+    double sum[PANEL] = { 0 }, size[PANEL] = { 0 };
+
+    for (int64_t k = 0; k < depth; k++)
+        for (int t = 0; t < PANEL; t++) {
+            const double product = x[k * step] * panel[k][t];
+
+            sum[t]  += product;
+            size[t] += fabs(product);
+        }
+    for (int t = 0; t < PANEL; t++) {
+        d->sum[t]  = sum[t];
+        d->size[t] = size[t];
+    }
+}
+
+/* One panel of one matrix: the offsets are of the matrices, `k` and `j` the panel's first row and column. */
+static void panel_sums(const struct sums *s, const struct problem *p, const struct operands *o, const double *a,
+                       const double *b, int64_t to, int64_t k, int64_t j)
+{
+    const int      row = o->t[2].rank - 2, col = row + 1;
+    const vn_tensor *const t_a = &o->t[0], *const t_b = &o->t[1], *const t_c = &o->t[2];
+    const int64_t  depth = p->k - k < DEPTH ? p->k - k : DEPTH, width = p->n - j < PANEL ? p->n - j : PANEL;
+    double panel[DEPTH][PANEL] = { { 0 } };
+
+    for (int64_t i = 0; i < depth; i++)
+        for (int64_t t = 0; t < width; t++)
+            panel[i][t] = b[(k + i) * t_b->stride[row] + (j + t) * t_b->stride[col]];
+    for (int64_t i = 0; i < p->m; i++) {
+        const double *x = a + i * t_a->stride[row] + k * t_a->stride[col];
+        struct dots   d = { { 0 }, { 0 } };
+
+        (p->type == VN_F64 ? dots_wide : dots_narrow)(&d, x, t_a->stride[col], panel, depth);
+        for (int64_t t = 0; t < width; t++) {
+            const int64_t at = to + i * t_c->stride[row] + (j + t) * t_c->stride[col];
+
+            s->sum[at]  += d.sum[t];
+            s->size[at] += d.size[t];
+        }
+    }
+}
+
 static void gemm_sums(const struct sums *s, const struct problem *p, const struct operands *o,
                       const struct oracle_inputs *in)
 {
     const vn_tensor *const a = &o->t[0], *const b = &o->t[1], *const c = &o->t[2];
-    const int rank = c->rank, row = rank - 2, col = rank - 1;
 
-    for (int64_t l = 0; l < p->batch; l++) {
-        const int64_t at_a = a->start + (rank > 2 && a->extent[0] > 1 ? l * a->stride[0] : 0);
-        const int64_t at_b = b->start + (rank > 2 && b->extent[0] > 1 ? l * b->stride[0] : 0);
-        const int64_t at_c = c->start + (rank > 2 ? l * c->stride[0] : 0);
-
-        for (int64_t i = 0; i < p->m; i++)
-            for (int64_t j = 0; j < p->n; j++) {
-                const double *x = in->t[0] + at_a + i * a->stride[row];
-                const double *y = in->t[1] + at_b + j * b->stride[col];
-                long double   sum = 0, size = 0;
-
-                for (int64_t k = 0; k < p->k; k++, x += a->stride[col], y += b->stride[row]) {
-                    const long double product = (long double)*x * *y;
-
-                    sum  += product;
-                    size += fabsl(product);
-                }
-                s->sum [at_c + i * c->stride[row] + j * c->stride[col]] = sum;
-                s->size[at_c + i * c->stride[row] + j * c->stride[col]] = size;
-            }
-    }
+    for (int64_t l = 0; l < p->batch; l++)
+        for (int64_t k = 0; k < p->k; k += DEPTH)
+            for (int64_t j = 0; j < p->n; j += PANEL)
+                panel_sums(s, p, o, in->t[0] + a->start + (c->rank > 2 && a->extent[0] > 1 ? l * a->stride[0] : 0),
+                           in->t[1] + b->start + (c->rank > 2 && b->extent[0] > 1 ? l * b->stride[0] : 0),
+                           c->start + (c->rank > 2 ? l * c->stride[0] : 0), k, j);
 }
 
 /* One walk over all pairs of an output and a filter element serves the three directions:

@@ -37,7 +37,7 @@ int64_t random_below(struct random *r, int64_t n)
 
 double random_real(struct random *r, double low, double high)
 {
-    return low + (high - low) * ldexp((double)(random_bits(r) >> 11), -53);
+    return low + (high - low) * (double)(random_bits(r) >> 11) * 0x1p-53;
 }
 
 int random_chance(struct random *r, double p)
