@@ -644,8 +644,8 @@ vn_status vn__cuda_kernel_facts(struct vn_cuda_kernel_facts *out, void *kernel)
 
 static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
 {
+    static CUdeviceptr none;
     struct kernel *k = kernel;
-    CUdeviceptr address[VN_ARGS];
     void *arguments[VN_ARGS];
     vn_status s;
 
@@ -655,9 +655,7 @@ static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
     for (int i = 0; i < l->nargs; i++) {
         const struct vn_arg *a = &l->args[i];
 
-        if (a->size == 0)
-            address[i] = a->buffer ? vn__cuda_address(a->buffer) : 0;
-        arguments[i] = a->size ? (void *)&a->value : &address[i];
+        arguments[i] = a->size ? (void *)&a->value : a->buffer ? &((struct buffer *)a->buffer->impl)->at : &none;
     }
     if ((s = vn__cuda_enter(q->device)))
         return s;

@@ -66,6 +66,12 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
 void      vn__choices_close(vn_device *d);
 void      vn__memos_forget(vn_queue *q);          /* what was chosen for it may not hold any more */
 
+/* A program makes the same calls again and again.  vn__note_call() says which one led to the
+ * choice made last; vn__recall() is 1 where a call was noted, byte for byte, and no handle that it might
+ * name has been closed since: all its checks would pass again, and lead to the same problem.   */
+int       vn__recall   (const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size);
+void      vn__note_call(vn_queue *q, const struct vn_choice *it, const void *call, size_t size);
+
 /* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
 vn_status vn__choice_open (struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide);
 void      vn__choice_close(struct vn_choice *it, void *program, vn_device *d);
@@ -88,14 +94,17 @@ struct vn_attachment {
     void                (*close)(vn_queue *q, struct vn_attachment *it);
 };
 
-/* What a queue was asked and what was chosen: a program asks the same again and again, so
- * choosing is done once, and explain looks back at the last.                              */
+/* What a queue was asked and what was chosen: choosing is done once, and explain looks back at the
+ * last.                                                                                          */
 struct vn_memo {
     const struct vn_variant *table;   /* NULL: nothing is noted here */
     const struct vn_choice  *choice;
     int                      forced;  /* asked for by name */
     size_t                   size;    /* of the problem */
     int64_t                  problem[160];
+    size_t                   call_size;   /* 0: no call is noted */
+    uint64_t                 closed;      /* vn__handles_closed() by then */
+    int64_t                  call[80];
 };
 
 struct vn_queue {
@@ -110,8 +119,8 @@ struct vn_queue {
     void             *trace;          /* log.c */
     char             *explain;
     size_t            explain_size;
-    struct vn_memo   *memos;          /* choose.c's; NULL before the first operation */
-    const struct vn_memo *last;       /* NULL likewise */
+    struct vn_memos  *memos;          /* choose.c's; NULL before the first operation */
+    struct vn_memo   *last;           /* NULL likewise */
 };
 
 void vn__event_close(vn_event *e);
@@ -133,6 +142,7 @@ void vn__arg_buffer(struct vn_launch *l, vn_buffer *b);
  * dimension at s6, the one before at s5...  vn__arg_extents gives the extents likewise
  * (1 where there is no dimension).                                                     */
 void vn__arg_tensor (struct vn_launch *l, const vn_tensor *t);
+void vn__arg_strides(struct vn_launch *l, const vn_tensor *t);  /* the VIEW alone */
 void vn__arg_extents(struct vn_launch *l, const vn_tensor *t);
 void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
 
@@ -195,6 +205,8 @@ vn_status vn__leave(vn_status s);
 void     *vn__handle_open (enum vn_kind kind, size_t bytes);    /* zeroed; NULL if out of memory */
 void      vn__handle_mark (void *handle);   /* closed for the caller; its memory still in use */
 void      vn__handle_close(void *handle);
+/* How many there were so far, but for events: while it stands still, handles are what they were. */
+uint64_t  vn__handles_closed(void);
 /* VN_INVALID naming `argument` if it is NULL, closed or of another kind. */
 vn_status vn__handle_check(const void *handle, enum vn_kind kind, const char *argument);
 

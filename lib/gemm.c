@@ -50,11 +50,8 @@ void vn__gemm_output(struct vn_launch *l, const struct gemm *g)
 
 void vn__gemm_input(struct vn_launch *l, const struct gemm *g, const vn_tensor *t)
 {
-    vn_tensor there = *t;
-
-    if (g->k == 0)
-        there.buffer = g->c.buffer;
-    vn__arg_tensor(l, &there);
+    vn__arg_buffer(l, g->k ? t->buffer : g->c.buffer);
+    vn__arg_strides(l, t);
 }
 
 void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g)
@@ -312,43 +309,58 @@ void vn__gemm_size_up(struct gemm *g)
     g->head.bytes = (reads + c) * batches * (double)vn_type_bytes(g->head.type);
 }
 
-static vn_status gemm(vn_queue *q, struct gemm *g, const char *variant)
+/* What a call says; first what tells one from another. */
+struct call { vn_tensor b, a, c; double alpha, beta; vn_gemm_options o; };
+
+/* The problem that it poses, checked. */
+static vn_status pose(struct gemm *g, const vn_queue *q, const struct call *call)
 {
-    const struct vn_choice *it;
     vn_status s;
 
-    if ((s = vn__handle_check(q, VN_QUEUE, "queue")) || (s = check(g, q)))
+    *g = (struct gemm){ .head = { .op = "gemm", .type = call->c.type }, .alpha = call->alpha, .beta = call->beta,
+                        .a = call->a, .b = call->b, .c = call->c, .bias = call->o.bias,
+                        .activation = call->o.activation, .math = call->o.math, .units = q->device->facts.units };
+    if ((s = check(g, q)))
         return s;
-    g->head.type = g->c.type;
-    g->units = q->device->facts.units;
     g->m = g->c.extent[g->c.rank - 2];
     g->n = g->c.extent[g->c.rank - 1];
     g->k = g->alpha == 0 ? 0 : g->a.extent[g->a.rank - 1];
     g->batches = 1;
     for (int i = 0; i < g->c.rank - 2; i++)
         g->batches *= g->c.extent[i];           /* cannot wrap: C was checked */
-    if (g->m == 0 || g->n == 0 || g->batches == 0)
-        return VN_OK;
-    orient(g);
-    vn__gemm_size_up(g);
-    if ((s = vn__choose(&it, q, vn__gemm_variants, g, sizeof *g, variant)))
+    return VN_OK;
+}
+
+static vn_status gemm(vn_queue *q, const struct call *call)
+{
+    const struct vn_choice *it;
+    struct gemm g;
+    vn_status s;
+
+    if ((s = vn__handle_check(q, VN_QUEUE, "queue")))
         return s;
-    return it->variant->run(q, it, g);
+    if (!vn__recall(&it, &g, q, call, sizeof *call)) {
+        if ((s = pose(&g, q, call)))
+            return s;
+        if (g.m == 0 || g.n == 0 || g.batches == 0)
+            return VN_OK;
+        orient(&g);
+        vn__gemm_size_up(&g);
+        if ((s = vn__choose(&it, q, vn__gemm_variants, &g, sizeof g, call->o.variant)))
+            return s;
+        vn__note_call(q, it, call, sizeof *call);
+    }
+    return it->variant->run(q, it, &g);
 }
 
 vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,
                                double beta,  vn_tensor c, const vn_gemm_options *o)
 {
     static const vn_gemm_options usual;
+    const struct call call = { .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .o = o ? *o : usual };
     vn_status s;
 
     if ((s = vn__enter("vn_gemm")))
         return s;
-    if (!o)
-        o = &usual;
-
-    struct gemm g = { .head = { .op = "gemm" }, .alpha = alpha, .beta = beta, .a = a, .b = b, .c = c,
-                      .bias = o->bias, .activation = o->activation, .math = o->math };
-
-    return vn__leave(gemm(q, &g, o->variant));
+    return vn__leave(gemm(q, &call));
 }

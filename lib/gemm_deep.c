@@ -191,7 +191,7 @@ vn_status vn__run_deep(vn_queue *q, const struct vn_choice *it, const void *prob
     const int64_t all = g->batches * g->m * g->n;
     struct gemm most = parts_of(g, 0, cut.parts, cut.span, g->c.buffer, 0);
     struct gemm last = parts_of(g, cut.parts * cut.span, 1, cut.rest, g->c.buffer, 0);
-    const struct vn_memo *asked = q->last;
+    struct vn_memo *const asked = q->last;
     vn_buffer *buffer;
     size_t own = 0;
     vn_status s;

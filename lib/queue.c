@@ -244,31 +244,44 @@ void vn__arg_buffer(struct vn_launch *l, vn_buffer *b)
     a->buffer = b;
 }
 
-void vn__arg_view(struct vn_launch *l, const int64_t v[8])
+static int64_t *add_view(struct vn_launch *l)
 {
     struct vn_arg *a = &l->args[l->nargs++];
 
     a->size = sizeof a->value.view;
-    memcpy(a->value.view, v, sizeof a->value.view);
+    return a->value.view;
+}
+
+void vn__arg_view(struct vn_launch *l, const int64_t v[8])
+{
+    memcpy(add_view(l), v, sizeof l->args->value.view);
+}
+
+void vn__arg_strides(struct vn_launch *l, const vn_tensor *t)
+{
+    int64_t *const v = add_view(l);
+
+    for (int i = 0; i < 8; i++)
+        v[i] = 0;
+    v[0] = t->start;
+    for (int i = 0; i < t->rank; i++)
+        v[7 - t->rank + i] = t->stride[i];
 }
 
 void vn__arg_tensor(struct vn_launch *l, const vn_tensor *t)
 {
-    int64_t v[8] = { t->start };
-
-    for (int i = 0; i < t->rank; i++)
-        v[7 - t->rank + i] = t->stride[i];
     vn__arg_buffer(l, t->buffer);
-    vn__arg_view(l, v);
+    vn__arg_strides(l, t);
 }
 
 void vn__arg_extents(struct vn_launch *l, const vn_tensor *t)
 {
-    int64_t v[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    int64_t *const v = add_view(l);
 
+    for (int i = 0; i < 8; i++)
+        v[i] = 1;
     for (int i = 0; i < t->rank; i++)
         v[7 - t->rank + i] = t->extent[i];
-    vn__arg_view(l, v);
 }
 
 /* With a trace, the events around what is launched. */

@@ -99,6 +99,7 @@ enum { OPEN = 0x564e4f50, CLOSED = 0x564e434c, REUSED_AFTER = 64 };
 
 static pthread_mutex_t handle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct { struct vn_handle *first, *last; int count; } closed[VN_KIND_COUNT];
+static uint64_t handles_closed;
 
 static const char *const kind_names[VN_KIND_COUNT] = { "handle", "device", "queue", "buffer", "event" };
 
@@ -136,6 +137,8 @@ void vn__handle_close(void *handle)
 {
     struct vn_handle *h = handle;
 
+    if (h->kind != VN_EVENT)
+        __atomic_fetch_add(&handles_closed, 1, __ATOMIC_RELEASE);
     pthread_mutex_lock(&handle_lock);
     h->magic = CLOSED;
     h->next = NULL;
@@ -145,6 +148,11 @@ void vn__handle_close(void *handle)
         closed[h->kind].first = h;
     closed[h->kind].last = h;
     pthread_mutex_unlock(&handle_lock);
+}
+
+uint64_t vn__handles_closed(void)
+{
+    return __atomic_load_n(&handles_closed, __ATOMIC_ACQUIRE);
 }
 
 vn_status vn__handle_check(const void *handle, enum vn_kind kind, const char *argument)

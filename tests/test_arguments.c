@@ -403,7 +403,36 @@ static void close_anew(void)
         vn_buffer_close(closed_buffer);
 }
 
-static void harm(const struct call *c, vn_queue *closed)
+/* The very call that went well before, when a buffer of it is closed; and when that handle has become
+ * another buffer, too small.                                                                      */
+static void harm_again(struct call *c)
+{
+    enum { MOST = 1000 };
+
+    for (int i = 0; i < TENSORS; i++) {
+        vn_buffer **const slot = &tensor_of(&c->o, i)->buffer, *const old = c->buffers[i];
+        vn_buffer *b = NULL;
+        int tries = 0;
+
+        if (!old)
+            continue;
+        expect(problem_run(queue, &c->p, &c->o), VN_OK, c->function, NULL, "right, before a buffer is closed");
+        vn_buffer_close(old);
+        expect(problem_run(queue, &c->p, &c->o), VN_INVALID, c->function, c->names[i], "again, with a buffer closed");
+        while (vn_buffer_open(&b, device, 1) == VN_OK && b != old && tries++ < MOST)
+            vn_buffer_close(b);
+        *slot = b;
+        expect(b == old ? problem_run(queue, &c->p, &c->o) : VN_OK, VN_INVALID, c->function, c->names[i],
+               "again, with a smaller buffer in the place of one");
+        vn_buffer_close(b);
+        c->buffers[i] = NULL;
+        if (vn_buffer_open(&c->buffers[i], device, (size_t)elements_of(&c->o, i) * vn_type_bytes(c->p.type)))
+            printf("not ok: %s: %s\n", c->text, vn_last_error());
+        *slot = c->buffers[i];
+    }
+}
+
+static void harm(struct call *c, vn_queue *closed)
 {
     close_anew();
     harm_tensors(c);
@@ -413,6 +442,7 @@ static void harm(const struct call *c, vn_queue *closed)
     harm_softmax(c);
     harm_queue(c, closed);
     expect(problem_run(queue, &c->p, &c->o), VN_OK, c->function, NULL, "right, after all that");
+    harm_again(c);
 }
 
 /* ---- the other functions -------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dictated.c - stands before vn__tune_find() and vn__choose().
+ * dictated.c - stands before vn__tune_find(), vn__choose() and vn__recall().
  */
 #include <string.h>
 #include "dictated.h"
@@ -107,4 +107,13 @@ vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const str
     asked->variant = (*out)->variant;
     asked->problem = *(const struct vn_problem *)problem;
     return vn__fail(VN_UNSUPPORTED, "it was only asked");
+}
+
+int __real_vn__recall(const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size);
+int __wrap_vn__recall(const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size);
+
+/* What was chosen before does not bind who dictates, and who asks wants to hear it again. */
+int __wrap_vn__recall(const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size)
+{
+    return !obedient && !asked && __real_vn__recall(out, problem, q, call, size);
 }
