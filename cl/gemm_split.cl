@@ -158,7 +158,7 @@ DEVICE R plain_sum(GLOBAL const T *a, INDEX a_step, GLOBAL const T *b, INDEX b_s
 KERNEL(ITEMS) void
 gemm_split(int M, int N, int K, VIEW eC, R alpha,
            GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-           GLOBAL const uint4 *parts, VIEW pA, VIEW pB, R beta,
+           GLOBAL const uint4 *parts_a, VIEW pA, GLOBAL const uint4 *parts_b, VIEW pB, R beta,
            GLOBAL T *RESTRICT gC, VIEW vC,
            int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
@@ -192,8 +192,8 @@ gemm_split(int M, int N, int K, VIEW eC, R alpha,
     if (group == WARPGROUPS) {                  /* the items that copy; one of them does */
         const INT64 panel_a = batch_offset(pA, eC, batch) + tile_m;
         const INT64 panel_b = batch_offset(pB, eC, batch) + tile_n;
-        GLOBAL const uint4 *a = parts + pA.s7 + panel_a * slices * (BYTES_A / 16);
-        GLOBAL const uint4 *b = parts + pB.s7 + panel_b * slices * (BYTES_B / 16);
+        GLOBAL const uint4 *a = parts_a + pA.s7 + panel_a * slices * (BYTES_A / 16);
+        GLOBAL const uint4 *b = parts_b + pB.s7 + panel_b * slices * (BYTES_B / 16);
 
         FEW_REGISTERS();
         if (me == 128 * WARPGROUPS)

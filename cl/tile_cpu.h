@@ -84,9 +84,9 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
  * `rows` and `vectors` of the tile count; they and `filling` are constants where this is expanded.
  * Filling, rows of B come from memory, `row` apart, and are kept in the panel b, where the next
  * one lies `step` vectors on: the copy hides behind the arithmetic.                         */
-#define TILE(name, PANEL_A)                                                                \
+#define TILE(name, PANEL_A, PANEL_B)                                                       \
 DEVICE void name(const int rows, const int vectors, const int filling, LOCAL RV *RESTRICT waiting,           \
-                 PANEL_A const R *RESTRICT a, LOCAL RV *RESTRICT b, int step, GLOBAL const T *RESTRICT from, \
+                 PANEL_A const R *RESTRICT a, PANEL_B RV *RESTRICT b, int step, GLOBAL const T *RESTRICT from, \
                  INDEX row, int depth, int is_first)                                       \
 {                                                                                          \
     RV rC[THR_M][THR_V];                                                                   \

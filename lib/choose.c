@@ -409,7 +409,7 @@ static const struct vn_choice *look_back(vn_queue *q, struct vn_memo *m)
     const struct vn_problem *const head = (const struct vn_problem *)m->problem;
 
     q->last = m;
-    q->workspace_used = 0;
+    q->workspace_used = q->packed_used = 0;
     if (vn__logs(VN_LOG_CHOOSE))
         vn__log(VN_LOG_CHOOSE, "%s on %s: %s (%s row)", head->op, q->device->info.spec, m->choice->variant->name,
                 m->choice->source);
@@ -602,6 +602,7 @@ const char *vn_queue_explain(vn_queue *q)
     add_number(&b, "flops", head->flops);
     add_number(&b, "bytes", head->bytes);
     add_number(&b, "workspace", (double)q->workspace_used);
+    add_number(&b, "packed", (double)q->packed_used);
     add_passed_over(&b, q);
     add_text(&b, "}");
     if (b.failed) {

@@ -22,6 +22,11 @@ struct vn_problem {
 
 struct vn_choice;
 
+/* How a variant wants an operand laid out before it begins: who does so, `to` a buffer from a byte on;
+ * how many lines lie side by side there; and the bytes that takes, 0 where it is read as it lies.    */
+typedef vn_status vn_packer(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at);
+struct vn_layout { vn_packer *pack; int64_t lines; size_t bytes; };
+
 /* One way to do an operation.  An operation lists its variants in a table that ends
  * with a NULL name; the first that fits is used, and the last but that always fits. */
 struct vn_variant {
@@ -33,6 +38,7 @@ struct vn_variant {
     const char *(*pays)(const void *problem, const struct vn_facts *f);
     vn_status   (*run) (vn_queue *q, const struct vn_choice *it, const void *problem);
     size_t      (*workspace)(const void *problem, const int *p);   /* NULL: none */
+    struct vn_layout (*layout)(const void *problem, const int *p); /* of what a vn_pack holds; NULL: of nothing */
 
     /* Of a variant that rests on more than the language promises: solves a small problem
      * whose answer is known.  Where that, or its build, fails, the variant is not used on
@@ -115,6 +121,7 @@ struct vn_queue {
     vn_buffer        *workspace;      /* NULL until an operation needs some */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
+    size_t            packed_used;    /* likewise, of a vn_pack */
     struct vn_attachment *attached;   /* a list */
     void             *trace;          /* log.c */
     char             *explain;
@@ -194,7 +201,7 @@ const struct vn_text *vn__text_find(const char *path);          /* NULL if there
 
 /* ---- handles, status (status.c) ------------------------------------------- */
 
-enum vn_kind { VN_DEVICE = 1, VN_QUEUE, VN_BUFFER, VN_EVENT, VN_KIND_COUNT };
+enum vn_kind { VN_DEVICE = 1, VN_QUEUE, VN_BUFFER, VN_EVENT, VN_PACK, VN_KIND_COUNT };
 
 /* Each public function begins with this: clears the last error, names itself for the
  * sentences of vn__fail(), refuses in a fork'd child.                              */

@@ -114,7 +114,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 
 #define SPLIT(its_name, tile)                                                                        \
     { .name = its_name, .fits = vn__fits_split, .pays = vn__pays_split_##tile, .run = vn__run_split,  \
-      .workspace = vn__workspace_split, .trial = vn__trial_gemm,                                      \
+      .workspace = vn__workspace_split, .layout = vn__layout_split, .trial = vn__trial_gemm,          \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_split.cl", .entries = "split gemm_split",     \
       .params = "BLK_N BLK_K STAGES WARPGROUPS" }
 
@@ -147,6 +147,10 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 const struct vn_variant vn__gemm_variants[] = {
     VN_CUBLAS_GEMM
     VN_CLBLAST_GEMM
+    { .name = "gemm_cpu_packed", .fits = vn__fits_cpu_packed, .pays = vn__pays_cpu_packed, .run = vn__run_cpu_packed,
+      .workspace = vn__workspace_cpu_packed, .layout = vn__layout_cpu_packed,
+      .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "pack gemm_cpu pack_b",
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PACKED_B 1\n" },
     { .name = "gemm_dot", .fits = vn__fits_dot, .pays = vn__pays_dot, .run = vn__run_dot,
       .texts = "cl/epilogue.h cl/gemm_dot.cl", .entries = "gemm_dot",
       .params = "THR_M THR_N VEC BLK_M BLK_N BLK_K" },
@@ -157,10 +161,10 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_cpu", .fits = vn__fits_cpu, .pays = vn__pays_packed, .run = vn__run_packed,
       .workspace = vn__workspace_packed,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "pack gemm_cpu",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n" },
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PACKED_B 0\n" },
     { .name = "gemm_cpu_unpacked", .fits = vn__fits_cpu, .run = vn__run_unpacked,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n" },
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n#define PACKED_B 0\n" },
     SMALL(tiny), SMALL(small),
     VN_SKINNY_MMA(k, K, 1, 8), VN_SKINNY_MMA(k, K, 1, 16), VN_SKINNY_MMA(k, K, 1, 32),
     VN_SKINNY_MMA(n, N, 0, 8), VN_SKINNY_MMA(n, N, 0, 16), VN_SKINNY_MMA(n, N, 0, 32),
@@ -189,8 +193,7 @@ const struct vn_variant vn__gemm_variants[] = {
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-/* An input's extents of 1 among the batches repeat. */
-static vn_status check_batches(vn_tensor *t, const char *name, const vn_tensor *c)
+vn_status vn__gemm_batches(vn_tensor *t, const char *name, const vn_tensor *c)
 {
     for (int i = 0; i < c->rank - 2; i++) {
         if (t->extent[i] == c->extent[i])
@@ -248,7 +251,7 @@ static vn_status check(struct gemm *g, const vn_queue *q)
 
     if ((s = vn__check_tensor(&g->a, "A", q, 2, VN_RANK, 0)) || (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
         (s = vn__check_tensor(&g->c, "C", q, 2, VN_RANK, 1)) || (s = check_shapes(&g->a, &g->b, &g->c)) ||
-        (s = check_batches(&g->a, "A", &g->c)) || (s = check_batches(&g->b, "B", &g->c)) ||
+        (s = vn__gemm_batches(&g->a, "A", &g->c)) || (s = vn__gemm_batches(&g->b, "B", &g->c)) ||
         (s = check_bias(g, q)) || (s = vn__check_enum((int)g->math, VN_MATH_COUNT, "math")) ||
         (s = vn__check_enum((int)g->activation, VN_ACTIVATION_COUNT, "activation")) ||
         (s = vn__check_overlap(&g->c, "C", &g->a, "A")) || (s = vn__check_overlap(&g->c, "C", &g->b, "B")))
@@ -268,6 +271,7 @@ void vn__gemm_transpose(struct gemm *g)
         g->bias = vn_transpose(g->bias);
     g->m = g->n;
     g->n = m;
+    g->pack = NULL;                             /* for what is B now is not what it has */
 }
 
 struct gemm vn__gemm_few_rows(const struct gemm *g)
@@ -279,9 +283,11 @@ struct gemm vn__gemm_few_rows(const struct gemm *g)
     return t;
 }
 
-/* Rows of C that run along memory are what kernels store well: else C^T = B^T A^T. */
+/* Rows of C that run along memory are what kernels store well: else C^T = B^T A^T.  A pack is of B. */
 static void orient(struct gemm *g)
 {
+    if (g->pack)
+        return;
     if (g->n > 1 && (vn__col(&g->c) == 1 || vn__row(&g->c) != 1 || g->m == 1))
         return;
     if (g->n > 1 || g->m > 1)
@@ -300,11 +306,12 @@ void vn__gemm_size_up(struct gemm *g)
     const double mnk = (double)g->m * (double)g->n * (double)g->k, batches = (double)g->batches;
     const double reads = (double)g->m * (double)g->k + (double)g->k * (double)g->n;
     const double c = (double)g->m * (double)g->n * (g->beta != 0 ? 2 : 1);
+    const int64_t lines = g->pack || g->to_pack ? g->m + g->n : g->m;   /* in panels */
 
     /* A matrix a few tiles wide is no large one, however long: large tiles would be mostly edge. */
     g->head.bucket = mnk <= 0x1p24 ? VN_SMALL : mnk <= 0x1p30 || g->m < 512 || g->n < 512 ? VN_MEDIUM : VN_LARGE;
     g->head.wide = is_wide(&g->a) || is_wide(&g->b) || is_wide(&g->c) || (g->has_bias && is_wide(&g->bias)) ||
-                   ((double)g->m + 4096) * (double)g->k * batches > INT_MAX;       /* panels */
+                   ((double)lines + 4096) * (double)g->k * batches > INT_MAX;
     g->head.flops = 2 * mnk * batches;
     g->head.bytes = (reads + c) * batches * (double)vn_type_bytes(g->head.type);
 }
@@ -320,7 +327,7 @@ static vn_status pose(struct gemm *g, const vn_queue *q, const struct call *call
     *g = (struct gemm){ .head = { .op = "gemm", .type = call->c.type }, .alpha = call->alpha, .beta = call->beta,
                         .a = call->a, .b = call->b, .c = call->c, .bias = call->o.bias,
                         .activation = call->o.activation, .math = call->o.math, .units = q->device->facts.units };
-    if ((s = check(g, q)))
+    if ((s = check(g, q)) || (call->o.packed_b && (s = vn__gemm_take(g, q, call->o.packed_b))))
         return s;
     g->m = g->c.extent[g->c.rank - 2];
     g->n = g->c.extent[g->c.rank - 1];

@@ -17,6 +17,9 @@ struct gemm {                     /* the problem, as variants see it */
     vn_math   math;
     int       units;              /* of the device: how many work-groups it takes to fill it */
     int       is_part;            /* of a problem that gemm_deep has split */
+    int       to_pack;            /* for vn_pack_open: B will be there in whatever layout is wanted */
+    vn_buffer *pack;              /* B, as a vn_pack has it; or NULL */
+    struct vn_layout packed;      /* its layout */
 };
 
 /* The step of a matrix from row to row, and from column to column. */
@@ -34,6 +37,22 @@ void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g);
 void vn__gemm_output(struct vn_launch *l, const struct gemm *g);
 /* Fills in head, but for op and type, from the rest. */
 void vn__gemm_size_up(struct gemm *g);
+/* An input's extents of 1 among the batches repeat. */
+vn_status vn__gemm_batches(vn_tensor *t, const char *name, const vn_tensor *c);
+
+/* gemm_pack.c: B in a layout of its own, for once or for many times. */
+vn_status vn__gemm_take(struct gemm *g, const vn_queue *q, const vn_pack *pack);
+/* Is B there as this packer lays it out, so that the problem has no work with it? */
+static inline int vn__is_packed_by(const struct gemm *g, vn_packer *packer)
+{
+    return g->to_pack || (g->pack && g->packed.pack == packer);
+}
+/* Workspace of a variant that needs `own` bytes, and B in this layout after them. */
+size_t    vn__workspace_and_b(const struct gemm *g, size_t own, const struct vn_layout *l);
+/* B in the variant's layout: *b from byte *at on.  It is that of the pack, if that has it so; else it is
+ * laid out here.  *workspace has room for `own` bytes.                                               */
+vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
+                        const struct gemm *g, size_t own);
 
 /* gemm_cpu.c: CPUs, through vectors written out */
 const char *vn__fits_cpu(const void *problem, const struct vn_facts *f);
@@ -45,6 +64,11 @@ const char *vn__pays_packed(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_packed(const void *problem, const int *p);
 vn_status   vn__run_packed(vn_queue *q, const struct vn_choice *it, const void *problem);
 vn_status   vn__run_unpacked(vn_queue *q, const struct vn_choice *it, const void *problem);
+const char *vn__fits_cpu_packed(const void *problem, const struct vn_facts *f);
+const char *vn__pays_cpu_packed(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_cpu_packed(const void *problem, const int *p);
+struct vn_layout vn__layout_cpu_packed(const void *problem, const int *p);
+vn_status   vn__run_cpu_packed(vn_queue *q, const struct vn_choice *it, const void *problem);
 size_t      vn__workspace_rank(const void *problem, const int *p);
 vn_status   vn__run_rank(vn_queue *q, const struct vn_choice *it, const void *problem);
 vn_status   vn__run_dot(vn_queue *q, const struct vn_choice *it, const void *problem);
@@ -93,6 +117,7 @@ const char *vn__pays_split_64 (const void *problem, const struct vn_facts *f);
 const char *vn__pays_split_128(const void *problem, const struct vn_facts *f);
 const char *vn__pays_split_192(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_split(const void *problem, const int *p);
+struct vn_layout vn__layout_split(const void *problem, const int *p);
 vn_status   vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem);
 
 /* gemm_tf32.c: VN_MATH_TF32 on NVIDIA's sm_90; how the left operand lies to K. */

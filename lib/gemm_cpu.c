@@ -2,6 +2,7 @@
  *
  * gemm_cpu.c - products on CPUs: gemm_cpu.cl (panels), gemm_rank.cl and gemm_dot.cl (few rows).
  */
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -70,58 +71,70 @@ const char *vn__pays_packed(const void *problem, const struct vn_facts *f)
 /* ---- panels -------------------------------------------------------------------- */
 
 enum { CPU_THR_M, CPU_THR_V, CPU_VEC, CPU_BLK_M, CPU_BLK_N, CPU_BLK_K };
+enum { PACK, PRODUCT, PACK_B };                 /* kernels */
 
-/* Panels of A: batches that repeat A share them.  s5 is the step from panel to panel. */
-static size_t panels_of(int64_t view[8], const struct gemm *g, const int *p)
+/* Lines along K, rows of A or columns of B, `per` to a panel.  Batches that repeat them share their
+ * panels.  s5 of the view is the step from panel to panel.                                       */
+struct place { vn_buffer *buffer; int64_t view[8]; };
+struct panels {
+    vn_tensor    lines;
+    int          per;
+    int64_t      numbers;                       /* -1 if they are too many */
+    struct place at;
+};
+
+static struct panels panels_of(const struct gemm *g, vn_tensor lines, int per)
 {
-    const int64_t reals = g->head.type == VN_F64 ? 8 : 4;
-    int64_t step = VN_CEIL_DIV(g->m, p[CPU_THR_M]), v[8] = { 0 };
-    const int batches = g->a.rank - 2;
+    struct panels s = { .lines = lines, .per = per, .numbers = -1, .at.buffer = g->c.buffer };
+    int64_t step = VN_CEIL_DIV(lines.extent[lines.rank - 2], per);
 
-    v[5] = (int64_t)p[CPU_THR_M] * g->k;
-    if (!vn__mul(&step, step, v[5]))
-        return SIZE_MAX;
-    for (int i = batches - 1; i >= 0; i--)
-        if (g->a.stride[i] && g->a.extent[i] > 1) {
-            v[7 - g->a.rank + i] = step;
-            if (!vn__mul(&step, step, g->a.extent[i]))
-                return SIZE_MAX;
-        }
-    if (view)
-        memcpy(view, v, sizeof v);
-    return vn__mul(&step, step, reals) ? (size_t)step : SIZE_MAX;
-}
-
-size_t vn__workspace_packed(const void *problem, const int *p)
-{
-    return panels_of(NULL, problem, p);
-}
-
-/* A, with the batches that repeat it taken out: what there is to pack. */
-static vn_status pack(vn_queue *q, const struct vn_choice *it, const struct gemm *g, vn_buffer *panels,
-                      const int64_t view[8])
-{
-    vn_tensor a = g->a;
-    struct vn_launch l;
-    int64_t batches = 1;
-
-    for (int i = 0; i < a.rank - 2; i++) {
-        if (!a.stride[i])
-            a.extent[i] = 1;
-        batches *= a.extent[i];
+    s.at.view[5] = per * g->k;
+    if (!vn__mul(&step, step, s.at.view[5]))
+        return s;
+    for (int i = lines.rank - 3; i >= 0; i--) {
+        if (!lines.stride[i])
+            s.lines.extent[i] = 1;              /* what there is to pack */
+        if (s.lines.extent[i] > 1)
+            s.at.view[7 - lines.rank + i] = step;
+        if (!vn__mul(&step, step, s.lines.extent[i]))
+            return s;
     }
+    if (step < INT64_MAX / 8)
+        s.numbers = step;
+    return s;
+}
+
+static struct panels panels_a(const struct gemm *g, const int *p) { return panels_of(g, g->a, p[CPU_THR_M]); }
+static struct panels panels_b(const struct gemm *g, const int *p)
+{
+    return panels_of(g, vn_transpose(g->b), p[CPU_THR_V] * p[CPU_VEC]);
+}
+
+static size_t real_bytes(const struct gemm *g) { return g->head.type == VN_F64 ? 8 : 4; }
+
+static size_t bytes_of(const struct gemm *g, const struct panels *s)
+{
+    return s->numbers < 0 ? SIZE_MAX : (size_t)s->numbers * real_bytes(g);
+}
+
+static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const struct gemm *g, const struct panels *s)
+{
+    struct vn_launch l;
+
     l.nargs = 0;
     l.groups[0] = VN_CEIL_DIV(g->k, PACK_K);
-    l.groups[1] = VN_CEIL_DIV(g->m, it->p[CPU_THR_M]);
-    l.groups[2] = batches;
+    l.groups[1] = VN_CEIL_DIV(s->lines.extent[s->lines.rank - 2], s->per);
+    l.groups[2] = 1;
+    for (int i = 0; i < s->lines.rank - 2; i++)
+        l.groups[2] *= s->lines.extent[i];
     l.items = 1;
-    vn__arg_int(&l, g->m);
+    vn__arg_int(&l, s->lines.extent[s->lines.rank - 2]);
     vn__arg_int(&l, g->k);
-    vn__arg_extents(&l, &a);
-    vn__arg_tensor(&l, &a);
-    vn__arg_buffer(&l, panels);
-    vn__arg_view(&l, view);
-    return vn__launch(q, it, 0, &l);
+    vn__arg_extents(&l, &s->lines);
+    vn__arg_tensor(&l, &s->lines);
+    vn__arg_buffer(&l, s->at.buffer);
+    vn__arg_view(&l, s->at.view);
+    return vn__launch(q, it, kernel, &l);
 }
 
 /* What a work-group makes. */
@@ -149,7 +162,7 @@ static struct share share_for(const vn_queue *q, const struct gemm *g, const int
 }
 
 static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
-                         vn_buffer *panels, const int64_t view[8])
+                         const struct place *a, const struct place *b)
 {
     const int thr_m = it->p[CPU_THR_M], granule = it->variant->workspace ? thr_m : (thr_m + 2) / 3;
     const struct share share = share_for(q, g, it->p, granule);
@@ -166,32 +179,96 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__gemm_input(&l, g, &g->a);
-    vn__arg_buffer(&l, panels);
-    vn__arg_view(&l, view);
+    vn__arg_buffer(&l, a->buffer);
+    vn__arg_view(&l, a->view);
     vn__gemm_input(&l, g, &g->b);
+    vn__arg_buffer(&l, b->buffer);
+    vn__arg_view(&l, b->view);
     vn__gemm_output(&l, g);
     return vn__launch(q, it, kernel, &l);
-}
-
-vn_status vn__run_packed(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    const struct gemm *g = problem;
-    int64_t view[8];
-    const size_t bytes = panels_of(view, g, it->p);
-    vn_buffer *panels = g->c.buffer;
-    vn_status s;
-
-    if (g->k && ((s = vn__workspace(&panels, q, bytes)) || (s = pack(q, it, g, panels, view))))
-        return s;
-    return run_cpu(q, it, g, 1, panels, view);
 }
 
 vn_status vn__run_unpacked(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     const struct gemm *g = problem;
-    const int64_t none[8] = { 0 };
+    const struct place none = { .buffer = g->c.buffer };
 
-    return run_cpu(q, it, g, 0, g->c.buffer, none);
+    return run_cpu(q, it, g, 0, &none, &none);
+}
+
+size_t vn__workspace_packed(const void *problem, const int *p)
+{
+    const struct panels a = panels_a(problem, p);
+
+    return bytes_of(problem, &a);
+}
+
+vn_status vn__run_packed(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    const struct place none = { .buffer = g->c.buffer };
+    struct panels a = panels_a(g, it->p);
+    vn_status s;
+
+    if (g->k && ((s = vn__workspace(&a.at.buffer, q, bytes_of(g, &a))) || (s = pack(q, it, PACK, g, &a))))
+        return s;
+    return run_cpu(q, it, g, PRODUCT, &a.at, &none);
+}
+
+/* ---- panels of B, too ------------------------------------------------------------------ */
+
+static vn_status pack_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
+{
+    const struct gemm *g = problem;
+    struct panels b = panels_b(g, it->p);
+
+    b.at.buffer = to;
+    b.at.view[0] = (int64_t)(at / real_bytes(g));
+    return pack(q, it, PACK_B, g, &b);
+}
+
+struct vn_layout vn__layout_cpu_packed(const void *problem, const int *p)
+{
+    const struct panels b = panels_b(problem, p);
+
+    return (struct vn_layout){ pack_b, b.per, bytes_of(problem, &b) };
+}
+
+size_t vn__workspace_cpu_packed(const void *problem, const int *p)
+{
+    const struct vn_layout l = vn__layout_cpu_packed(problem, p);
+
+    return vn__workspace_and_b(problem, vn__workspace_packed(problem, p), &l);
+}
+
+/* The panels of both operands are counted in 31 bits where the operands are. */
+const char *vn__fits_cpu_packed(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    if (!g->head.wide && ((double)g->m + (double)g->n + 4096) * (double)g->k * (double)g->batches > INT_MAX)
+        return "panels of B need offsets of 64 bits where B does not";
+    return vn__fits_cpu(problem, f);
+}
+
+const char *vn__pays_cpu_packed(const void *problem, const struct vn_facts *f)
+{
+    (void)f;
+    return vn__is_packed_by(problem, pack_b) ? NULL : "B is not packed, and to do so for one product costs more than it saves";
+}
+
+vn_status vn__run_cpu_packed(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    struct panels a = panels_a(g, it->p), b = panels_b(g, it->p);
+    size_t at = 0;
+    vn_status s;
+
+    if (g->k && ((s = vn__lay_out_b(&b.at.buffer, &at, &a.at.buffer, q, it, g, bytes_of(g, &a))) ||
+                 (s = pack(q, it, PACK, g, &a))))
+        return s;
+    b.at.view[0] = (int64_t)(at / real_bytes(g));
+    return run_cpu(q, it, g, PRODUCT, &a.at, &b.at);
 }
 
 /* ---- few rows ----------------------------------------------------------------------- */

@@ -110,6 +110,8 @@ static struct gemm parts_of(const struct gemm *g, int64_t k, int64_t parts, int6
     struct gemm p = *g;
 
     p.is_part    = 1;
+    p.pack       = NULL;
+    p.to_pack    = 0;
     p.k          = span;
     p.batches    = g->batches * parts;
     p.alpha      = 1;

@@ -49,19 +49,14 @@ static int sides(struct side *a, struct side *b, const struct gemm *g, const int
 
     *a = (struct side){ .t = g->a, .lines = g->m };
     *b = (struct side){ .t = vn_transpose(g->b), .lines = g->n };
-    if (!lay_out(a, 64 * (int64_t)p[WARPGROUPS], steps) || !lay_out(b, p[BLK_N], steps))
-        return 0;
-    b->view[7] = a->units;
-    return 1;
+    return lay_out(a, 64 * (int64_t)p[WARPGROUPS], steps) && lay_out(b, p[BLK_N], steps);
 }
 
-size_t vn__workspace_split(const void *problem, const int *p)
+static size_t bytes_of(const struct side *s)
 {
-    struct side a, b;
     int64_t bytes;
 
-    return sides(&a, &b, problem, p) && vn__add(&bytes, a.units, b.units) && vn__mul(&bytes, bytes, UNIT)
-         ? (size_t)bytes : SIZE_MAX;
+    return vn__mul(&bytes, s->units, UNIT) ? (size_t)bytes : SIZE_MAX;
 }
 
 const char *vn__fits_split(const void *problem, const struct vn_facts *f)
@@ -80,42 +75,6 @@ const char *vn__fits_split(const void *problem, const struct vn_facts *f)
         return "M, N and the batches must stay below 2^30, K below 2^27";
     return NULL;
 }
-
-/* The kernel's tiles, and the time that each takes (as measured on an H100, by that of 128 x 128).  A
- * compute unit makes one at a time, so the best is the one whose last round leaves few idle.       */
-enum tile { TILE_64, TILE_128, TILE_192, TILE_COUNT };
-static const struct { int m, n; double time; } tiles[TILE_COUNT] = {
-    [TILE_64] = { 64, 128, 0.61 }, [TILE_128] = { 128, 128, 1 }, [TILE_192] = { 128, 192, 1.35 } };
-
-static int64_t tiles_of(enum tile t, const struct gemm *g)
-{
-    return VN_CEIL_DIV(g->m, tiles[t].m) * VN_CEIL_DIV(g->n, tiles[t].n) * g->batches;
-}
-
-static double time_of(enum tile t, const struct gemm *g)
-{
-    return tiles[t].time * (double)VN_CEIL_DIV(tiles_of(t, g), g->units);
-}
-
-/* Splitting costs as M K + K N, what it saves as M N K. */
-static const char *pays(const void *problem, const struct vn_facts *f, enum tile mine)
-{
-    const struct gemm *g = problem;
-    const double sums = (double)g->m * (double)g->n * (double)g->batches;
-
-    if (g->m < 128 || g->n < 128 || sums < 512 * 512 || g->k < 256)
-        return "M N is below 512 x 512, or K below 256: splitting costs more than it saves";
-    if (2 * tiles_of(TILE_64, g) < g->units && !vn__fits_deep(problem, f) && !vn__pays_deep(problem, f))
-        return "C has few tiles and K is long: parts of it pay better";
-    for (int t = 0; t < TILE_COUNT; t++)
-        if (time_of(t, g) < time_of(mine, g))
-            return "tiles of another size keep more of the device busy";
-    return NULL;
-}
-
-const char *vn__pays_split_64 (const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64); }
-const char *vn__pays_split_128(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_128); }
-const char *vn__pays_split_192(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_192); }
 
 static vn_status split(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct side *s,
                        vn_buffer *parts)
@@ -136,21 +95,92 @@ static vn_status split(vn_queue *q, const struct vn_choice *it, const struct gem
     return vn__launch(q, it, 0, &l);
 }
 
+static vn_status split_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
+{
+    struct side a, b;
+
+    if (!sides(&a, &b, problem, it->p))
+        return vn__fail(VN_UNSUPPORTED, "B has too many panels of %d columns", it->p[BLK_N]);
+    b.view[7] = (int64_t)(at / UNIT);
+    return split(q, it, problem, &b, to);
+}
+
+struct vn_layout vn__layout_split(const void *problem, const int *p)
+{
+    struct side a, b;
+
+    return (struct vn_layout){ split_b, p[BLK_N], sides(&a, &b, problem, p) ? bytes_of(&b) : SIZE_MAX };
+}
+
+size_t vn__workspace_split(const void *problem, const int *p)
+{
+    const struct vn_layout l = vn__layout_split(problem, p);
+    struct side a, b;
+
+    return sides(&a, &b, problem, p) ? vn__workspace_and_b(problem, bytes_of(&a), &l) : SIZE_MAX;
+}
+
+/* The kernel's tiles, and the time that each takes (as measured on an H100, by that of 128 x 128).  A
+ * compute unit makes one at a time, so the best is the one whose last round leaves few idle.       */
+enum tile { TILE_64, TILE_128, TILE_192, TILE_COUNT };
+static const struct { int m, n; double time; } tiles[TILE_COUNT] = {
+    [TILE_64] = { 64, 128, 0.61 }, [TILE_128] = { 128, 128, 1 }, [TILE_192] = { 128, 192, 1.35 } };
+
+static int64_t tiles_of(enum tile t, const struct gemm *g)
+{
+    return VN_CEIL_DIV(g->m, tiles[t].m) * VN_CEIL_DIV(g->n, tiles[t].n) * g->batches;
+}
+
+static double time_of(enum tile t, const struct gemm *g)
+{
+    return tiles[t].time * (double)VN_CEIL_DIV(tiles_of(t, g), g->units);
+}
+
+/* B as it is packed does for tiles of its width only. */
+static int serves(enum tile t, const struct gemm *g)
+{
+    return !g->pack || g->packed.pack != split_b || g->packed.lines == tiles[t].n;
+}
+
+/* Splitting costs as M K + K N, what it saves as M N K; a pack of B leaves M K. */
+static const char *pays(const void *problem, const struct vn_facts *f, enum tile mine)
+{
+    const struct gemm *g = problem;
+    const double sums = (double)g->m * (double)g->n * (double)g->batches;
+    const int least = vn__is_packed_by(g, split_b) ? 64 : 128;
+
+    if (g->m < least || g->n < 128 || sums < 512 * 512 || g->k < 256)
+        return "M N is below 512 x 512, or K below 256: splitting costs more than it saves";
+    if (2 * tiles_of(TILE_64, g) < g->units && !vn__fits_deep(problem, f) && !vn__pays_deep(problem, f))
+        return "C has few tiles and K is long: parts of it pay better";
+    if (!serves(mine, g))
+        return "B is packed for tiles of another size";
+    for (int t = 0; t < TILE_COUNT; t++)
+        if (serves(t, g) && time_of(t, g) < time_of(mine, g))
+            return "tiles of another size keep more of the device busy";
+    return NULL;
+}
+
+const char *vn__pays_split_64 (const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64); }
+const char *vn__pays_split_128(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_128); }
+const char *vn__pays_split_192(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_192); }
+
 vn_status vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     const struct gemm *g = problem;
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * it->p[WARPGROUPS] + 128 };
     struct side a, b;
-    vn_buffer *parts;
+    vn_buffer *parts, *parts_b;
+    size_t at;
     vn_status s;
 
     if (!sides(&a, &b, g, it->p) || !vn__mul(&l.groups[0], a.panels * b.panels, g->batches) ||
         l.groups[0] > INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "C has too many tiles of %d x %d; a launch holds %d",
                         64 * it->p[WARPGROUPS], it->p[BLK_N], INT_MAX);
-    if ((s = vn__workspace(&parts, q, (size_t)(a.units + b.units) * UNIT)) ||
-        (s = split(q, it, g, &a, parts)) || (s = split(q, it, g, &b, parts)))
+    if ((s = vn__lay_out_b(&parts_b, &at, &parts, q, it, g, bytes_of(&a))) || (s = split(q, it, g, &a, parts)))
         return s;
+    b.view[7] = (int64_t)(at / UNIT);
     vn__arg_int(&l, g->m);
     vn__arg_int(&l, g->n);
     vn__arg_int(&l, g->k);
@@ -160,6 +190,7 @@ vn_status vn__run_split(vn_queue *q, const struct vn_choice *it, const void *pro
     vn__arg_tensor(&l, &g->b);
     vn__arg_buffer(&l, parts);
     vn__arg_view(&l, a.view);
+    vn__arg_buffer(&l, parts_b);
     vn__arg_view(&l, b.view);
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 1, &l);

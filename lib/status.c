@@ -101,7 +101,7 @@ static pthread_mutex_t handle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct { struct vn_handle *first, *last; int count; } closed[VN_KIND_COUNT];
 static uint64_t handles_closed;
 
-static const char *const kind_names[VN_KIND_COUNT] = { "handle", "device", "queue", "buffer", "event" };
+static const char *const kind_names[VN_KIND_COUNT] = { "handle", "device", "queue", "buffer", "event", "pack" };
 
 void *vn__handle_open(enum vn_kind kind, size_t bytes)
 {

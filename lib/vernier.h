@@ -168,13 +168,16 @@ typedef enum {
     VN_IDENTITY, VN_RELU, VN_GELU, VN_SILU, VN_SIGMOID, VN_TANH, VN_ACTIVATION_COUNT
 } vn_activation;
 
+typedef struct vn_pack vn_pack;   /* a B that many products use, in the layout they want it in */
+
 /* Options: NULL, or a struct whose zeros mean "the usual". */
 typedef struct {
-    vn_math       math;
-    vn_tensor     bias;           /* added before the activation; shape of C, or with extents
+    vn_math        math;
+    vn_tensor      bias;          /* added before the activation; shape of C, or with extents
                                      of 1 that repeat; rank 0 or buffer NULL: none */
-    vn_activation activation;
-    const char   *variant;        /* run this one or fail: "gemm", "gemm_cpu"... */
+    vn_activation  activation;
+    const char    *variant;       /* run this one or fail: "gemm", "gemm_cpu"... */
+    const vn_pack *packed_b;      /* B, packed; or NULL */
 } vn_gemm_options;
 
 /* C := act(alpha A B + beta C + bias).
@@ -190,6 +193,19 @@ typedef struct {
  *                 for cannot do this problem                                   */
 VN_API vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,
                                       double beta,  vn_tensor c, const vn_gemm_options *o);
+
+/* Packs B, such as a layer's weights, for products whose A has about m rows; of the options, math
+ * and variant count.  A product that is given the pack in `packed_b` still gets B, the very same
+ * view, and its result is right whatever its M and options: what cannot gain by the pack reads B.
+ * Both read B's buffer, so it stays open; what is written to it later, the pack does not see.
+ *
+ * vn_pack_bytes() is the memory it takes, which is no part of the queue's workspace: 0 where
+ * B is best read as it lies.  Another queue waits for an event after vn_pack_open(), as for any
+ * work.  A closed pack is still seen by work already queued.  A weight on the left packs as its
+ * transpose: C^T = B^T A^T.                                                                     */
+VN_API vn_status vn_pack_open(vn_pack **out, vn_queue *q, vn_tensor b, int64_t m, const vn_gemm_options *o);
+VN_API void      vn_pack_close(vn_pack *p);
+VN_API size_t    vn_pack_bytes(const vn_pack *p);
 
 typedef struct {
     int           stride[3], dilation[3];          /* 0 means 1; [0] is the outermost spatial one */

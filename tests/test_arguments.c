@@ -568,6 +568,88 @@ static void test_buffers(vn_buffer *buffer, size_t bytes)
     }
 }
 
+/* ---- packs ---- */
+
+/* What the product of a pack is asked with. */
+static void test_packed_b(const vn_pack *closed, vn_buffer *buffer)
+{
+    const vn_tensor a = vn_matrix(buffer, VN_F32, 4, 4), b = vn_matrix(buffer, VN_F32, 4, 4);
+    vn_tensor c = a, foreign = b, others[] = { vn_transpose(b), b, b, b, b };
+    const vn_pack *const bad[] = { closed, (vn_pack *)queue, (vn_pack *)device, (vn_pack *)buffer };
+    vn_gemm_options o = { .packed_b = NULL };
+    vn_queue *other;
+    vn_pack *p;
+
+    c.start = 64;
+    foreign.buffer = foreign_buffer;
+    others[1].start = 1;
+    others[2].stride[0] = 5;
+    others[3].extent[1] = 3;
+    others[4] = vn_packed(buffer, VN_F32, 3, (const int64_t[]){ 1, 4, 4 });
+    for (int i = 0; i < 4; i++) {
+        o.packed_b = bad[i];
+        expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "packed_b", "a pack that is none");
+        expect(vn_pack_bytes(bad[i]) ? VN_OK : VN_INVALID, VN_INVALID, "vn_pack_bytes", "pack", "none");
+        vn_pack_close((vn_pack *)bad[i]);                       /* harmless */
+    }
+    for (int i = 0; i < 5; i++) {
+        expect(vn_pack_open(&p, queue, others[i], 4, NULL), VN_OK, "vn_pack_open", NULL, "another view");
+        o.packed_b = p;
+        expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "packed_b", "of another view");
+        vn_pack_close(p);
+    }
+    if (vn_queue_open(&other, second) || vn_pack_open(&p, other, foreign, 4, NULL)) {
+        failures++;
+        printf("not ok: a pack on another device: %s\n", vn_last_error());
+        return;
+    }
+    o.packed_b = p;
+    expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "packed_b", "of another device");
+    vn_pack_close(p);
+    vn_queue_close(other);
+    expect(vn_pack_open(&p, queue, b, 4, NULL), VN_OK, "vn_pack_open", NULL, "right");
+    o.packed_b = p;
+    expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_OK, "vn_gemm", NULL, "right, with a pack");
+    vn_pack_close(p);
+}
+
+static void test_packs(vn_queue *closed_queue, vn_buffer *buffer)
+{
+    static const int64_t rows[] = { -1, INT64_MIN, INT64_MAX, (int64_t)1 << 61 };
+    static const char *const names[] = { "gemm; rm", "no_such" };
+    const vn_tensor b = vn_matrix(buffer, VN_F32, 4, 4);
+    vn_queue *const bad_queues[] = { NULL, closed_queue, (vn_queue *)device, (vn_queue *)buffer };
+    vn_buffer *const bad_buffers[] = { NULL, closed_buffer, foreign_buffer, (vn_buffer *)queue };
+    vn_pack *p = (vn_pack *)buffer, *closed;
+
+    expect(vn_pack_open(NULL, queue, b, 4, NULL), VN_INVALID, "vn_pack_open", "out", "NULL");
+    for (int i = 0; i < 4; i++) {
+        vn_tensor t = b;
+
+        t.buffer = bad_buffers[i];
+        expect(vn_pack_open(&p, bad_queues[i], b, 4, NULL), VN_INVALID, "vn_pack_open", "queue", "a queue that is none");
+        expect(vn_pack_open(&p, queue, t, 4, NULL), VN_INVALID, "vn_pack_open", "B", "a buffer that is none here");
+        expect(vn_pack_open(&p, queue, b, rows[i], NULL), VN_INVALID, "vn_pack_open", "m", "no number of rows");
+    }
+    for (int i = 0; i < 2; i++) {
+        const vn_gemm_options o = { .variant = names[i] }, math = { .math = (vn_math)(i ? 99 : -1) };
+
+        expect(vn_pack_open(&p, queue, b, 4, &o), VN_INVALID, "vn_pack_open", "variant", "no variant");
+        expect(vn_pack_open(&p, queue, b, 4, &math), VN_INVALID, "vn_pack_open", "math", "no vn_math");
+    }
+    expect(vn_pack_open(&p, queue, vn_matrix(buffer, VN_F32, 400, 400), 4, NULL), VN_INVALID, "vn_pack_open", "B", "too large");
+    expect(vn_pack_open(&p, queue, vn_packed(buffer, VN_F32, 1, b.extent), 4, NULL), VN_INVALID, "vn_pack_open", "B", "rank 1");
+    if (p) {
+        failures++;
+        printf("not ok: vn_pack_open left something in *out\n");
+    }
+    vn_pack_close(NULL);
+    if (expect(vn_pack_open(&closed, queue, b, 0, NULL), VN_OK, "vn_pack_open", NULL, "for no rows")) {
+        vn_pack_close(closed);
+        test_packed_b(closed, buffer);
+    }
+}
+
 /* Names of what is none, and views that only an operation will refuse. */
 static void test_names(void)
 {
@@ -619,6 +701,11 @@ int main(void)
         close_anew();
         test_queues(closed, buffer);
         test_buffers(buffer, 64);
+        vn_buffer_close(buffer);
+    }
+    if (vn_buffer_open(&buffer, device, 512) == VN_OK) {
+        close_anew();
+        test_packs(closed, buffer);
         vn_buffer_close(buffer);
     }
     test_names();

@@ -25,6 +25,7 @@ static void check(int right, const char *what, const char *text)
 static const struct { const char *text, *canonical; } right[] = {     /* NULL: as it is */
     { "gemm:2048x2048x2048:f32:nn", NULL },
     { "gemm:17x33x5:f16:tn:beta=2:variant=gemm_cpu:gap=3", NULL },
+    { "gemm:17x33x5:f32:nt:packed:beta=2", NULL },
     { "gemm:17x33x5:f16:tn:beta=2:gap=3:variant=gemm_cpu", "gemm:17x33x5:f16:tn:beta=2:variant=gemm_cpu:gap=3" },
     { "gemm:1x2x3:f64", "gemm:1x2x3:f64:nn" },
     { "gemm:0x2x3:bf16:ntt:batch=0", NULL },

@@ -292,10 +292,12 @@ SET(filter, p->direction = BACKWARD_FILTER)
 SET(nchw, p->channels_last = 0)
 SET(nhwc, p->channels_last = 1)
 SET(bias, p->bias = BIAS_ROW)
+SET(packed, p->packed = 1)
 SET(log, p->log = 1)
 SET(causal, p->causal = 1)
 
 static const struct word words[] = {
+    { "packed",          ON_GEMM,    set_packed   },
     { "nchw",            ON_CONV,    set_nchw     },
     { "nhwc",            ON_CONV,    set_nhwc     },
     { "forward",         ON_CONV,    set_forward  },
@@ -568,6 +570,7 @@ static void put_gemm(struct writer *w, const struct problem *p)
     put(w, ":%c%c%s", p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', p->trans_c ? "t" : "");
     put_integer(w, "batch", p->batch, 1);
     put_name(w, "share", (p->share_a ? SHARE_A : 0) | (p->share_b ? SHARE_B : 0), share_names);
+    put(w, "%s", p->packed ? ":packed" : "");
 }
 
 static void put_conv(struct writer *w, const struct problem *p)
@@ -780,10 +783,22 @@ double problem_bytes(const struct problem *p)
 
 /* ---- running -------------------------------------------------------------- */
 
+static vn_gemm_options gemm_options(const struct problem *p, const struct operands *o)
+{
+    return (vn_gemm_options){ .math = p->math, .bias = o->bias, .activation = p->act, .packed_b = o->pack,
+                              .variant = p->variant[0] ? p->variant : NULL };
+}
+
+vn_status problem_pack(vn_queue *q, const struct problem *p, struct operands *o)
+{
+    const vn_gemm_options options = gemm_options(p, o);
+
+    return p->packed ? vn_pack_open(&o->pack, q, o->t[1], p->m, &options) : VN_OK;
+}
+
 static vn_status run_gemm(vn_queue *q, const struct problem *p, const struct operands *o)
 {
-    const vn_gemm_options options = { .math = p->math, .bias = o->bias, .activation = p->act,
-                                      .variant = p->variant[0] ? p->variant : NULL };
+    const vn_gemm_options options = gemm_options(p, o);
 
     return vn_gemm(q, p->alpha, o->t[0], o->t[1], p->beta, o->t[2], &options);
 }

@@ -3,8 +3,8 @@
  * problem.h - one problem, as the little language of vernier(1) names it.
  *
  *   gemm:MxNxK:TYPE:nn|nt|tn|tt        batch=B share=a|b|ab alpha= beta= bias=row|col|full act=relu|...
- *                                      math=default|tf32|bitwise variant=NAME gap=G start=S
- *                                      (a third letter transposes C: nnt)
+ *                                      math=default|tf32|bitwise variant=NAME gap=G start=S packed
+ *                                      (a third letter transposes C: nnt; packed: B, beforehand)
  *   conv:nN cC hH wW kK rR sS:TYPE     (without the spaces; 1-D has w and s alone, 3-D adds dD and tT)
  *                                      nchw|nhwc forward|backward-data|backward-filter
  *                                      stride= dil= pad= (one number, or one a dimension: 1x2; pad also
@@ -44,6 +44,7 @@ struct problem {
     int64_t        m, n, k, batch;
     int            trans_a, trans_b, trans_c;
     int            share_a, share_b;         /* one A, one B for all batches */
+    int            packed;                   /* B, beforehand */
 
     /* conv: x is images x c x size, w is filters x c/groups x filter */
     int            spatial;                  /* 1, 2 or 3; the arrays below are filled from the end: [2] is w */
@@ -81,10 +82,13 @@ struct operands {
     vn_tensor bias;                          /* rank 0: none */
     vn_tensor mask;                          /* rank 0: none */
     int64_t   elements[3], bias_elements, mask_elements;
+    vn_pack  *pack;                          /* NULL: none, or not yet made */
 };
 /* -1 if some size overflows. */
 int       problem_operands(struct operands *out, const struct problem *p);
 
+/* Makes the pack that the problem asks for, if it does, of operands filled in; vn_pack_close() it. */
+vn_status problem_pack(vn_queue *q, const struct problem *p, struct operands *o);
 /* Calls the library with these operands (their buffers filled in). */
 vn_status problem_run(vn_queue *q, const struct problem *p, const struct operands *o);
 #endif

@@ -402,14 +402,19 @@ static struct operands say(const struct operands *o, enum manner manner)
  * nothing else, save that a variant asked for by name may not fit: then 0.            */
 static int run_and_compare(struct run *r, enum manner manner)
 {
+    char                  why[sizeof r->why];
     const int             lacks = r->refused = r->p->type == VN_F64 && !r->s->info.has_f64;
-    const struct operands said = say(&r->o, manner);
-    const vn_status       got = problem_run(r->s->queue, r->p, &said);
+    struct operands       said = say(&r->o, manner);
+    vn_status             got = problem_pack(r->s->queue, r->p, &said);
 
+    if (got == VN_OK)
+        got = problem_run(r->s->queue, r->p, &said);
+    snprintf(why, sizeof why, "%s", vn_last_error());
+    vn_pack_close(said.pack);                     /* what is queued still sees it */
     if (got == VN_UNSUPPORTED && !lacks && r->p->variant[0])
         return 0;
     if (got != (lacks ? VN_UNSUPPORTED : VN_OK))
-        find_fault(r, "returned %s: %s", vn_status_name(got), vn_last_error());
+        find_fault(r, "returned %s: %s", vn_status_name(got), why);
     else if (fetch(r))
         find_fault(r, "cannot be read back: %s", vn_last_error());
     else if (lacks)

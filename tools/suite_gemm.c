@@ -68,6 +68,7 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     p->act     = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
     p->gap     = RANDOM_OF(r, gaps);
     p->start   = RANDOM_OF(r, starts);
+    p->packed  = random_chance(r, 0.25);
     if (random_chance(r, 0.25))
         align(p);
 }
@@ -113,6 +114,8 @@ static void stretches(struct suite *s, vn_type type, const char *variant)
         { .m = 13, .n = 40,   .k = 2100, .trans_a = 1 },
         { .m = 27, .n = 67,   .k = 1100, .trans_a = 1, .trans_b = 1, .bias = BIAS_COL },
         { .m = 67, .n = 37,   .k = 1030 },
+        { .m = 29, .n = 70,   .k = 1100, .packed = 1 },
+        { .m = 37, .n = 97,   .k = 2100, .trans_b = 1, .packed = 1, .bias = BIAS_ROW },
     };
 
     suite_begin(s, "gemm stretches %s %s", vn_type_name(type), *variant ? variant : "(chosen)");
@@ -141,6 +144,8 @@ static void specials(struct suite *s, vn_type type, const char *variant)
         { .m = 24, .n = 1,  .k = 40, .act = VN_SIGMOID, .beta = 2 },
         { .m = 6,  .n = 6,  .k = 5,  .act = VN_TANH },
         { .m = 9,  .n = 11, .k = 13, .alpha = -2, .beta = 0.5, .trans_a = 1, .trans_b = 1 },
+        { .m = 14, .n = 35, .k = 10, .packed = 1 },
+        { .m = 0,  .n = 11, .k = 4,  .packed = 1 },
         { .m = 9,  .n = 11, .k = 0,  .beta = 2, .bias = BIAS_ROW },
         { .m = 9,  .n = 11, .k = 0 },
         { .m = 0,  .n = 11, .k = 4 },

@@ -67,7 +67,7 @@ int values_open(struct values *out, vn_queue *q, vn_device *d, const struct prob
         return -1;
     if (out->o.mask.rank && fill(&out->mask, &out->o.mask, q, d, out->o.mask_elements, 5))
         return -1;
-    return 0;
+    return problem_pack(q, p, &out->o) ? -1 : 0;
 }
 
 int values_share(struct values *out, const struct values *from, vn_queue *q, vn_device *d, const struct problem *p)
@@ -80,7 +80,9 @@ int values_share(struct values *out, const struct values *from, vn_queue *q, vn_
             return -1;
     if (out->o.bias.rank && send(&out->o.bias, q, d, from->bias, out->o.bias_elements))
         return -1;
-    return out->o.mask.rank ? send(&out->o.mask, q, d, from->mask, out->o.mask_elements) : 0;
+    if (out->o.mask.rank && send(&out->o.mask, q, d, from->mask, out->o.mask_elements))
+        return -1;
+    return problem_pack(q, p, &out->o) ? -1 : 0;
 }
 
 int values_restore(const struct values *v, const struct values *from, vn_queue *q)
@@ -97,6 +99,7 @@ void values_close(struct values *v)
         vn_buffer_close(v->o.t[i].buffer);
         free(v->operand[i]);
     }
+    vn_pack_close(v->o.pack);
     vn_buffer_close(v->o.bias.buffer);
     vn_buffer_close(v->o.mask.buffer);
     free(v->bias);

@@ -11,7 +11,7 @@
 
 /* The contents of a problem's buffers on the host, and those buffers on the device. */
 struct values {
-    struct operands o;                    /* buffers filled in */
+    struct operands o;                    /* buffers filled in, the pack made */
     void           *operand[3], *bias, *mask;
 };
 
