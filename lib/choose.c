@@ -496,6 +496,17 @@ static vn_status search(const struct vn_choice **out, vn_queue *q, const struct 
     return known ? s : no_such_variant(table, forced ? forced : "");
 }
 
+static vn_status run_nothing(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    (void)q;
+    (void)it;
+    (void)problem;
+    return VN_OK;
+}
+
+static const struct vn_variant nothing = { .name = "nothing", .run = run_nothing };
+static const struct vn_choice  choice_of_nothing = { .variant = &nothing };
+
 vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                      const void *problem, size_t size, const char *forced)
 {
@@ -513,7 +524,7 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
             return s;
         note(m, table, *out, problem, size, forced != NULL);
     }
-    *out = look_back(q, m);
+    *out = q->only_choose ? &choice_of_nothing : look_back(q, m);
     return VN_OK;
 }
 

@@ -122,6 +122,7 @@ struct vn_queue {
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
     size_t            packed_used;    /* likewise, of a vn_pack */
+    int               only_choose;    /* nothing is queued: a test asks whether a variant would do */
     struct vn_attachment *attached;   /* a list */
     void             *trace;          /* log.c */
     char             *explain;

@@ -11,21 +11,22 @@
 #include "report.h"
 #include "suite.h"
 
-enum { WHATS = 64 };
+enum { WHATS = 64, JOBS_MOST = 256 };
 
 struct request {
     const char *device, *variant, *json, *junit;
-    int         tap, whats;
+    int         tap, jobs, whats;
     const char *what[WHATS];
     enum suite_extent extent;
     uint64_t    seed;
 };
 
-enum { VARIANT = 256, QUICK, FULL, SMALL, TAP, JUNIT, JSON, SEED };
+enum { VARIANT = 256, JOBS, QUICK, FULL, SMALL, TAP, JUNIT, JSON, SEED };
 
 static const struct argp_option options[] = {
     { "device", 'd',   "SPEC", 0, "Check this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
     { "variant", VARIANT, "NAME", 0, "Run this variant only, not each in its turn", 0 },
+    { "jobs",   JOBS,  "N",    0, "Run N variants at a time, each on a thread and a queue of its own; 1 unless said", 0 },
     { "quick",  QUICK, NULL,   0, "A tenth of the cases", 0 },
     { "full",   FULL,  NULL,   0, "Ten times the cases", 0 },
     { "small",  SMALL, NULL,   0, "Few cases with no size above 24, for simulators", 0 },
@@ -57,6 +58,16 @@ static uint64_t parse_seed(const char *arg, struct argp_state *state)
     return v;
 }
 
+static int parse_jobs(const char *arg, struct argp_state *state)
+{
+    char *end;
+    const long n = strtol(arg, &end, 10);
+
+    if (end == arg || *end || n < 1 || n > JOBS_MOST)
+        argp_error(state, "--jobs is \"%s\"; it must be a whole number from 1 to %d", arg, JOBS_MOST);
+    return (int)n;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct request *const r = state->input;
@@ -64,6 +75,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'd':   r->device = arg;                    return 0;
     case VARIANT: r->variant = arg;                 return 0;
+    case JOBS:  r->jobs   = parse_jobs(arg, state); return 0;
     case QUICK: r->extent = SUITE_QUICK;            return 0;
     case FULL:  r->extent = SUITE_FULL;             return 0;
     case SMALL: r->extent = SUITE_SMALL;            return 0;
@@ -113,18 +125,20 @@ static int check_what(const char *what)
     return 0;
 }
 
-static void run(struct suite *s, const char *what)
+static vn_status run(struct suite *s, const char *what, int jobs)
 {
     struct problem p;
     char why[512];
+    vn_status status = VN_OK;
 
     if (part_named(what))
-        part_named(what)->run(s);
-    else if (!strcmp(what, "all"))
-        for (const struct suite_part *part = suite_parts; part->name; part++)
-            part->run(s);
+        return suite_run(s, part_named(what), jobs);
+    if (!strcmp(what, "all"))
+        for (const struct suite_part *part = suite_parts; part->name && !status; part++)
+            status = suite_run(s, part, jobs);
     else if (problem_parse(&p, what, why, sizeof why) == 0)
         suite_problem(s, &p);
+    return status;
 }
 
 /* ---- as it goes -------------------------------------------------------------- */
@@ -255,7 +269,7 @@ static int report(const struct suite *s, const struct request *r)
 int check_main(int argc, char **argv)
 {
     static const struct argp argp = { options, parse, "[WHAT...]", doc, NULL, NULL, NULL };
-    struct request r = { .extent = SUITE_USUAL, .seed = SUITE_SEED };
+    struct request r = { .extent = SUITE_USUAL, .seed = SUITE_SEED, .jobs = 1 };
     struct suite  *s;
     vn_status      status;
     int            failed;
@@ -278,9 +292,10 @@ int check_main(int argc, char **argv)
     s->group_done = r.tap ? say_tap : say_line;
     if (!r.tap)
         fprintf(text, "on %s (%s, %s)\n", s->info.name, s->info.platform, s->info.driver);
-    for (int i = 0; i < r.whats; i++)
-        run(s, r.what[i]);
-    failed = report(s, &r) || suite_status(s);
+    for (int i = 0; i < r.whats && !status; i++)
+        if ((status = run(s, r.what[i], r.jobs)))
+            complain("%s", vn_last_error());
+    failed = report(s, &r) || suite_status(s) || status;
     suite_close(s);
     return failed ? EXIT_FAILURE : 0;
 }

@@ -17,7 +17,8 @@
 const char *const suite_kinds[KIND_COUNT] = { "exact", "real", "special" };
 
 const struct suite_part suite_parts[] = {
-    { "gemm", suite_gemm }, { "conv", suite_conv }, { "softmax", suite_softmax }, { NULL, NULL } };
+    { "gemm", GEMM, suite_gemm }, { "conv", CONV, suite_conv }, { "softmax", SOFTMAX, suite_softmax },
+    { NULL, GEMM, NULL } };
 
 /* ---- random numbers -------------------------------------------------------- */
 
@@ -145,14 +146,8 @@ static void find_fault(struct run *r, const char *sentence, ...)
     va_end(ap);
 }
 
-/* Guards, gaps and unwritten outputs: NaNs everywhere, and the data over them. */
-static int fill(struct run *r)
+static int find_room(struct run *r)
 {
-    const vn_type type = r->p->type;
-    const size_t  size = vn_type_bytes(type);
-    struct data   d = { .p = r->p, .o = &r->o };
-    char          text[PROBLEM_TEXT];
-
     for (int i = 0; i < SLOTS; i++) {
         struct arena *a = &r->s->arenas[i];
 
@@ -160,11 +155,27 @@ static int fill(struct run *r)
             continue;
         r->view[i]->start += GUARD;
         r->elements[i]    += 2 * GUARD;
-        if (arena_grow(a, r->s->device, (size_t)r->elements[i] * size))
+        if (arena_grow(a, r->s->device, (size_t)r->elements[i] * vn_type_bytes(r->p->type)))
             return -1;
+        r->view[i]->buffer = vn__elements(r->view[i]) ? a->buffer : NULL;
+    }
+    return 0;
+}
+
+/* Guards, gaps and unwritten outputs: NaNs everywhere, and the data over them. */
+static void fill(struct run *r)
+{
+    const vn_type type = r->p->type;
+    struct data   d = { .p = r->p, .o = &r->o };
+    char          text[PROBLEM_TEXT];
+
+    for (int i = 0; i < SLOTS; i++) {
+        const struct arena *a = &r->s->arenas[i];
+
+        if (!r->view[i])
+            continue;
         for (int64_t e = 0; e < r->elements[i]; e++)
             oracle_store_canary(type, a->before, e);
-        r->view[i]->buffer = vn__elements(r->view[i]) ? a->buffer : NULL;
         d.values[i] = a->values;
         d.bytes[i]  = a->before;
     }
@@ -173,7 +184,6 @@ static int fill(struct run *r)
     data_fill(&d, r->kind);
     if (r->pattern)
         data_place(&d, r->pattern, r->place);
-    return 0;
 }
 
 static vn_status send(struct run *r)
@@ -181,6 +191,7 @@ static vn_status send(struct run *r)
     const size_t size = vn_type_bytes(r->p->type);
     vn_status    s = VN_OK;
 
+    fill(r);
     for (int i = 0; i < SLOTS && s == VN_OK; i++)
         if (r->view[i])
             s = vn_write(r->s->queue, r->s->arenas[i].buffer, 0, r->s->arenas[i].before, (size_t)r->elements[i] * size);
@@ -398,26 +409,37 @@ static struct operands say(const struct operands *o, enum manner manner)
     return said;
 }
 
-/* Runs it and looks at what came of it.  A type the device lacks must be refused, and
- * nothing else, save that a variant asked for by name may not fit: then 0.            */
-static int run_and_compare(struct run *r, enum manner manner)
+/* A variant asked for by name may not fit: then nothing need be made for it. */
+static int is_refused(struct run *r, const struct operands *said)
 {
-    char                  why[sizeof r->why];
-    const int             lacks = r->refused = r->p->type == VN_F64 && !r->s->info.has_f64;
-    struct operands       said = say(&r->o, manner);
-    vn_status             got = problem_pack(r->s->queue, r->p, &said);
+    vn_status got;
+
+    if (!r->p->variant[0] || r->refused)
+        return 0;
+    r->s->queue->only_choose = 1;
+    got = problem_run(r->s->queue, r->p, said);
+    r->s->queue->only_choose = 0;
+    return got == VN_UNSUPPORTED;
+}
+
+/* Runs it and looks at what came of it.  A type the device lacks must be refused, and
+ * nothing else, save that a variant may not fit a packed operand: then 0.            */
+static int run_and_compare(struct run *r, struct operands *said)
+{
+    char      why[sizeof r->why];
+    vn_status got = problem_pack(r->s->queue, r->p, said);
 
     if (got == VN_OK)
-        got = problem_run(r->s->queue, r->p, &said);
+        got = problem_run(r->s->queue, r->p, said);
     snprintf(why, sizeof why, "%s", vn_last_error());
-    vn_pack_close(said.pack);                     /* what is queued still sees it */
-    if (got == VN_UNSUPPORTED && !lacks && r->p->variant[0])
+    vn_pack_close(said->pack);                    /* what is queued still sees it */
+    if (got == VN_UNSUPPORTED && !r->refused && r->p->variant[0])
         return 0;
-    if (got != (lacks ? VN_UNSUPPORTED : VN_OK))
+    if (got != (r->refused ? VN_UNSUPPORTED : VN_OK))
         find_fault(r, "returned %s: %s", vn_status_name(got), why);
     else if (fetch(r))
         find_fault(r, "cannot be read back: %s", vn_last_error());
-    else if (lacks)
+    else if (r->refused)
         compare_rest(r);
     else
         compare(r);
@@ -427,19 +449,27 @@ static int run_and_compare(struct run *r, enum manner manner)
 static void run_once(struct suite *s, const struct problem *p, enum kind kind, const struct pattern *pattern,
                      enum place place, enum manner manner)
 {
-    struct run r = { .s = s, .p = p, .kind = kind, .pattern = pattern, .place = place };
+    struct run r = { .s = s, .p = p, .kind = kind, .pattern = pattern, .place = place,
+                     .refused = p->type == VN_F64 && !s->info.has_f64 };
 
     if (problem_operands(&r.o, p))
         return;
     find_views(&r);
-    if (fill(&r) || send(&r))
+
+    const int       room = find_room(&r);
+    struct operands said = say(&r.o, manner);
+    int             fits = room || !is_refused(&r, &said);
+
+    if (room || (fits && send(&r)))
         find_fault(&r, "cannot be set up: %s", vn_last_error());
-    else if (!run_and_compare(&r, manner)) {
+    else
+        fits = fits && run_and_compare(&r, &said);
+    if (fits)
+        note(s, &r);
+    else {
         group_of(s)->passed_over++;
         s->passed_over++;
-        return;
     }
-    note(s, &r);
 }
 
 void suite_case(struct suite *s, const struct problem *p, enum kind kind)
@@ -536,25 +566,50 @@ int suite_times(const struct suite *s, int usual)
 
 /* ---- the whole ------------------------------------------------------------------------ */
 
-vn_status suite_open(struct suite **out, const char *spec)
+static struct suite *suite_make(void)
 {
     struct suite *s = calloc(1, sizeof *s);
-    vn_status     status;
 
-    *out = NULL;
     if (!s || !(s->arenas = calloc(SLOTS, sizeof *s->arenas))) {
         free(s);
-        return VN_NO_MEMORY;
+        return NULL;
     }
     s->seed   = SUITE_SEED;
     s->extent = SUITE_USUAL;
-    if ((status = vn_device_open(&s->device, spec)) || (status = vn_queue_open(&s->queue, s->device))
-        || (status = vn_device_describe(&s->info, s->device))) {
+    return s;
+}
+
+vn_status suite_open(struct suite **out, const char *spec)
+{
+    struct suite *s = *out = suite_make();
+    vn_status     status = VN_NO_MEMORY;
+
+    if (s && !(status = vn_device_open(&s->device, spec)) && !(status = vn_queue_open(&s->queue, s->device)))
+        status = vn_device_describe(&s->info, s->device);
+    if (s && status) {
         suite_close(s);
-        return status;
+        *out = NULL;
     }
-    *out = s;
-    return VN_OK;
+    return status;
+}
+
+vn_status suite_open_beside(struct suite **out, const struct suite *lender)
+{
+    struct suite *s = *out = suite_make();
+    vn_status     status;
+
+    if (!s)
+        return VN_NO_MEMORY;
+    s->lender = lender;
+    s->device = lender->device;
+    s->info   = lender->info;
+    s->seed   = lender->seed;
+    s->extent = lender->extent;
+    if ((status = vn_queue_open(&s->queue, s->device))) {
+        suite_close(s);
+        *out = NULL;
+    }
+    return status;
 }
 
 void suite_close(struct suite *s)
@@ -566,7 +621,7 @@ void suite_close(struct suite *s)
             arena_close(&s->arenas[i]);
         vn_queue_close(s->queue);
     }
-    if (s->device)
+    if (s->device && !s->lender)
         vn_device_close(s->device);
     free(s->arenas);
     free(s->groups);

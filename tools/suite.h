@@ -44,13 +44,17 @@ struct suite {
     struct suite_group *groups;
     int                group_count, reported;     /* reported: those in which something ran */
     void             (*group_done)(const struct suite *s, const struct suite_group *g);   /* may be NULL */
+    void              *context;                   /* for group_done */
     struct arena      *arenas;
+    const struct suite *lender;                   /* whose device it is; NULL: our own */
 };
 
 enum { SUITE_SEED = 1 };
 
 /* VN_NO_DEVICE if there is none of that spec. */
 vn_status suite_open(struct suite **out, const char *spec);
+/* Another on the device of one that stays open longer, with a queue and memory of its own. */
+vn_status suite_open_beside(struct suite **out, const struct suite *lender);
 void      suite_close(struct suite *s);
 
 /* The tables: each runs its groups. */
@@ -58,8 +62,12 @@ void suite_gemm   (struct suite *s);
 void suite_conv   (struct suite *s);
 void suite_softmax(struct suite *s);
 
-struct suite_part { const char *name; void (*run)(struct suite *s); };
+struct suite_part { const char *name; enum op op; void (*run)(struct suite *s); };
 extern const struct suite_part suite_parts[];     /* ends with a NULL name */
+
+/* suite_jobs.c: one of them, `jobs` of its variants at a time.  The cases are the same as in a
+ * run of the table, their groups come in another order.                                       */
+vn_status suite_run(struct suite *s, const struct suite_part *part, int jobs);
 
 /* One problem, in every kind. */
 void suite_problem(struct suite *s, const struct problem *p);
