@@ -18,7 +18,8 @@
  * and a tile costs 120 cycles on top, so BLK_K is as long as the cache allows.  Filling a panel
  * of B in the first tile is nearly free, where a copy of its own cost 7 % at 1024.  Panels of B
  * made for everyone beforehand cost more (they go to memory and back) than they save, unless
- * many products use them.
+ * many products use them: then, of the time of the best other way at 4096 x 4096, they take 0.9
+ * at 4 rows (gemm_dot), 0.55 at 16, 0.62 at 24, 0.9 at 64 and 128 (gemm_cpu), 0.98 at 1024.
  *
  * Parameters, from gemm.tune: THR_M THR_V VEC BLK_M BLK_N BLK_K.
  */

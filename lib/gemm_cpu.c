@@ -251,10 +251,17 @@ const char *vn__fits_cpu_packed(const void *problem, const struct vn_facts *f)
     return vn__fits_cpu(problem, f);
 }
 
+/* Panels hold f32 for 16 bits, and what fills less than a panel is mostly zeros. */
 const char *vn__pays_cpu_packed(const void *problem, const struct vn_facts *f)
 {
+    static const int least[VN_TYPE_COUNT] = { [VN_F32] = 4, [VN_F64] = 8, [VN_F16] = 32, [VN_BF16] = 32 };
+    const struct gemm *g = problem;
+
     (void)f;
-    return vn__is_packed_by(problem, pack_b) ? NULL : "B is not packed, and to do so for one product costs more than it saves";
+    if (!vn__is_packed_by(g, pack_b))
+        return "B is not packed, and to do so for one product costs more than it saves";
+    return g->m < least[g->head.type] || g->n < 32
+         ? "M is below 4 (f64: 8, 16 bits: 32) or N below 32: B is read as quickly where it lies" : NULL;
 }
 
 vn_status vn__run_cpu_packed(vn_queue *q, const struct vn_choice *it, const void *problem)

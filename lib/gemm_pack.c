@@ -46,7 +46,7 @@ vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_que
 
     if (s)
         return s;
-    if (is_there(g, &l)) {
+    if (!l.bytes || is_there(g, &l)) {
         q->packed_used = l.bytes;
         *b = g->pack;
         *at = 0;
