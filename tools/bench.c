@@ -11,7 +11,7 @@
 
 /* ---- the command line ---- */
 
-enum { WHATS = 32 };
+enum { WHATS = 256 };
 
 struct request {
     const char *device, *json, *first_call;
