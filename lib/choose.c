@@ -364,87 +364,6 @@ static vn_status no_such_variant(const struct vn_variant *table, const char *for
     return vn__fail(VN_INVALID, "variant is \"%s\"; it needs NULL or one of %s", forced, names);
 }
 
-/* ---- what was chosen before ------------------------------------------------------- */
-
-enum { MEMOS = 64, HASHED = 240, CALL_HASHED = 144 };   /* bytes: what mostly differs; XXH3 slows down above 240 */
-
-struct vn_memos {
-    struct vn_memo  by_problem[MEMOS];
-    struct vn_memo *by_call[MEMOS];             /* NULL, or one of these */
-};
-
-/* The place of this problem among the queue's memos; NULL if there is no memory for them. */
-static struct vn_memo *memo_for(vn_queue *q, const void *problem, size_t size)
-{
-    if (!q->memos && !(q->memos = calloc(1, sizeof *q->memos)))
-        return NULL;
-    return &q->memos->by_problem[XXH3_64bits(problem, size < HASHED ? size : HASHED) % MEMOS];
-}
-
-static int holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size)
-{
-    return m->table == table && !m->forced && m->size == size && !memcmp(m->problem, problem, size);
-}
-
-static void note(struct vn_memo *m, const struct vn_variant *table, const struct vn_choice *it,
-                 const void *problem, size_t size, int forced)
-{
-    m->table = table;
-    m->choice = it;
-    m->forced = forced;
-    m->call_size = 0;
-    m->size = size;
-    memcpy(m->problem, problem, size);
-}
-
-void vn__memos_forget(vn_queue *q)
-{
-    free(q->memos);
-    q->memos = NULL;
-    q->last = NULL;
-}
-
-static const struct vn_choice *look_back(vn_queue *q, struct vn_memo *m)
-{
-    const struct vn_problem *const head = (const struct vn_problem *)m->problem;
-
-    q->last = m;
-    q->workspace_used = q->packed_used = 0;
-    if (vn__logs(VN_LOG_CHOOSE))
-        vn__log(VN_LOG_CHOOSE, "%s on %s: %s (%s row)", head->op, q->device->info.spec, m->choice->variant->name,
-                m->choice->source);
-    return m->choice;
-}
-
-static struct vn_memo **place_of(struct vn_memos *all, const void *call, size_t size)
-{
-    return &all->by_call[XXH3_64bits(call, size < CALL_HASHED ? size : CALL_HASHED) % MEMOS];
-}
-
-/* The problem is copied: while a variant is at work on it, choosing for its parts may reuse the memo. */
-int vn__recall(const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size)
-{
-    struct vn_memo *const m = q->memos ? *place_of(q->memos, call, size) : NULL;
-
-    if (!m || m->call_size != size || m->closed != vn__handles_closed() || memcmp(m->call, call, size))
-        return 0;
-    *out = look_back(q, m);
-    memcpy(problem, m->problem, m->size);
-    return 1;
-}
-
-void vn__note_call(vn_queue *q, const struct vn_choice *it, const void *call, size_t size)
-{
-    struct vn_memo *const m = q->last;
-
-    if (!m || m->choice != it || m->forced || size > sizeof m->call)
-        return;
-    m->call_size = size;
-    m->closed = vn__handles_closed();
-    memcpy(m->call, call, size);
-    *place_of(q->memos, call, size) = m;
-}
-
 /* ---- choosing ---------------------------------------------------------------------- */
 
 /* A vendor's library is not even loaded unless it is asked for, or its row prefers it. */
@@ -517,14 +436,16 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
         forced = NULL;
     if (size > sizeof m->problem)
         return vn__fail(VN_FAILED, "a problem has %zu bytes; a memo holds %zu", size, sizeof m->problem);
-    if (!(m = memo_for(q, problem, size)))
-        return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for what was chosen", sizeof *q->memos);
-    if (forced || !holds(m, table, problem, size)) {
+    if (!(m = vn__memo_of(q, problem, size)))
+        return VN_NO_MEMORY;
+    if (forced || !vn__memo_holds(m, table, problem, size)) {
         if ((s = search(out, q, table, problem, forced)))
             return s;
-        note(m, table, *out, problem, size, forced != NULL);
+        vn__memo_set(m, q, table, *out, problem, size, forced != NULL);
     }
-    *out = q->only_choose ? &choice_of_nothing : look_back(q, m);
+    if (!q->only_choose)
+        vn__memo_use(q, m);
+    *out = q->only_choose ? &choice_of_nothing : m->choice;
     return VN_OK;
 }
 

@@ -70,14 +70,6 @@ struct vn_choice {
 vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                      const void *problem, size_t problem_size, const char *forced);
 void      vn__choices_close(vn_device *d);
-void      vn__memos_forget(vn_queue *q);          /* what was chosen for it may not hold any more */
-
-/* A program makes the same calls again and again.  vn__note_call() says which one led to the
- * choice made last; vn__recall() is 1 where a call was noted, byte for byte, and no handle that it might
- * name has been closed since: all its checks would pass again, and lead to the same problem.   */
-int       vn__recall   (const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size);
-void      vn__note_call(vn_queue *q, const struct vn_choice *it, const void *call, size_t size);
-
 /* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
 vn_status vn__choice_open (struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide);
 void      vn__choice_close(struct vn_choice *it, void *program, vn_device *d);
@@ -100,17 +92,20 @@ struct vn_attachment {
     void                (*close)(vn_queue *q, struct vn_attachment *it);
 };
 
-/* What a queue was asked and what was chosen: choosing is done once, and explain looks back at the
- * last.                                                                                          */
+/* What a queue was asked and what was chosen, so that choosing is done once; explain looks back at
+ * the last.                                                                                      */
 struct vn_memo {
     const struct vn_variant *table;   /* NULL: nothing is noted here */
     const struct vn_choice  *choice;
     int                      forced;  /* asked for by name */
     size_t                   size;    /* of the problem */
     int64_t                  problem[160];
-    size_t                   call_size;   /* 0: no call is noted */
-    uint64_t                 closed;      /* vn__handles_closed() by then */
+
+    size_t                   call_size;       /* of the call that posed it last; 0: it is not noted */
     int64_t                  call[80];
+    uint64_t                 closed;          /* vn__handles_closed() by then */
+    struct vn_noted         *launches;        /* that it made */
+    size_t                   workspace_used, packed_used;
 };
 
 struct vn_queue {
@@ -127,8 +122,9 @@ struct vn_queue {
     void             *trace;          /* log.c */
     char             *explain;
     size_t            explain_size;
-    struct vn_memos  *memos;          /* choose.c's; NULL before the first operation */
+    struct vn_memos  *memos;          /* NULL before the first operation */
     struct vn_memo   *last;           /* NULL likewise */
+    struct vn_memo   *noting;         /* whose launches are being noted; or NULL */
 };
 
 void vn__event_close(vn_event *e);
@@ -153,6 +149,25 @@ void vn__arg_tensor (struct vn_launch *l, const vn_tensor *t);
 void vn__arg_strides(struct vn_launch *l, const vn_tensor *t);  /* the VIEW alone */
 void vn__arg_extents(struct vn_launch *l, const vn_tensor *t);
 void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
+
+/* ---- what was asked before (memo.c) ----------------------------------------- */
+
+/* Where the problem is noted, or will be; NULL if there is no memory. */
+struct vn_memo *vn__memo_of(vn_queue *q, const void *problem, size_t size);
+int  vn__memo_holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size);
+void vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
+                  const void *problem, size_t size, int forced);
+/* It is the queue's last from here on. */
+void vn__memo_use(vn_queue *q, struct vn_memo *m);
+void vn__memos_forget(vn_queue *q);           /* what was chosen for it may not hold any more */
+
+/* Runs what was chosen last, and notes what the call that led there launches.  The bytes of `call` are
+ * all that it says; a variant's launches may depend on nothing else but that and the handles it names. */
+vn_status vn__call(vn_queue *q, const struct vn_choice *it, const void *problem, const void *call, size_t size);
+/* Launches the same again, and returns 1, if the call is noted and no handle has been closed since: all
+ * checks would pass again, and lead to the same.                                                     */
+int  vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size);
+void vn__note_launch(vn_queue *q, const struct vn_choice *it, int kernel, const struct vn_launch *l);
 
 /* ---- devices (device.c) ---------------------------------------------------- */
 

@@ -346,18 +346,17 @@ static vn_status gemm(vn_queue *q, const struct call *call)
 
     if ((s = vn__handle_check(q, VN_QUEUE, "queue")))
         return s;
-    if (!vn__recall(&it, &g, q, call, sizeof *call)) {
-        if ((s = pose(&g, q, call)))
-            return s;
-        if (g.m == 0 || g.n == 0 || g.batches == 0)
-            return VN_OK;
-        orient(&g);
-        vn__gemm_size_up(&g);
-        if ((s = vn__choose(&it, q, vn__gemm_variants, &g, sizeof g, call->o.variant)))
-            return s;
-        vn__note_call(q, it, call, sizeof *call);
-    }
-    return it->variant->run(q, it, &g);
+    if (vn__call_again(&s, q, call, sizeof *call))
+        return s;
+    if ((s = pose(&g, q, call)))
+        return s;
+    if (g.m == 0 || g.n == 0 || g.batches == 0)
+        return VN_OK;
+    orient(&g);
+    vn__gemm_size_up(&g);
+    if ((s = vn__choose(&it, q, vn__gemm_variants, &g, sizeof g, call->o.variant)))
+        return s;
+    return vn__call(q, it, &g, call, sizeof *call);
 }
 
 vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,

@@ -62,7 +62,7 @@ void vn__queue_close(vn_queue *q)
     }
     workspace_close(q);
     free(q->explain);
-    free(q->memos);
+    vn__memos_forget(q);
     d->backend->queue_close(q);
     vn__handle_close(q);
     vn__device_drop(d);
@@ -313,6 +313,8 @@ vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct
 
     if (l->nargs > VN_ARGS)
         return vn__fail(VN_FAILED, "%s has %d arguments; a launch holds %d", it->variant->name, l->nargs, VN_ARGS);
+    if (q->noting)
+        vn__note_launch(q, it, kernel, l);
     from = span_begin(q);
     s = q->device->backend->launch(q, it->kernel[kernel], l);
     span_end(q, it->variant->name, from, s);
@@ -329,6 +331,7 @@ vn_status vn__launch_foreign(vn_queue *q, const struct vn_choice *it, const void
     vn_event *from = span_begin(q);
     const vn_status s = call(q, problem);
 
+    q->noting = NULL;                       /* what it launches, it alone knows */
     span_end(q, it->variant->name, from, s);
     if (vn__logs(VN_LOG_LAUNCH))
         vn__log(VN_LOG_LAUNCH, "%s on %s: %s", it->variant->name, q->device->info.spec, vn_status_name(s));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dictated.c - stands before vn__tune_find(), vn__choose() and vn__recall().
+ * dictated.c - stands before vn__tune_find(), vn__choose() and vn__call_again().
  */
 #include <string.h>
 #include "dictated.h"
@@ -109,11 +109,11 @@ vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const str
     return vn__fail(VN_UNSUPPORTED, "it was only asked");
 }
 
-int __real_vn__recall(const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size);
-int __wrap_vn__recall(const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size);
+int __real_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size);
+int __wrap_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size);
 
 /* What was chosen before does not bind who dictates, and who asks wants to hear it again. */
-int __wrap_vn__recall(const struct vn_choice **out, void *problem, vn_queue *q, const void *call, size_t size)
+int __wrap_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size)
 {
-    return !obedient && !asked && __real_vn__recall(out, problem, q, call, size);
+    return !obedient && !asked && __real_vn__call_again(out, q, call, size);
 }

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memo.c - what a queue was asked before, what was chosen for it, and what that launched.
+ *
+ * A program asks the same again and again.  A problem that is posed again is not chosen for again;
+ * and a call that is made again, byte for byte, just makes the launches that it made: all else that
+ * its checks look at are handles, and those are the same as long as none has been closed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { MEMOS = 64 };
+enum { PROBLEM_HASHED = 240, CALL_HASHED = 144 };   /* bytes: what mostly differs; XXH3 slows down above 240 */
+
+struct vn_memos {
+    struct vn_memo  by_problem[MEMOS];
+    struct vn_memo *by_call[MEMOS];         /* NULL, or one of these */
+};
+
+/* One of what a call launched, in order. */
+struct vn_noted {
+    struct vn_noted        *next;
+    const struct vn_choice *choice;
+    int                     kernel;
+    struct vn_launch        launch;
+};
+
+static size_t place_of(const void *bytes, size_t size, size_t hashed)
+{
+    return XXH3_64bits(bytes, size < hashed ? size : hashed) % MEMOS;
+}
+
+/* ---- problems ------------------------------------------------------------------------ */
+
+struct vn_memo *vn__memo_of(vn_queue *q, const void *problem, size_t size)
+{
+    if (!q->memos && !(q->memos = calloc(1, sizeof *q->memos))) {
+        vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for what was chosen", sizeof *q->memos);
+        return NULL;
+    }
+    return &q->memos->by_problem[place_of(problem, size, PROBLEM_HASHED)];
+}
+
+int vn__memo_holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size)
+{
+    return m->table == table && !m->forced && m->size == size && !memcmp(m->problem, problem, size);
+}
+
+static void forget_call(struct vn_memo *m)
+{
+    for (struct vn_noted *it = m->launches, *next; it; it = next) {
+        next = it->next;
+        free(it);
+    }
+    m->launches  = NULL;
+    m->call_size = 0;
+}
+
+void vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
+                  const void *problem, size_t size, int forced)
+{
+    if (m == q->noting)                     /* a part of its own problem takes its place */
+        q->noting = NULL;
+    forget_call(m);
+    m->table = table;
+    m->choice = it;
+    m->forced = forced;
+    m->size = size;
+    memcpy(m->problem, problem, size);
+}
+
+void vn__memo_use(vn_queue *q, struct vn_memo *m)
+{
+    const struct vn_problem *const head = (const struct vn_problem *)m->problem;
+
+    q->last = m;
+    q->workspace_used = q->packed_used = 0;
+    if (vn__logs(VN_LOG_CHOOSE))
+        vn__log(VN_LOG_CHOOSE, "%s on %s: %s (%s row)", head->op, q->device->info.spec, m->choice->variant->name,
+                m->choice->source);
+}
+
+void vn__memos_forget(vn_queue *q)
+{
+    for (int i = 0; q->memos && i < MEMOS; i++)
+        forget_call(&q->memos->by_problem[i]);
+    free(q->memos);
+    q->memos = NULL;
+    q->last = NULL;
+}
+
+/* ---- calls --------------------------------------------------------------------------- */
+
+int vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size)
+{
+    struct vn_memo *const m = q->memos && !q->only_choose ? q->memos->by_call[place_of(call, size, CALL_HASHED)] : NULL;
+
+    if (!m || m->call_size != size || m->closed != vn__handles_closed() || memcmp(m->call, call, size))
+        return 0;
+    vn__memo_use(q, m);
+    q->workspace_used = m->workspace_used;
+    q->packed_used = m->packed_used;
+    *out = VN_OK;
+    for (struct vn_noted *it = m->launches; it && *out == VN_OK; it = it->next)
+        *out = vn__launch(q, it->choice, it->kernel, &it->launch);
+    return 1;
+}
+
+void vn__note_launch(vn_queue *q, const struct vn_choice *it, int kernel, const struct vn_launch *l)
+{
+    struct vn_noted *const noted = q->noting ? malloc(sizeof *noted) : NULL;
+    struct vn_noted **end;
+
+    if (!noted) {
+        q->noting = NULL;
+        return;
+    }
+    for (end = &q->noting->launches; *end; end = &(*end)->next)
+        ;
+    noted->next   = NULL;
+    noted->choice = it;
+    noted->kernel = kernel;
+    noted->launch = *l;
+    *end = noted;
+}
+
+vn_status vn__call(vn_queue *q, const struct vn_choice *it, const void *problem, const void *call, size_t size)
+{
+    struct vn_memo *const m = q->last;
+    vn_status s;
+
+    if (!m || m->choice != it || m->forced || size > sizeof m->call)
+        return it->variant->run(q, it, problem);
+    forget_call(m);
+    q->noting = m;
+    s = it->variant->run(q, it, problem);
+    if (s == VN_OK && q->noting) {
+        m->workspace_used = q->workspace_used;
+        m->packed_used = q->packed_used;
+        m->closed = vn__handles_closed();
+        m->call_size = size;
+        memcpy(m->call, call, size);
+        q->memos->by_call[place_of(call, size, CALL_HASHED)] = m;
+    }
+    q->noting = NULL;
+    return s;
+}
