@@ -116,6 +116,7 @@ const char *vn__fits_split(const void *problem, const struct vn_facts *f);
 const char *vn__pays_split_64 (const void *problem, const struct vn_facts *f);
 const char *vn__pays_split_128(const void *problem, const struct vn_facts *f);
 const char *vn__pays_split_192(const void *problem, const struct vn_facts *f);
+int         vn__gains_split_packed(const struct gemm *g);      /* of few rows, since B is packed */
 size_t      vn__workspace_split(const void *problem, const int *p);
 struct vn_layout vn__layout_split(const void *problem, const int *p);
 vn_status   vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem);

@@ -193,7 +193,8 @@ const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
     const struct gemm g = vn__gemm_few_rows(problem);
     const int is_f32 = g.head.type == VN_F32, along_k = is_along_k(&g);
 
-    (void)f;
+    if (!vn__fits_split(problem, f) && vn__gains_split_packed(problem))
+        return "B is packed for gemm_split, whose tiles keep the device busy";
     return pays(&g, is_f32 ? (along_k ? 4 : 2) : (along_k ? 2 : 1), is_f32 ? 64 : 16);
 }
 

@@ -9,6 +9,7 @@
 
 enum { BLK_N, BLK_K, STAGES, WARPGROUPS };      /* its parameters */
 enum { SPLIT_K = 64, UNIT = 16 };               /* of a work-group that splits; bytes that offsets count */
+enum { MOST_FEW = 16 };                         /* rows for which B is read quicker than its parts */
 
 /* An operand as lines along K: rows of A, or columns of B; and its panels of `per` lines. */
 struct side {
@@ -142,15 +143,22 @@ static int serves(enum tile t, const struct gemm *g)
     return !g->pack || g->packed.pack != split_b || g->packed.lines == tiles[t].n;
 }
 
+/* Rows that gemm_skinny_mma takes, too; it is slower where tiles of 64 rows keep most units busy. */
+int vn__gains_split_packed(const struct gemm *g)
+{
+    return vn__is_packed_by(g, split_b) && g->math == VN_MATH_DEFAULT && g->m > MOST_FEW &&
+           4 * tiles_of(TILE_64, g) >= 3 * (int64_t)g->units;
+}
+
 /* Splitting costs as M K + K N, what it saves as M N K; a pack of B leaves M K. */
 static const char *pays(const void *problem, const struct vn_facts *f, enum tile mine)
 {
     const struct gemm *g = problem;
     const double sums = (double)g->m * (double)g->n * (double)g->batches;
-    const int least = vn__is_packed_by(g, split_b) ? 64 : 128;
+    const int least = vn__is_packed_by(g, split_b) ? MOST_FEW + 1 : 128;
 
     if (g->m < least || g->n < 128 || sums < 512 * 512 || g->k < 256)
-        return "M N is below 512 x 512, or K below 256: splitting costs more than it saves";
+        return "M or N is below 128, M N below 512 x 512, or K below 256: splitting costs more than it saves";
     if (2 * tiles_of(TILE_64, g) < g->units && !vn__fits_deep(problem, f) && !vn__pays_deep(problem, f))
         return "C has few tiles and K is long: parts of it pay better";
     if (!serves(mine, g))

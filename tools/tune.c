@@ -127,7 +127,7 @@ static vn_status ask(struct asked *out, const struct tune *t, const struct probl
         if (all[i]->rank)
             s = vn_buffer_open(&all[i]->buffer, t->suite->device, (size_t)n[i] * vn_type_bytes(p->type) + 1);
     choice_ask(out);
-    if (!s)
+    if (!s && !(s = problem_pack(t->suite->queue, p, &o)))     /* which chooses, if there is one */
         s = problem_run(t->suite->queue, p, &o);
     choice_ask(NULL);
     snprintf(why, TUNE_WHY, "%s", s ? vn_last_error() : "there is nothing to compute");

@@ -117,7 +117,18 @@ static const char *row_text(char out[TUNE_WHY], const struct race *r, const int 
 
 /* ---- running ---- */
 
-struct turn { const struct race *race; const struct entrant *entrant; const struct vn_choice *it; };
+struct turn { const struct race *race; struct entrant *entrant; const struct vn_choice *it; };
+
+/* A pack is laid out for one row. */
+static vn_status pack_for(const struct turn *t)
+{
+    struct operands *const o = &t->entrant->values.o;
+
+    choice_dictate(t->race->suite->device, t->it);
+    vn_pack_close(o->pack);
+    o->pack = NULL;
+    return problem_pack(t->race->suite->queue, &t->entrant->problem, o);
+}
 
 static vn_status run(const struct turn *t, int times)
 {
@@ -134,7 +145,8 @@ static int take_turn(void *state, int repeats, double *seconds)
     const struct turn *const t = state;
     struct stopwatch watch;
 
-    return run(t, repeats > 1)              /* not measured: it wakes the threads */
+    return pack_for(t)
+        || run(t, repeats > 1)              /* not measured: it wakes the threads */
         || stopwatch_start(&watch, t->race->suite->queue, !t->race->suite->info.is_cpu)
         || run(t, repeats) || stopwatch_stop(seconds, &watch) ? -1 : 0;
 }
@@ -147,11 +159,11 @@ static size_t output_bytes(const struct entrant *e)
 /* Runs it on what the output was at first; its result, malloc'd, or NULL after vn_last_error(). */
 static void *result_of(const struct turn *t)
 {
-    const struct entrant *const e = t->entrant;
+    struct entrant *const e = t->entrant;
     vn_queue *const q = t->race->suite->queue;
     void *const result = malloc(output_bytes(e) + 1);
 
-    if (result && !values_restore(&e->values, &e->values, q) && !run(t, 1) && !vn_queue_finish(q)
+    if (result && !pack_for(t) && !values_restore(&e->values, &e->values, q) && !run(t, 1) && !vn_queue_finish(q)
         && !vn_read(q, result, e->values.o.t[e->values.o.output].buffer, 0, output_bytes(e)))
         return result;
     free(result);
@@ -234,7 +246,7 @@ static int time_it(double *ratio, double *seconds, struct race *r, struct entran
 }
 
 /* The device may have been lost with a row that it could not run. */
-static int is_alive(struct race *r, const struct entrant *e, const struct vn_choice *shipped)
+static int is_alive(struct race *r, struct entrant *e, const struct vn_choice *shipped)
 {
     const struct turn t = { r, e, shipped };
 
