@@ -11,32 +11,23 @@
 
 /* ---- the command line ---- */
 
-enum { WHATS = 256 };
-
 struct request {
     const char *device, *json, *first_call;
     char        compare[128];
     double      budget;
-    const char *what[WHATS];
-    int         whats;
-    struct workload_options options;
+    struct work work;
 };
 
-enum { TOKENS = 256, BATCH, DIRECTION, BUDGET, FILTER, VARIANT, COMPARE, FIRST_CALL };
+enum { DIRECTION = 256, BUDGET, VARIANT, COMPARE, FIRST_CALL };
 
 static const struct argp_option options[] = {
     { "device",     'd',       "SPEC",  0,
       "Measure on this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
     { "compare",    COMPARE,   "NAMES", 0,
       "Measure these beside ours, in turns: onednn, openblas, clblast, cublas, cudnn", 0 },
-    { "type",       't',       "TYPE",  0, "f32, f16, bf16 or f64, for every problem", 0 },
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
-    { "batch",      BATCH,     "N",     0, "Images of a convolution, batches of a GEMM", 0 },
-    { "tokens",     TOKENS,    "N",     0, "Rows of llama31's activations; else 1, 16, 128 and 2048", 0 },
     { "direction",  DIRECTION, "NAME",  0,
       "forward, backward-data or backward-filter (convolution), backward (softmax)", 0 },
-    { "filter",     FILTER,    "TEXT",  0,
-      "Only the rows of a suite whose name or problem has this text in it", 0 },
     { "budget",     BUDGET,    "SECONDS", 0,
       "Time to spend on a row, after the first runs; 2 unless said", 0 },
     { "json",       'j',       "FILE",  0,
@@ -76,31 +67,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'd':        r->device = arg;                                        return 0;
     case 'j':        r->json = arg;                                          return 0;
-    case FILTER:     r->options.filter = arg;                                return 0;
-    case VARIANT:    r->options.variant = arg;                               return 0;
+    case VARIANT:    r->work.options.variant = arg;                          return 0;
     case FIRST_CALL: r->first_call = arg;                                    return 0;
-    case 't':        r->options.type = option_type(state, arg);               return 0;
-    case BATCH:      r->options.batch = option_count(state, "batch", arg);   return 0;
-    case TOKENS:     r->options.tokens = option_count(state, "tokens", arg); return 0;
     case COMPARE:
         if (snprintf(r->compare, sizeof r->compare, "%s", arg) >= (int)sizeof r->compare)
             argp_error(state, "--compare is too long");
         return 0;
     case DIRECTION:
-        if ((r->options.direction = named(directions, 4, arg)) < 0)
+        if ((r->work.options.direction = named(directions, 4, arg)) < 0)
             argp_error(state, "--direction is \"%s\", and must be forward, backward-data, backward-filter "
                               "or backward", arg);
         return 0;
     case BUDGET:
         r->budget = option_seconds(state, "budget", arg);
         return 0;
-    case ARGP_KEY_ARG:
-        if (r->whats == WHATS)
-            argp_error(state, "at most %d things at a time", WHATS);
-        r->what[r->whats++] = arg;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &r->work;
         return 0;
     case ARGP_KEY_END:
-        if (!r->whats && !r->first_call)
+        if (!r->work.whats && !r->first_call)
             argp_error(state, "measure what? A problem, or a suite: %s, overhead", workloads_suites());
         return 0;
     }
@@ -111,7 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* A table: a suite, or problems that follow each other; nothing in it: overhead. */
 struct group { const char *name; struct workloads w; };
-struct plan  { struct group group[WHATS]; int groups; };
+struct plan  { struct group group[WORK_MOST]; int groups; };
 
 static int add_what(struct plan *p, const char *what, const struct workload_options *o)
 {
@@ -142,8 +127,8 @@ static int make_plan(struct plan *p, const struct request *r)
 {
     int status = 0;
 
-    for (int i = 0; i < r->whats && !status; i++)
-        status = add_what(p, r->what[i], &r->options);
+    for (int i = 0; i < r->work.whats && !status; i++)
+        status = add_what(p, r->work.what[i], &r->work.options);
     return status;
 }
 
@@ -338,8 +323,9 @@ static int bench(const struct request *r, const struct plan *plan, const char *p
 
 int bench_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "WHAT...", doc, NULL, NULL, NULL };
-    struct request r = { .budget = 2, .options = { .type = -1, .direction = -1 } };
+    static const struct argp_child children[] = { { &work_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
+    static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
+    struct request r = { .budget = 2, .work = WORK_UNSAID };
     struct plan plan = { .groups = 0 };
     int status;
 

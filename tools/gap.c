@@ -11,18 +11,14 @@
 #include "gap.h"
 #include "options.h"
 
-enum { WHATS = 32 };
-
 struct request {
     const char *gpu, *pair, *json, *csv, *html, *from;
     char        compare[128];
     double      budget;
-    const char *what[WHATS];
-    int         whats;
-    struct workload_options options;
+    struct work work;
 };
 
-enum { GPU = 256, PAIR, COMPARE, CSV, HTML, FROM, FILTER, TOKENS, BATCH, BUDGET };
+enum { GPU = 256, PAIR, COMPARE, CSV, HTML, FROM, BUDGET };
 
 static const struct argp_option options[] = {
     { "gpu",     GPU,     "SPEC",      0, "Of several GPUs this one: a spec, or a word of its name", 0 },
@@ -32,10 +28,6 @@ static const struct argp_option options[] = {
     { "csv",     CSV,     "FILE",      0, "Write the rows as CSV", 0 },
     { "html",    HTML,    "FILE",      0, "Write the report as one HTML file, with its charts", 0 },
     { "from",    FROM,    "FILE",      0, "Measure nothing: read the JSON of an earlier run, and write CSV or HTML", 0 },
-    { "type",    't',     "TYPE",      0, "f32, f16, bf16 or f64, for every problem", 0 },
-    { "filter",  FILTER,  "TEXT",      0, "Only the rows of a suite whose name or problem has this text in it", 0 },
-    { "tokens",  TOKENS,  "N",         0, "Rows of llama31's activations; else 1, 16, 128 and 2048", 0 },
-    { "batch",   BATCH,   "N",         0, "Images of a convolution, batches of a GEMM", 0 },
     { "budget",  BUDGET,  "SECONDS",   0, "Time to spend on a row, after the first runs; 2 unless said", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -61,10 +53,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case CSV:    r->csv  = arg;                                      return 0;
     case HTML:   r->html = arg;                                      return 0;
     case FROM:   r->from = arg;                                      return 0;
-    case FILTER: r->options.filter = arg;                            return 0;
-    case 't':    r->options.type   = option_type(state, arg);            return 0;
-    case TOKENS: r->options.tokens = option_count(state, "tokens", arg); return 0;
-    case BATCH:  r->options.batch  = option_count(state, "batch", arg);  return 0;
     case COMPARE:
         if (snprintf(r->compare, sizeof r->compare, "%s", arg) >= (int)sizeof r->compare)
             argp_error(state, "--compare is too long");
@@ -72,18 +60,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case BUDGET:
         r->budget = option_seconds(state, "budget", arg);
         return 0;
-    case ARGP_KEY_ARG:
-        if (r->whats == WHATS)
-            argp_error(state, "at most %d things at a time", WHATS);
-        r->what[r->whats++] = arg;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &r->work;
         return 0;
     case ARGP_KEY_END:
         if (r->gpu && r->pair)
             argp_error(state, "--gpu and --pair both name the devices: one is enough");
-        if (!r->whats && !r->from)
+        if (!r->work.whats && !r->from)
             argp_error(state, "measure what? A problem, or a suite: %s", workloads_suites());
-        if (r->whats && r->from)
-            argp_error(state, "--from reads what was measured: \"%s\" has no place beside it", r->what[0]);
+        if (r->work.whats && r->from)
+            argp_error(state, "--from reads what was measured: \"%s\" has no place beside it", r->work.what[0]);
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -158,14 +144,14 @@ static int read_workloads(struct session *s)
     const struct request *const r = s->request;
     char why[512];
 
-    for (int i = 0; i < r->whats; i++)
-        if (workloads_add(&s->w, r->what[i], &r->options, why, sizeof why)) {
+    for (int i = 0; i < r->work.whats; i++)
+        if (workloads_add(&s->w, r->work.what[i], &r->work.options, why, sizeof why)) {
             complain("%s", why);
             return EXIT_USAGE;
         }
     if (s->w.count)
         return 0;
-    complain("nothing there has \"%s\" in its name or problem", r->options.filter ? r->options.filter : "");
+    complain("nothing there has \"%s\" in its name or problem", r->work.options.filter ? r->work.options.filter : "");
     return EXIT_USAGE;
 }
 
@@ -333,8 +319,9 @@ static int rewrite(const struct request *r)
 
 int gap_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "WHAT...", doc, NULL, NULL, NULL };
-    struct request r = { .budget = 2, .compare = "cublas,cudnn,clblast", .options = { .type = -1, .direction = -1 } };
+    static const struct argp_child children[] = { { &work_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
+    static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
+    struct request r = { .budget = 2, .compare = "cublas,cudnn,clblast", .work = WORK_UNSAID };
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;

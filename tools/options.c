@@ -39,3 +39,35 @@ double option_seconds(const struct argp_state *state, const char *option, const 
     argp_error(state, "--%s is \"%s\", and must be a time above 0: 30, 60s, 10m or 2h", option, arg);
     return 0;
 }
+
+/* ---- what to work on ---- */
+
+enum { FILTER = 512, TOKENS, BATCH };                   /* the commands' own begin at 256 */
+
+static const struct argp_option work_options[] = {
+    { "type",   't',    "TYPE", 0, "f32, f16, bf16 or f64, for every problem", 0 },
+    { "filter", FILTER, "TEXT", 0, "Only the rows of a suite whose name or problem has this text in it", 0 },
+    { "tokens", TOKENS, "N",    0, "Rows of llama31's activations; else 1, 16, 128 and 2048", 0 },
+    { "batch",  BATCH,  "N",    0, "Images of a convolution, batches of a GEMM", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static error_t parse_work(int key, char *arg, struct argp_state *state)
+{
+    struct work *const w = state->input;
+
+    switch (key) {
+    case 't':    w->options.type   = option_type(state, arg);            return 0;
+    case FILTER: w->options.filter = arg;                                return 0;
+    case TOKENS: w->options.tokens = option_count(state, "tokens", arg); return 0;
+    case BATCH:  w->options.batch  = option_count(state, "batch", arg);  return 0;
+    case ARGP_KEY_ARG:
+        if (w->whats == WORK_MOST)
+            argp_error(state, "at most %d things at a time", WORK_MOST);
+        w->what[w->whats++] = arg;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp work_argp = { work_options, parse_work, NULL, NULL, NULL, NULL, NULL };

@@ -15,26 +15,20 @@
 
 /* ---- the command line ---- */
 
-enum { WHATS = 32 };
-
 struct request {
-    const char *device, *json, *what[WHATS];
-    int         whats;
+    const char *device, *json;
     double      budget;                   /* 0: not said */
-    struct workload_options options;
+    struct work work;
 };
 
-enum { BUDGET = 256, FILTER, VARIANT };
+enum { BUDGET = 256, VARIANT };
 
 static const struct argp_option options[] = {
     { "device",  'd',     "SPEC", 0,
       "Tune for this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
     { "budget",  BUDGET,  "TIME", 0, "To spend in all: 30, 60s, 10m, 2h; 60s for each row unless said", 0 },
-    { "type",    't',     "TYPE", 0, "f32, f16, bf16 or f64, for every problem", 0 },
     { "variant", VARIANT, "NAME", 0, "The rows of this variant of ours, or of all that can do the problem; "
                                      "else of the one that the library chooses", 0 },
-    { "filter",  FILTER,  "TEXT", 0,
-      "Only the problems of a suite whose name or text has this in it", 0 },
     { "json",    'j',     "FILE", 0,
       "Write a report as JSON too; - is standard output, the text then goes to stderr", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
@@ -58,17 +52,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'd':     r->device = arg;                                  return 0;
     case 'j':     r->json = arg;                                    return 0;
-    case 't':     r->options.type = option_type(state, arg);        return 0;
-    case VARIANT: r->options.variant = arg;                         return 0;
-    case FILTER:  r->options.filter = arg;                          return 0;
+    case VARIANT: r->work.options.variant = arg;                   return 0;
     case BUDGET:  r->budget = option_seconds(state, "budget", arg); return 0;
-    case ARGP_KEY_ARG:
-        if (r->whats == WHATS)
-            argp_error(state, "at most %d things at a time", WHATS);
-        r->what[r->whats++] = arg;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &r->work;
         return 0;
     case ARGP_KEY_END:
-        if (!r->whats)
+        if (!r->work.whats)
             argp_error(state, "tune for what? A problem, or a suite: %s", workloads_suites());
         return 0;
     }
@@ -419,20 +409,21 @@ static int add_whats(struct workloads *w, const struct request *r)
 {
     char why[TUNE_WHY];
 
-    for (int i = 0; i < r->whats; i++)
-        if (workloads_add(w, r->what[i], &r->options, why, sizeof why)) {
+    for (int i = 0; i < r->work.whats; i++)
+        if (workloads_add(w, r->work.what[i], &r->work.options, why, sizeof why)) {
             complain("%s", why);
             return EXIT_USAGE;
         }
     if (!w->count)
-        complain("nothing of that has \"%s\" in its name or problem", r->options.filter);
+        complain("nothing of that has \"%s\" in its name or problem", r->work.options.filter);
     return w->count ? 0 : EXIT_USAGE;
 }
 
 int tune_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "WHAT...", doc, NULL, NULL, NULL };
-    struct request r = { .options = { .type = -1, .direction = -1 } };
+    static const struct argp_child children[] = { { &work_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
+    static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
+    struct request r = { .work = WORK_UNSAID };
     struct workloads w = { .count = 0 };
     struct tune t = { .request = &r, .journal = { .fd = -1 } };
     int status;
