@@ -410,6 +410,7 @@ struct kernel {
     pthread_mutex_t lock;             /* a cl_kernel holds its arguments: set and enqueue are one step */
     char            entry[64];
     struct vn_arg   set[VN_ARGS];     /* what it holds; size 0 is "not known" */
+    uint64_t        again;            /* the queue's, when that was set */
 };
 
 #define KERNEL_INFO(out, k, d, what) \
@@ -558,9 +559,13 @@ static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_
     const size_t local[3] = { (size_t)l->items, 1, 1 };
     cl_int error;
 
-    for (cl_uint i = 0; i < (cl_uint)l->nargs; i++)
-        if ((error = set_argument(k, i, &l->args[i])))
-            return fail_at_argument(k, i, error);
+    if (!q->again || q->again != k->again) {
+        k->again = 0;
+        for (cl_uint i = 0; i < (cl_uint)l->nargs; i++)
+            if ((error = set_argument(k, i, &l->args[i])))
+                return fail_at_argument(k, i, error);
+        k->again = q->again;
+    }
     error = clEnqueueNDRangeKernel(id_of(q), k->id, 3, NULL, global, local, 0, NULL, NULL);
     return error ? fail_at_enqueue(k, error) : VN_OK;
 }

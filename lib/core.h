@@ -125,6 +125,8 @@ struct vn_queue {
     struct vn_memos  *memos;          /* NULL before the first operation */
     struct vn_memo   *last;           /* NULL likewise */
     struct vn_memo   *noting;         /* whose launches are being noted; or NULL */
+    uint64_t          again;          /* 0, or the number of a launch that is made again as it was: one
+                                         kernel, the same arguments, no buffer closed meanwhile */
 };
 
 void vn__event_close(vn_event *e);

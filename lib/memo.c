@@ -27,6 +27,7 @@ struct vn_noted {
     struct vn_noted        *next;
     const struct vn_choice *choice;
     int                     kernel;
+    uint64_t                number;         /* no other has it, of any queue */
     struct vn_launch        launch;
 };
 
@@ -106,13 +107,17 @@ int vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size)
     q->workspace_used = m->workspace_used;
     q->packed_used = m->packed_used;
     *out = VN_OK;
-    for (struct vn_noted *it = m->launches; it && *out == VN_OK; it = it->next)
+    for (struct vn_noted *it = m->launches; it && *out == VN_OK; it = it->next) {
+        q->again = it->number;
         *out = vn__launch(q, it->choice, it->kernel, &it->launch);
+    }
+    q->again = 0;
     return 1;
 }
 
 void vn__note_launch(vn_queue *q, const struct vn_choice *it, int kernel, const struct vn_launch *l)
 {
+    static uint64_t numbers;
     struct vn_noted *const noted = q->noting ? malloc(sizeof *noted) : NULL;
     struct vn_noted **end;
 
@@ -125,6 +130,7 @@ void vn__note_launch(vn_queue *q, const struct vn_choice *it, int kernel, const 
     noted->next   = NULL;
     noted->choice = it;
     noted->kernel = kernel;
+    noted->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
     noted->launch = *l;
     *end = noted;
 }
