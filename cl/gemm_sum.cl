@@ -1,38 +1,72 @@
 /* gemm_sum.cl - C := act(alpha (P0 + P1 + ...) + beta C + bias), where K was split into parts
  *
  * gP[part][batch][m][n] are sums over parts of K.  Each element's are added in their order, so the
- * result is the same each time.  Parameter: ITEMS.
+ * result is the same each time.  An item has four neighbours of a row, where N is a multiple of that:
+ * finding out where an element lies takes longer than adding its parts.  Parameter: ITEMS.
  */
 #define READS 8                                 /* under way together */
+#define R4    VECTOR(R, 4)
 
 KERNEL(ITEMS) void
 gemm_sum(int M, int N, int batches, int parts, int start, VIEW eC, R alpha, GLOBAL const R *RESTRICT gP, R beta,
          GLOBAL T *RESTRICT gC, VIEW vC,
          int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
-    const INDEX elements = (INDEX)batches * M * N, o = (INDEX)GROUP_ID(0) * ITEMS + LOCAL_ID();
+    const int each = N % 4 ? 1 : 4, plain = beta == ZERO && !has_bias && act == 0;
+    const INDEX elements = (INDEX)batches * M * N, o = ((INDEX)GROUP_ID(0) * ITEMS + LOCAL_ID()) * each;
     const INDEX line = o / N, n = o - line * N;
-    const int batch = (int)(line / M);
+    const int batch = batches == 1 ? 0 : (int)(line / M);
     const INDEX m = line - (INDEX)batch * M;
     GLOBAL const R *p = gP + start + o;
-    R sum = ZERO;
+    R sum[4] = { ZERO, ZERO, ZERO, ZERO };
     int i = 0;
 
     if (o >= elements)
         return;
-    for (; parts - i >= READS; i += READS) {
-        R r[READS];
+    if (each == 4) {
+        R4 all = (R4)(ZERO);
 
-        UNROLL for (int j = 0; j < READS; j++)
-            r[j] = p[(i + j) * elements];
-        UNROLL for (int j = 0; j < READS; j++)
-            sum = sum + r[j];
+        for (; parts - i >= READS; i += READS) {
+            R4 r[READS];
+
+            UNROLL for (int j = 0; j < READS; j++)
+                r[j] = VLOAD_ALIGNED(R4, p + (i + j) * elements);
+            UNROLL for (int j = 0; j < READS; j++)
+                all = all + r[j];
+        }
+        for (; i < parts; i++)
+            all = all + VLOAD_ALIGNED(R4, p + i * elements);
+        VSTORE(4, sum, all);
+    } else {
+        for (; parts - i >= READS; i += READS) {
+            R r[READS];
+
+            UNROLL for (int j = 0; j < READS; j++)
+                r[j] = p[(i + j) * elements];
+            UNROLL for (int j = 0; j < READS; j++)
+                sum[0] = sum[0] + r[j];
+        }
+        for (; i < parts; i++)
+            sum[0] = sum[0] + p[i * elements];
     }
-    for (; i < parts; i++)
-        sum = sum + p[i * elements];
 
-    const INDEX at = batch_offset(vC, eC, batch) + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+    const INDEX c0 = batches == 1 ? (INDEX)vC.s0 : batch_offset(vC, eC, batch);
+    const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
 
-    STORE(gC, at, epilogue(sum, alpha, beta, gC, at, has_bias, gBias,
-                           batch_offset(vBias, eC, batch) + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
+    if (plain) {
+        UNROLL for (int j = 0; j < 4; j++)
+            if (j < each)
+                STORE(gC, at + j * (INDEX)vC.s6, alpha * sum[j]);
+        return;
+    }
+
+    const INDEX bias0 = batches == 1 ? (INDEX)vBias.s0 : batch_offset(vBias, eC, batch);
+    const INDEX bias_at = bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6;
+
+    NO_UNROLL for (int j = 0; j < each; j++) {
+        const R one = j == 0 ? sum[0] : j == 1 ? sum[1] : j == 2 ? sum[2] : sum[3];
+
+        STORE(gC, at + j * (INDEX)vC.s6, epilogue(one, alpha, beta, gC, at + j * (INDEX)vC.s6, has_bias, gBias,
+                                                  bias_at + j * (INDEX)vBias.s6, act));
+    }
 }

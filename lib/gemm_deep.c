@@ -170,8 +170,9 @@ vn_status vn__add_parts(vn_queue *q, const struct vn_choice *it, int kernel, int
                         vn_buffer *sums, int64_t start, int64_t parts)
 {
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = items };
+    const int each = g->n % 4 ? 1 : 4;          /* elements of an item, as in gemm_sum.cl */
 
-    l.groups[0] = VN_CEIL_DIV(g->batches * g->m * g->n, items);
+    l.groups[0] = VN_CEIL_DIV(g->batches * g->m * g->n, items * each);
     if (l.groups[0] > INT_MAX || start > INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "%s takes at most %d work-groups", it->variant->name, INT_MAX);
     vn__arg_int(&l, g->m);
