@@ -23,8 +23,15 @@
  * along K or across it (ACROSS_A, ACROSS_B); 128-byte lines are swizzled on the way.
  * Edges are the copy engine's: it fills with zeros what lies outside.
  *
+ * PARTS: where C has few tiles, K is cut into parts, and each tile of each part is a tile of its
+ * own; their sums are left in f32, for gemm_sum.cl to add in their order.
+ *
  * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS, CLUSTER (1; 2 on CUDA),
  * BAND.
+ * Learnt on an H100 where C has fewer tiles than there are units: one work-group with 8 stages is
+ * faster than two with 4 each (128 x 4096 x 14336: 53 us, 80 before), for what counts is how far
+ * ahead it copies; and a warpgroup with 64 x 256 keeps the engine as busy as two with 64 x 128 each
+ * (2048 x 1024 x 8192: 50 us, against 52; 79 with 128 x 256, which leaves half of the units idle).
  * NVIDIA's OpenCL takes the PTX directive for clusters, but launches work-groups one by one;
  * what a cluster of 2 brings is 4 to 8 per cent.
  * Method: warp-specialised producer and consumers, persistent grid and multicast, as in
@@ -56,6 +63,11 @@
 #error "CLUSTER must be 1 or 2"
 #endif
 
+#if PARTS
+#define SPAN span
+#else
+#define SPAN slices
+#endif
 #if TYPE == 2
 #define MAP_KIND MAP_BF16
 #else
@@ -130,20 +142,25 @@ DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m
 #endif
 }
 
-/* Where the work-group's next tile lies. */
-struct tile { int m0, n0, batch; };
+/* Where the work-group's next tile lies, and the slices of K that go into it. */
+struct tile { int m0, n0, batch, part, slices; };
 
-DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank)
+DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank, int batches, int slices, int span)
 {
     const int rows = (tiles_m + CLUSTER - 1) / CLUSTER, most = BAND / CLUSTER;      /* of clusters */
     const int batch = at / (rows * tiles_n), in_batch = at - batch * (rows * tiles_n);
     const int band = in_batch / (most * tiles_n), in_band = in_batch - band * (most * tiles_n);
     const int band_rows = rows - band * most < most ? rows - band * most : most;
     const int column = in_band / band_rows;
-    const struct tile t = {
-        ((band * most + in_band - column * band_rows) * CLUSTER + rank) * BLK_M, column * BLK_N, batch
+    struct tile t = {
+        ((band * most + in_band - column * band_rows) * CLUSTER + rank) * BLK_M, column * BLK_N, batch, 0, slices
     };
 
+#if PARTS
+    t.part = batch / batches;
+    t.batch = batch - t.part * batches;
+    t.slices = slices - t.part * span < span ? slices - t.part * span : span;
+#endif
     return t;
 }
 
@@ -162,21 +179,48 @@ DEVICE void store_blocks(GLOBAL T *row, const float *d, int below, R alpha, int 
     }
 }
 
+#if PARTS
+/* A tile's sums as they are, to row-major M x N at `to`; m, n: those of the item's first. */
+DEVICE void store_sums(GLOBAL float *to, const float *d, int m, int n, int M, int N)
+{
+    const int in_pairs = N % 2 == 0 && (UINT64)to % 8 == 0;
+
+    UNROLL for (int i = 0; i < SUMS; i += 2) {
+        const int row = m + i / 2 % 2 * 8, col = n + i / 4 * 8;
+        GLOBAL float *at = to + (INDEX)row * N + col;
+
+        if (row < M && col < N && in_pairs) {
+            STORE_F32_PAIR(at, d[i], d[i + 1]);
+        } else if (row < M && col < N) {
+            at[0] = d[i];
+            if (col + 1 < N)
+                at[1] = d[i + 1];
+        }
+    }
+}
+#endif
+
+/* span: slices of K in a part, the last of which may have fewer; start: where sums begin. */
 KERNEL_IN_CLUSTERS(ITEMS, CLUSTER) void
 gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
-           GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps, R beta,
-           GLOBAL T *RESTRICT gC, VIEW vC,
+           GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
+#if PARTS
+           int span, GLOBAL float *RESTRICT gSums, int start)
+#else
+           R beta, GLOBAL T *RESTRICT gC, VIEW vC,
            int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+#endif
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, 2 * STAGES);
     LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_BYTES / 8);
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
-    const int me = LOCAL_ID(), group = me / 128, slices = (K + BLK_K - 1) / BLK_K;
+    const int me = LOCAL_ID(), group = me / 128, batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_BYTES / 8);
     const int rank = cluster_rank();
+    const int slices = (K + BLK_K - 1) / BLK_K;
     unsigned int slice = 0;                     /* counted over all tiles */
 
     if (me == 0) {
@@ -186,7 +230,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
         }
         barrier_init_done();
     }
-    describe(maps, room, M, N, K, (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4), gA, vA, gB, vB);
+    describe(maps, room, M, N, K, batches, gA, vA, gB, vB);
     CLUSTER_BARRIER(CLUSTER);
 
     if (group == WARPGROUPS) {                  /* the warp that copies; one item of it does */
@@ -196,32 +240,33 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
             map_acquire(maps);
             map_acquire(maps + 16);
             for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
-                const struct tile t = tile_at(at, tiles_m, tiles_n, rank);
+                const struct tile t = tile_at(at, tiles_m, tiles_n, rank, batches, slices, SPAN);
 
-                for (int i = 0; i < slices; i++, slice++) {
+                for (int i = 0; i < t.slices; i++, slice++) {
                     const unsigned int s = slice % STAGES;
 
                     if (slice >= STAGES)
                         barrier_wait(empty + 8 * s, (slice / STAGES - 1) & 1);
-                    copy_slice(stages + s * STAGE, maps, t.m0, t.n0, i * BLK_K, t.batch * step_a, t.batch * step_b,
+                    copy_slice(stages + s * STAGE, maps, t.m0, t.n0, (t.part * SPAN + i) * BLK_K, t.batch * step_a, t.batch * step_b,
                                full + 8 * s, rank);
                 }
             }
         }
     } else {
         const int r = group * 64 + me % 128 / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
+#if !PARTS
         const int plain = beta == 0.0f && !has_bias && act == 0;
         const int in_blocks = vC.s6 == 1 && (vC.s0 | vC.s1 | vC.s2 | vC.s3 | vC.s4 | vC.s5 | N) % 8 == 0 &&
                               (UINT64)gC % 16 == 0;
+#endif
 
         for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
-            const struct tile t = tile_at(at, tiles_m, tiles_n, rank);
-            const INDEX c0 = batch_offset(vC, eC, t.batch);
+            const struct tile t = tile_at(at, tiles_m, tiles_n, rank, batches, slices, SPAN);
             float d[SUMS];
 
             UNROLL for (int i = 0; i < SUMS; i++)
                 d[i] = 0.0f;
-            for (int i = 0; i < slices; i++, slice++) {
+            for (int i = 0; i < t.slices; i++, slice++) {
                 const unsigned int s = slice % STAGES;
                 const unsigned int a = stages + s * STAGE + group * 8192, b = stages + s * STAGE + BYTES_A;
 
@@ -237,6 +282,11 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
             WGMMA_WAIT(d, "0");
             if (me % 128 < CLUSTER)
                 BARRIER_ARRIVE_AT(CLUSTER, empty + 8 * ((slice - 1) % STAGES), me % 128);
+
+#if PARTS
+            store_sums(gSums + start + (INDEX)(t.part * batches + t.batch) * M * N, d, t.m0 + r, t.n0 + c, M, N);
+#else
+            const INDEX c0 = batch_offset(vC, eC, t.batch);
 
             if (plain && in_blocks) {
                 UNROLL for (int below = 0; below < 2; below++) {
@@ -269,6 +319,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                     }
                 }
             }
+#endif
         }
     }
     CLUSTER_BARRIER(CLUSTER);                   /* the others may still copy into this one's memory */

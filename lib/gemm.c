@@ -92,19 +92,29 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 /* ---- variants -------------------------------------------------------------------- */
 
 /* One variant for each way that lines can run: across_a "1" where A's run across K. */
-#define WGMMA(layout, across_a, across_b)                                                            \
-    { .name = "gemm_wgmma", .fits = vn__fits_wgmma_##layout, .pays = vn__pays_wgmma,                  \
+#define WGMMA(its_name, pay, layout, across_a, across_b)                                             \
+    { .name = its_name, .fits = vn__fits_wgmma_##layout, .pays = vn__pays_wgmma##pay,                 \
       .run = vn__run_wgmma, .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,                \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "gemm_wgmma",           \
       .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                                               \
-      .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+      .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+#define WGMMAS(its_name, pay) \
+    WGMMA(its_name, pay, nn, "0", "1"), WGMMA(its_name, pay, nt, "0", "0"), \
+    WGMMA(its_name, pay, tn, "1", "1"), WGMMA(its_name, pay, tt, "1", "0")
+
+#define WGMMA_DEEP(layout, across_a, across_b)                                                       \
+    { .name = "gemm_wgmma_deep", .fits = vn__fits_wgmma_deep_##layout, .pays = vn__pays_wgmma_deep,   \
+      .run = vn__run_wgmma_deep, .workspace = vn__workspace_wgmma_deep, .trial = vn__trial_gemm,      \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/gemm_sum.cl",                     \
+      .entries = "gemm_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",             \
+      .defines = "#define PARTS 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
 #define PADDED(layout, across_a, across_b)                                                           \
     { .name = "gemm_padded", .fits = vn__fits_padded_##layout, .pays = vn__pays_padded,               \
       .run = vn__run_padded, .workspace = vn__workspace_padded, .trial = vn__trial_gemm,              \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/pad.cl",                          \
       .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                  \
-      .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+      .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
 #define TF32(lines, across_a)                                                                        \
     { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \
@@ -177,7 +187,8 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_deep", .fits = vn__fits_deep, .pays = vn__pays_deep, .run = vn__run_deep,
       .workspace = vn__workspace_deep, .texts = "cl/epilogue.h cl/gemm_sum.cl", .entries = "gemm_sum",
       .params = "ITEMS" },
-    WGMMA(nn, "0", "1"), WGMMA(nt, "0", "0"), WGMMA(tn, "1", "1"), WGMMA(tt, "1", "0"),
+    WGMMA_DEEP(nn, "0", "1"), WGMMA_DEEP(nt, "0", "0"), WGMMA_DEEP(tn, "1", "1"), WGMMA_DEEP(tt, "1", "0"),
+    WGMMAS("gemm_wgmma_64", _64), WGMMAS("gemm_wgmma", ),
     PADDED(nn, "0", "1"), PADDED(nt, "0", "0"), PADDED(tn, "1", "1"), PADDED(tt, "1", "0"),
     MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
     MATRIX(mfma, mfma, "amd"), MATRIX(wmma, wmma, "amd"), MATRIX(dpas, dpas, "intel"), MATRIX(dpas8, dpas, "intel"),

@@ -98,9 +98,18 @@ const char *vn__fits_wgmma_nn(const void *problem, const struct vn_facts *f);
 const char *vn__fits_wgmma_nt(const void *problem, const struct vn_facts *f);
 const char *vn__fits_wgmma_tn(const void *problem, const struct vn_facts *f);
 const char *vn__fits_wgmma_tt(const void *problem, const struct vn_facts *f);
-const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f);
+const char *vn__pays_wgmma    (const void *problem, const struct vn_facts *f);
+const char *vn__pays_wgmma_64(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_wgmma(const void *problem, const int *p);
 vn_status   vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem);
+/* The same with K cut into parts, where C has few tiles. */
+const char *vn__fits_wgmma_deep_nn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_wgmma_deep_nt(const void *problem, const struct vn_facts *f);
+const char *vn__fits_wgmma_deep_tn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_wgmma_deep_tt(const void *problem, const struct vn_facts *f);
+const char *vn__pays_wgmma_deep(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_wgmma_deep(const void *problem, const int *p);
+vn_status   vn__run_wgmma_deep(vn_queue *q, const struct vn_choice *it, const void *problem);
 
 /* gemm_padded.c: the same, of operands that are first copied to where the engine can take them. */
 const char *vn__fits_padded_nn(const void *problem, const struct vn_facts *f);

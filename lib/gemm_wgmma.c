@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_wgmma.c - the variant gemm_wgmma: 16-bit types on NVIDIA's sm_90.
+ * gemm_wgmma.c - the variant gemm_wgmma: 16-bit types on NVIDIA's sm_90; with tiles of another size,
+ * gemm_wgmma_64; and with K in parts, gemm_wgmma_deep.
+ *
+ * A C that has fewer tiles than the device has units leaves the others idle.  Smaller tiles come
+ * first: more of them read A and B more often, but no second launch is needed.  Where C is too small
+ * for those, too, K is cut.  Which is best follows from the problem and the units alone, so results
+ * are the same each time.
  */
 #include <limits.h>
 #include <string.h>
@@ -8,8 +14,8 @@
 #include "gemm.h"
 
 enum { BLK_N, STAGES, WARPGROUPS, CLUSTER };    /* its parameters */
-enum { LINE = 8,                                /* 8 numbers are 16 bytes: the step of the copy engine */
-       MAPS_BYTES = 256, MOST_CLUSTERS = 1024 };
+enum { BLK_K = 64, LINE = 8,      /* 8 numbers are 16 bytes: the step of the copy engine */
+       MAPS_BYTES = 256, MOST_CLUSTERS = 1024, MOST_PARTS = 64 };
 
 /* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
 static int can_copy(const vn_tensor *t, int64_t along, int64_t across)
@@ -45,6 +51,63 @@ const char *vn__fits_wgmma_nt(const void *problem, const struct vn_facts *f) { r
 const char *vn__fits_wgmma_tn(const void *problem, const struct vn_facts *f) { return fits(problem, f, 1, 1); }
 const char *vn__fits_wgmma_tt(const void *problem, const struct vn_facts *f) { return fits(problem, f, 1, 0); }
 
+/* ---- which tile, and how many parts of K -------------------------------------------- */
+
+/* Microseconds on an H100: of a slice of each tile where all units are at work, and of what else it
+ * takes; of a launch; and what is moved in one, of memory, and of sums that the cache still has.    */
+enum tile { TILE_64, TILE_64_WIDE, TILE_128 };
+static const struct { int m, n; double slice, rest; } tile_of[] = {
+    [TILE_64]      = {  64, 128, 0.25, 2 },
+    [TILE_64_WIDE] = {  64, 256, 0.37, 3 },
+    [TILE_128]     = { 128, 256, 0.66, 3 },
+};
+static const double LAUNCH = 3, MEMORY = 2.5e6, SUMS = 4e6;
+
+struct cut { int64_t parts, span; };            /* span: slices of K in each part, but for the last */
+
+static int64_t slices_of(const struct gemm *g)
+{
+    return VN_CEIL_DIV(g->k, BLK_K);
+}
+
+static double time_of(const struct gemm *g, enum tile t, struct cut c)
+{
+    const double c_numbers = (double)g->m * (double)g->n * (double)g->batches;
+    const int64_t tiles = VN_CEIL_DIV(g->m, tile_of[t].m) * VN_CEIL_DIV(g->n, tile_of[t].n) * g->batches;
+    const double rounds = (double)VN_CEIL_DIV(tiles * c.parts, g->units);
+    const double work = rounds * ((double)c.span * tile_of[t].slice + tile_of[t].rest);
+    const double least = g->head.bytes / MEMORY;
+
+    return (work > least ? work : least) + (c.parts > 1 ? LAUNCH + c_numbers * (double)c.parts * 8 / SUMS : 0);
+}
+
+/* In the least time; at least two, where K has two slices.  All sums take no more room than A and B. */
+static struct cut cut_of(const struct gemm *g)
+{
+    const int64_t slices = slices_of(g), room = (g->m * g->k + g->k * g->n) / (2 * g->m * g->n);
+    struct cut best = { 1, slices };
+
+    for (int64_t parts = 2; parts <= slices && parts <= room && parts <= MOST_PARTS; parts++) {
+        const int64_t span = VN_CEIL_DIV(slices, parts);
+        const struct cut c = { VN_CEIL_DIV(slices, span), span };
+
+        if (best.parts == 1 || time_of(g, TILE_64, c) < time_of(g, TILE_64, best))
+            best = c;
+    }
+    return best;
+}
+
+/* As the rows of gemm_wgmma say. */
+static enum tile usual_tile(const struct gemm *g)
+{
+    return g->head.bucket == VN_LARGE ? TILE_128 : TILE_64;
+}
+
+static double time_whole(const struct gemm *g, enum tile t)
+{
+    return time_of(g, t, (struct cut){ 1, slices_of(g) });
+}
+
 const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
@@ -52,6 +115,29 @@ const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f)
     (void)f;
     return g->m < 64 || g->n < 64 || g->k < 64 ? "M, N or K is below 64: most of its tile would be idle" : NULL;
 }
+
+const char *vn__pays_wgmma_64(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+    const char *why = vn__pays_wgmma(problem, f);
+
+    if (!why && time_whole(g, usual_tile(g)) <= time_whole(g, TILE_64_WIDE))
+        why = "tiles of another size keep more of the device busy";
+    return why;
+}
+
+const char *vn__pays_wgmma_deep(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+    const char *why = vn__pays_wgmma(problem, f);
+    const double time = why ? 0 : time_of(g, TILE_64, cut_of(g));
+
+    if (!why && (time_whole(g, usual_tile(g)) <= time || time_whole(g, TILE_64_WIDE) <= time))
+        why = "C has tiles enough, or K is too short for a second launch to pay";
+    return why;
+}
+
+/* ---- launches ----------------------------------------------------------------------- */
 
 /* Clusters that run at the same time: what their local memory leaves room for. */
 static int64_t clusters_of(const int *p, int units)
@@ -65,6 +151,11 @@ static int64_t clusters_of(const int *p, int units)
 static int64_t tiles_of(const struct gemm *g, const int *p)
 {
     return VN_CEIL_DIV(g->m, 64 * p[WARPGROUPS] * p[CLUSTER]) * VN_CEIL_DIV(g->n, p[BLK_N]);
+}
+
+static int items_of(const int *p)
+{
+    return 128 * p[WARPGROUPS] + 32;
 }
 
 /* Two maps for each work-group. */
@@ -81,33 +172,113 @@ size_t vn__workspace_wgmma(const void *problem, const int *p)
     return maps_bytes(p, tiles < MOST_CLUSTERS / g->batches ? tiles * g->batches : MOST_CLUSTERS);
 }
 
-vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    const struct gemm *g = problem;
-    const int *p = it->p;
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * p[WARPGROUPS] + 32 };
-    int64_t tiles, clusters = clusters_of(p, q->device->facts.units);
-    vn_buffer *maps;
-    vn_status s;
+/* How tiles are shared out, of `matrices` of them: C of each batch, or a part of it. */
+struct grid { int64_t tiles, clusters; };
 
-    if (!vn__mul(&tiles, tiles_of(g, p), g->batches) || tiles > INT_MAX / 2)
-        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles in each of %lld batches; %s counts to %d", (long long)tiles_of(g, p),
-                        (long long)g->batches, it->variant->name, INT_MAX / 2);
-    clusters = tiles < clusters ? tiles : clusters;
-    clusters = clusters < MOST_CLUSTERS ? clusters : MOST_CLUSTERS;
-    l.groups[0] = clusters * p[CLUSTER];
-    if ((s = vn__workspace(&maps, q, maps_bytes(p, clusters))))
-        return s;
+static vn_status lay_out(struct grid *out, const vn_queue *q, const struct vn_choice *it, const struct gemm *g,
+                         int64_t matrices)
+{
+    const int64_t most = clusters_of(it->p, q->device->facts.units);
+
+    if (!vn__mul(&out->tiles, tiles_of(g, it->p), matrices) || out->tiles > INT_MAX / 2)
+        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles in each of %lld matrices; %s counts to %d",
+                        (long long)tiles_of(g, it->p), (long long)matrices, it->variant->name, INT_MAX / 2);
+    out->clusters = out->tiles < most ? out->tiles : most;
+    out->clusters = out->clusters < MOST_CLUSTERS ? out->clusters : MOST_CLUSTERS;
+    return VN_OK;
+}
+
+/* All up to the maps, which are at the start of `room`. */
+static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm *g, const struct grid *grid,
+                                  vn_buffer *room)
+{
+    struct vn_launch l = { .groups = { grid->clusters * it->p[CLUSTER], 1, 1 },
+                           .items = items_of(it->p) };
+
     vn__arg_int(&l, g->m);
     vn__arg_int(&l, g->n);
     vn__arg_int(&l, g->k);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
-    vn__arg_int(&l, clusters);
-    vn__arg_int(&l, tiles);
+    vn__arg_int(&l, grid->clusters);
+    vn__arg_int(&l, grid->tiles);
     vn__arg_tensor(&l, &g->a);
     vn__arg_tensor(&l, &g->b);
-    vn__arg_buffer(&l, maps);
+    vn__arg_buffer(&l, room);
+    return l;
+}
+
+vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    struct vn_launch l;
+    struct grid grid;
+    vn_buffer *maps;
+    vn_status s;
+
+    if ((s = lay_out(&grid, q, it, g, g->batches)) ||
+        (s = vn__workspace(&maps, q, maps_bytes(it->p, grid.clusters))))
+        return s;
+    l = launch_of(it, g, &grid, maps);
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
+}
+
+/* ---- K in parts ------------------------------------------------------------------- */
+
+static const char *fits_deep(const struct gemm *g, const struct vn_facts *f, int across_a, int across_b)
+{
+    const char *why = fits(g, f, across_a, across_b);
+    struct cut cut;
+    int64_t sums;
+
+    if (why)
+        return why;
+    cut = cut_of(g);
+    if (cut.parts < 2)
+        return "K is too short to be cut into parts";
+    if (!vn__mul(&sums, cut.parts * g->batches, g->m * g->n) || sums > INT_MAX / 4)
+        return "the sums of all parts must stay below 2^29";
+    return NULL;
+}
+
+const char *vn__fits_wgmma_deep_nn(const void *problem, const struct vn_facts *f) { return fits_deep(problem, f, 0, 1); }
+const char *vn__fits_wgmma_deep_nt(const void *problem, const struct vn_facts *f) { return fits_deep(problem, f, 0, 0); }
+const char *vn__fits_wgmma_deep_tn(const void *problem, const struct vn_facts *f) { return fits_deep(problem, f, 1, 1); }
+const char *vn__fits_wgmma_deep_tt(const void *problem, const struct vn_facts *f) { return fits_deep(problem, f, 1, 0); }
+
+/* The maps, then the sums. */
+static size_t sums_start(const int *p)
+{
+    return maps_bytes(p, MOST_CLUSTERS);
+}
+
+size_t vn__workspace_wgmma_deep(const void *problem, const int *p)
+{
+    const struct gemm *g = problem;
+    const struct cut cut = cut_of(g);
+
+    return sums_start(p) + (size_t)(cut.parts * g->batches * g->m * g->n) * sizeof(float);
+}
+
+vn_status vn__run_wgmma_deep(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    const struct cut cut = cut_of(g);
+    const int64_t start = (int64_t)(sums_start(it->p) / sizeof(float));
+    struct vn_launch l;
+    struct grid grid;
+    vn_buffer *room;
+    vn_status s;
+
+    if ((s = lay_out(&grid, q, it, g, cut.parts * g->batches)) ||
+        (s = vn__workspace(&room, q, vn__workspace_wgmma_deep(g, it->p))))
+        return s;
+    l = launch_of(it, g, &grid, room);
+    vn__arg_int(&l, cut.span);
+    vn__arg_buffer(&l, room);
+    vn__arg_int(&l, start);
+    if ((s = vn__launch(q, it, 0, &l)))
+        return s;
+    return vn__add_parts(q, it, 1, items_of(it->p), g, room, start, cut.parts);
 }

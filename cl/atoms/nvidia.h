@@ -330,11 +330,14 @@ DEVICE unsigned int tf32_bits(unsigned int f32_bits)
 #define STORE_PAIR(p, x, y) \
     asm volatile("st.global.v2.f64 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "d"(x), "d"(y) : "memory")
 #elif TYPE == 0
-#define STORE_PAIR(p, x, y) \
-    asm volatile("st.global.v2.f32 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "f"(x), "f"(y) : "memory")
+#define STORE_PAIR(p, x, y) STORE_F32_PAIR(p, x, y)
 #else
 #define STORE_PAIR(p, x, y) (*(GLOBAL unsigned int *)(p) = pair_of(x, y))
 #endif
+
+/* ... of f32, whatever the type. */
+#define STORE_F32_PAIR(p, x, y) \
+    asm volatile("st.global.v2.f32 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "f"(x), "f"(y) : "memory")
 
 /* Two numbers of bf16, the first in the lower half. */
 DEVICE UINT32 bf16_pair_of(float low, float high)
