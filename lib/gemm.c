@@ -109,16 +109,16 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
       .entries = "gemm_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",             \
       .defines = "#define PARTS 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
-#define PADDED(layout, across_a, across_b)                                                           \
-    { .name = "gemm_padded", .fits = vn__fits_padded_##layout, .pays = vn__pays_padded,               \
-      .run = vn__run_padded, .workspace = vn__workspace_padded, .trial = vn__trial_gemm,              \
+#define PADDED(ways, across_a, across_b)                                                             \
+    { .name = "gemm_padded", .fits = vn__fits_padded_##ways, .pays = vn__pays_padded,               \
+      .run = vn__run_padded, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/pad.cl",                          \
       .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                  \
       .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
 #define TF32(lines, across_a)                                                                        \
     { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \
-      .workspace = vn__workspace_tf32, .trial = vn__trial_gemm,                                       \
+      .workspace = vn__workspace_tf32, .layout = vn__layout_tf32, .trial = vn__trial_gemm,            \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_tf32.cl", .entries = "pack describe gemm_tf32", \
       .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A " across_a "\n" }
 

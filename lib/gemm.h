@@ -118,6 +118,7 @@ const char *vn__fits_padded_tn(const void *problem, const struct vn_facts *f);
 const char *vn__fits_padded_tt(const void *problem, const struct vn_facts *f);
 const char *vn__pays_padded(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_padded(const void *problem, const int *p);
+struct vn_layout vn__layout_padded(const void *problem, const int *p);
 vn_status   vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem);
 
 /* gemm_split.c: f32 on NVIDIA's sm_90, in three bf16 parts; by the tile's columns, or its 64 rows. */
@@ -135,6 +136,7 @@ const char *vn__fits_tf32_along (const void *problem, const struct vn_facts *f);
 const char *vn__fits_tf32_across(const void *problem, const struct vn_facts *f);
 const char *vn__pays_tf32(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_tf32(const void *problem, const int *p);
+struct vn_layout vn__layout_tf32(const void *problem, const int *p);
 vn_status   vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem);
 
 /* gemm_mma.c: matrix engines of NVIDIA's sm_80 and up, out of registers; likewise. */

@@ -12,7 +12,7 @@
 #include "gemm.h"
 
 enum { PAD = 1 };                               /* its kernel, after that of gemm_wgmma */
-enum { LINE = 8, PITCH = 64 };                  /* numbers of 16 bits: 16 and 128 bytes */
+enum { NUMBER = 2, LINE = 8, PITCH = 64 };      /* bytes; numbers: 16 and 128 bytes */
 enum { PAD_WIDTH = 128, PAD_LINES = 128, PAD_ITEMS = 1024 };    /* of a work-group, as in pad.cl */
 
 /* The product that is left when operands are padded, and how many numbers each takes; 0: none. */
@@ -96,14 +96,6 @@ const char *vn__pays_padded(const void *problem, const struct vn_facts *f)
          ? "M or N is below 128, or K below 64: padding costs more than it saves" : NULL;
 }
 
-size_t vn__workspace_padded(const void *problem, const int *params)
-{
-    const int64_t start = start_of(problem, params);
-    struct plan p;
-
-    return make_plan(&p, problem, start) ? (size_t)(2 * (start + p.a + p.b)) : SIZE_MAX;
-}
-
 /* from and to: one matrix, before and after. */
 static vn_status pad(vn_queue *q, const struct vn_choice *it, const vn_tensor *from, const vn_tensor *to,
                      int along)
@@ -127,25 +119,59 @@ static vn_status pad(vn_queue *q, const struct vn_choice *it, const vn_tensor *f
     return vn__launch(q, it, PAD, &l);
 }
 
+static vn_status pad_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
+{
+    const struct gemm *g = problem;
+    vn_tensor b = g->b;
+
+    place(&b, along_b(g), (int64_t)(at / NUMBER));
+    b.buffer = to;
+    return pad(q, it, &g->b, &b, along_b(g));
+}
+
+struct vn_layout vn__layout_padded(const void *problem, const int *unused)
+{
+    struct plan p;
+
+    (void)unused;
+    return (struct vn_layout){ pad_b, 0, make_plan(&p, problem, 0) ? NUMBER * (size_t)p.b : SIZE_MAX };
+}
+
+/* What is left to gemm_wgmma, and A. */
+static size_t own_bytes(const struct plan *p, int64_t start)
+{
+    return NUMBER * (size_t)(start + p->a);
+}
+
+size_t vn__workspace_padded(const void *problem, const int *params)
+{
+    const struct vn_layout l = vn__layout_padded(problem, params);
+    const int64_t start = start_of(problem, params);
+    struct plan p;
+
+    return make_plan(&p, problem, start) ? vn__workspace_and_b(problem, own_bytes(&p, start), &l) : SIZE_MAX;
+}
+
 vn_status vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     const struct gemm *g = problem;
-    const size_t bytes = vn__workspace_padded(g, it->p);
-    vn_buffer *room;
+    const int64_t start = start_of(g, it->p);
+    vn_buffer *room, *room_b;
+    size_t at, bytes;
     struct plan p;
     vn_status s;
 
-    make_plan(&p, g, start_of(g, it->p));
-    if ((s = vn__workspace(&room, q, bytes)))
+    make_plan(&p, g, start);
+    if ((s = vn__lay_out_b(&room_b, &at, &room, q, it, g, own_bytes(&p, start))))
         return s;
+    bytes = q->workspace_used;
+    if (p.b) {
+        p.g.b.buffer = room_b;
+        p.g.b.start = (int64_t)(at / NUMBER);
+    }
     if (p.a) {
         p.g.a.buffer = room;
         if ((s = pad(q, it, &g->a, &p.g.a, along_a(g))))
-            return s;
-    }
-    if (p.b) {
-        p.g.b.buffer = room;
-        if ((s = pad(q, it, &g->b, &p.g.b, along_b(g))))
             return s;
     }
     s = vn__run_wgmma(q, it, &p.g);

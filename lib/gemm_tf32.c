@@ -8,7 +8,7 @@
 #include "gemm.h"
 
 enum { BLK_N, STAGES, WARPGROUPS };             /* its parameters */
-enum { LINE = 4, MAPS_BYTES = 256 };            /* 4 numbers are 16 bytes: the step of the copy engine */
+enum { NUMBER = 4, LINE = 4, MAPS_BYTES = 256 };    /* bytes; 4 numbers are 16: the step of the copy engine */
 
 /* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
 static int can_copy(const vn_tensor *t, int64_t along, int64_t across)
@@ -21,31 +21,27 @@ static int along_k_a(const struct gemm *g)  { return can_copy(&g->a, vn__col(&g-
 static int across_k_a(const struct gemm *g) { return can_copy(&g->a, vn__row(&g->a), vn__col(&g->a)); }
 static int along_k_b(const struct gemm *g)  { return can_copy(&g->b, vn__row(&g->b), vn__col(&g->b)); }
 
-/* The problem as the kernel takes it, and which operands are packed for it: the right one must run
- * along K.  C^T = B^T A^T lets A be the right one.                                             */
-struct plan { struct gemm g; int across_a, pack_a, pack_b; };
+/* The problem as the kernel takes it: the right operand must run along K, and C^T = B^T A^T lets A be
+ * that one.  Does the left one run across K; and which of A and B are packed first?             */
+struct plan { struct gemm g; int is_turned, across_k, packs_a, packs_b; };
 
 static struct plan plan(const struct gemm *problem)
 {
-    struct plan p = { .g = *problem };
+    struct plan p = { .g = *problem, .is_turned = !along_k_b(problem) && along_k_a(problem) };
     struct gemm *const g = &p.g;
 
-    if (!along_k_b(g) && along_k_a(g)) {
-        g->a = vn_transpose(problem->b);
-        g->b = vn_transpose(problem->a);
-        g->c = vn_transpose(problem->c);
-        if (g->has_bias)
-            g->bias = vn_transpose(problem->bias);
-        g->m = problem->n;
-        g->n = problem->m;
-    }
-    p.pack_b   = !along_k_b(g);
-    p.across_a = !along_k_a(g) && across_k_a(g);
-    p.pack_a   = !along_k_a(g) && !p.across_a;
+    if (p.is_turned)
+        vn__gemm_transpose(g);
+    p.across_k = !along_k_a(g) && across_k_a(g);
+
+    const int packs_left = !along_k_a(g) && !p.across_k, packs_right = !along_k_b(g);
+
+    p.packs_a = p.is_turned ? packs_right : packs_left;
+    p.packs_b = p.is_turned ? packs_left : packs_right;
     return p;
 }
 
-static const char *fits(const struct gemm *g, const struct vn_facts *f, int across_a)
+static const char *fits(const struct gemm *g, const struct vn_facts *f, int across_k)
 {
     if (strcmp(f->family, "nvidia") || strcmp(f->arch, "sm_90"))
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
@@ -57,8 +53,8 @@ static const char *fits(const struct gemm *g, const struct vn_facts *f, int acro
         return "M, N, K and the batches must stay below 2^30";
     if (g->c.rank > 3)
         return "it takes at most one batch dimension";
-    if (plan(g).across_a != across_a)
-        return across_a ? "the left operand does not run across K" : "the left operand runs across K";
+    if (plan(g).across_k != across_k)
+        return across_k ? "the left operand does not run across K" : "the left operand runs across K";
     return NULL;
 }
 
@@ -80,7 +76,7 @@ const char *vn__pays_tf32(const void *problem, const struct vn_facts *f)
     return NULL;
 }
 
-/* An operand packed in the workspace: lines along K, each beginning at a multiple of 16 bytes. */
+/* An operand packed: its lines along K, each beginning at a multiple of 16 bytes. */
 static int64_t pitch(const struct gemm *g)
 {
     return VN_CEIL_DIV(g->k, LINE) * LINE;
@@ -91,61 +87,95 @@ static int64_t matrices(const vn_tensor *t)
     return t->rank == 3 && t->stride[0] ? t->extent[0] : 1;
 }
 
-/* In numbers; -1 if it overflows. */
-static int64_t packed_size(const struct gemm *g, const vn_tensor *t, int64_t lines)
+/* SIZE_MAX if it overflows. */
+static size_t packed_bytes(const struct gemm *g, const vn_tensor *t, int64_t lines)
 {
     int64_t size;
 
     return vn__mul(&size, pitch(g), lines) && vn__mul(&size, size, matrices(t)) && size < INT64_MAX / 16
-         ? size : -1;
+         ? NUMBER * (size_t)size : SIZE_MAX;
+}
+
+/* Where the rows of t lie when they are packed. */
+static vn_tensor packed_at(vn_tensor t, const struct gemm *g, vn_buffer *buffer, size_t at)
+{
+    const int64_t lines = t.extent[t.rank - 2];
+
+    if (t.rank == 3)
+        t.stride[0] = matrices(&t) > 1 ? lines * pitch(g) : 0;
+    t.buffer = buffer;
+    t.start = (int64_t)(at / NUMBER);
+    t.stride[t.rank - 2] = pitch(g);
+    t.stride[t.rank - 1] = 1;
+    return t;
+}
+
+static vn_status pack(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const vn_tensor *from,
+                      const vn_tensor *to)
+{
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
+    const int64_t lines = from->extent[from->rank - 2], tiles = VN_CEIL_DIV(lines, 32) * VN_CEIL_DIV(g->k, 32);
+
+    if (!vn__mul(&l.groups[0], tiles, matrices(from)) || l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "an operand has %lld tiles of 32 x 32; a launch holds %d",
+                        (long long)tiles, INT_MAX);
+    vn__arg_int(&l, lines);
+    vn__arg_int(&l, g->k);
+    vn__arg_tensor(&l, from);
+    vn__arg_tensor(&l, to);
+    return vn__launch(q, it, 0, &l);
+}
+
+static vn_status pack_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
+{
+    const struct gemm *g = problem;
+    const vn_tensor from = vn_transpose(g->b), packed = packed_at(from, g, to, at);
+
+    return pack(q, it, g, &from, &packed);
+}
+
+struct vn_layout vn__layout_tf32(const void *problem, const int *unused)
+{
+    const struct gemm *g = problem;
+
+    (void)unused;
+    return (struct vn_layout){ pack_b, 0, plan(g).packs_b ? packed_bytes(g, &g->b, g->n) : 0 };
+}
+
+/* The maps, and A. */
+static size_t own_bytes(const struct gemm *g, const struct plan *p)
+{
+    const size_t a = p->packs_a ? packed_bytes(g, &g->a, g->m) : 0;
+
+    return a > SIZE_MAX - MAPS_BYTES ? SIZE_MAX : MAPS_BYTES + a;
 }
 
 size_t vn__workspace_tf32(const void *problem, const int *unused)
 {
+    const struct vn_layout l = vn__layout_tf32(problem, unused);
     const struct plan p = plan(problem);
-    const int64_t a = p.pack_a ? packed_size(&p.g, &p.g.a, p.g.m) : 0;
-    const int64_t b = p.pack_b ? packed_size(&p.g, &p.g.b, p.g.n) : 0;
 
-    (void)unused;
-    return a < 0 || b < 0 ? SIZE_MAX : MAPS_BYTES + 4 * ((size_t)a + (size_t)b);
+    return vn__workspace_and_b(problem, own_bytes(problem, &p), &l);
 }
 
-/* The rows of *t to the workspace from `at` on, where it then lies. */
-static vn_status pack(vn_tensor *t, int64_t *at, vn_queue *q, const struct vn_choice *it,
-                      const struct gemm *g, vn_buffer *workspace)
-{
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
-    vn_tensor from = *t;
-    const int64_t lines = t->extent[t->rank - 2], tiles = VN_CEIL_DIV(lines, 32) * VN_CEIL_DIV(g->k, 32);
-
-    if (!vn__mul(&l.groups[0], tiles, matrices(t)) || l.groups[0] > INT_MAX)
-        return vn__fail(VN_UNSUPPORTED, "an operand has %lld tiles of 32 x 32; a launch holds %d",
-                        (long long)tiles, INT_MAX);
-    t->buffer = workspace;
-    t->start = *at;
-    t->stride[t->rank - 2] = pitch(g);
-    t->stride[t->rank - 1] = 1;
-    if (t->rank == 3)
-        t->stride[0] = matrices(t) > 1 ? lines * pitch(g) : 0;
-    *at += lines * pitch(g) * matrices(t);
-    vn__arg_int(&l, lines);
-    vn__arg_int(&l, g->k);
-    vn__arg_tensor(&l, &from);
-    vn__arg_tensor(&l, t);
-    return vn__launch(q, it, 0, &l);
-}
-
-static vn_status prepare(struct plan *p, vn_queue *q, const struct vn_choice *it, vn_buffer *workspace)
+static vn_status prepare(struct plan *p, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
+                         const struct gemm *problem)
 {
     struct gemm *const g = &p->g;
-    vn_tensor columns = vn_transpose(g->b);
-    int64_t at = MAPS_BYTES / 4;
-    vn_status s = VN_OK;
+    vn_buffer *buffer;
+    vn_tensor packed;
+    size_t at;
+    vn_status s = vn__lay_out_b(&buffer, &at, workspace, q, it, problem, own_bytes(problem, p));
 
-    if (p->pack_a)
-        s = pack(&g->a, &at, q, it, g, workspace);
-    if (s == VN_OK && p->pack_b && (s = pack(&columns, &at, q, it, g, workspace)) == VN_OK)
-        g->b = vn_transpose(columns);
+    if (s == VN_OK && p->packs_b) {
+        packed = packed_at(vn_transpose(problem->b), problem, buffer, at);
+        *(p->is_turned ? &g->a : &g->b) = p->is_turned ? packed : vn_transpose(packed);
+    }
+    if (s == VN_OK && p->packs_a) {
+        packed = packed_at(problem->a, problem, *workspace, MAPS_BYTES);
+        s = pack(q, it, problem, &problem->a, &packed);
+        *(p->is_turned ? &g->b : &g->a) = p->is_turned ? vn_transpose(packed) : packed;
+    }
     return s;
 }
 
@@ -176,8 +206,7 @@ vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *prob
     if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)tiles,
                         64 * n[WARPGROUPS], n[BLK_N], INT_MAX);
-    if ((s = vn__workspace(&workspace, q, vn__workspace_tf32(problem, n))) ||
-        (s = prepare(&p, q, it, workspace)) || (s = describe(q, it, g, workspace)))
+    if ((s = prepare(&p, &workspace, q, it, problem)) || (s = describe(q, it, g, workspace)))
         return s;
     vn__arg_int(&l, g->m);
     vn__arg_int(&l, g->n);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "gemm.h"
 #include "oracle.h"
 #include "suite.h"
 
@@ -72,11 +72,11 @@ static vn_status product(void *out, vn_type type, int64_t first, int64_t m, cons
     return s ? s : vn_read(queue, out, c, 0, (size_t)(m * N) * vn_type_bytes(type));
 }
 
-static void test_variant(const struct vn_variant *v, vn_type type)
+static void test_variant(const struct vn_variant *v, vn_type type, vn_math math)
 {
     static const struct { int64_t first, m; } uses[] = { { 0, 40 }, { 7, 3 }, { 20, 130 } };
     static double plain[3][MOST * N], packed[MOST * N];
-    vn_gemm_options o = { .variant = v->name };
+    vn_gemm_options o = { .math = math, .variant = v->name };
     size_t workspace[3];
     vn_status s = VN_OK;
     vn_pack *p = NULL;
@@ -156,7 +156,8 @@ int main(void)
         for (const struct vn_variant *v = vn__gemm_variants; v->name; v++)
             if (v->layout) {
                 b = filled((vn_type)type, N * PITCH, 2);
-                test_variant(v, (vn_type)type);
+                test_variant(v, (vn_type)type, v->fits == vn__fits_tf32_along || v->fits == vn__fits_tf32_across
+                                               ? VN_MATH_TF32 : VN_MATH_DEFAULT);
                 vn_buffer_close(b);
             }
         if (type == VN_F32) {
