@@ -5,6 +5,7 @@
  * Each product is made twice; on other data; after others have made the workspace move; and with
  * no workspace.  The same call on a queue that never saw it says each time what is right, by bits.
  */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,7 @@ static void check(int right, const char *text, const char *what)
 }
 
 /* What comes out of the very same call on a queue that is new; and what it explains. */
-static vn_status expect(void *out, char explained[4096], const struct trial *t, size_t limit)
+static vn_status expect(void *out, char **explained, const struct trial *t, size_t limit)
 {
     vn_queue *q;
     vn_status s;
@@ -51,18 +52,18 @@ static vn_status expect(void *out, char explained[4096], const struct trial *t, 
     if ((s = vn_queue_open(&q, device)))
         return s;
     if ((s = vn_queue_limit_workspace(q, limit)) == VN_OK && (s = trial_run(out, t, q, NULL)) == VN_OK)
-        snprintf(explained, 4096, "%s", vn_queue_explain(q));
+        *explained = strdup(vn_queue_explain(q));
     vn_queue_close(q);
     return s;
 }
 
 static void again(int i, const char *what, size_t limit)
 {
-    static char explained[4096];
     const struct trial *const t = &trial[i];
     void *const wanted = malloc(t->bytes), *const got = malloc(t->bytes);
+    char *explained = NULL;
 
-    if (!wanted || !got || expect(wanted, explained, t, limit) || trial_run(got, t, queue, NULL))
+    if (!wanted || !got || expect(wanted, &explained, t, limit) || !explained || trial_run(got, t, queue, NULL))
         check(0, texts[i], what);
     else {
         check(!memcmp(wanted, got, t->bytes), texts[i], what);
@@ -71,6 +72,7 @@ static void again(int i, const char *what, size_t limit)
     }
     free(wanted);
     free(got);
+    free(explained);
 }
 
 /* Other numbers in A. */
