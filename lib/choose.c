@@ -449,6 +449,12 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
     return VN_OK;
 }
 
+vn_status vn__choose_part(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                          const void *problem)
+{
+    return search(out, q, table, problem, NULL);
+}
+
 /* ---- explaining ------------------------------------------------------------------ */
 
 static void add_text(struct builder *b, const char *s)

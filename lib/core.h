@@ -69,6 +69,9 @@ struct vn_choice {
  * (whose first member is a struct vn_problem) for explain.  forced: NULL, or a name.    */
 vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                      const void *problem, size_t problem_size, const char *forced);
+/* For a part of a problem that is being run: nothing is noted, explain goes on to tell of the whole. */
+vn_status vn__choose_part(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                          const void *problem);
 void      vn__choices_close(vn_device *d);
 /* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
 vn_status vn__choice_open (struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide);

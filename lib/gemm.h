@@ -185,6 +185,7 @@ vn_status   vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const vo
 /* gemm_deep.c: K split into parts, each part solved by another variant. */
 const char *vn__fits_deep(const void *problem, const struct vn_facts *f);
 const char *vn__pays_deep(const void *problem, const struct vn_facts *f);
+double      vn__time_fma(const struct gemm *g);   /* with K in parts or not: microseconds on an H100 */
 size_t      vn__workspace_deep(const void *problem, const int *p);
 vn_status   vn__run_deep(vn_queue *q, const struct vn_choice *it, const void *problem);
 /* Adds `parts` of all of C, from number `start` of `sums` on (gemm_sum.cl, the choice's `kernel`). */

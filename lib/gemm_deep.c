@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_deep.c - the variant gemm_deep: few tiles of C and a long K, on GPUs.
+ * gemm_deep.c - the variant gemm_deep: few tiles of C and a long K, on GPUs, in f32 and f64.
  *
  * K is cut into parts, as if they were batches: another variant leaves their products in the
  * workspace, and cl/gemm_sum.cl adds these in their order.  How many parts there are follows from
@@ -12,35 +12,67 @@
 #include "gemm.h"
 
 enum { ITEMS };                                 /* its parameter */
-enum { TILE = 128, SPAN = 64, PAYS_K = 1024, DEEP = 4, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
+enum { SPAN = 64, MOST_PARTS = 32, PAYS_K = 1024, DEEP = 4, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
 
 struct cut { int64_t parts, span, rest; };      /* `parts` of `span`, and one of `rest` if that is not 0 */
 
-/* Work-groups of a tiled kernel. */
-static int64_t tiles(const struct gemm *g)
+/* Of what makes the parts, on an H100, in microseconds: what one of K takes in a tile, if a unit makes it
+ * alone, or several together, each after the other; what else a tile takes; a launch; and the bytes of
+ * sums that are written and read in one.  On other devices it is their ratio that counts.          */
+struct tile { int m, n; double alone, together, rest; };
+static const struct tile tile_f32 = { 128, 64, 0.052, 0.046, 2 }, tile_f64 = { 64, 64, 0.022, 0.02, 2 };
+static const double LAUNCH = 3, SUMS = 3e6;
+
+static double time_of_span(const struct gemm *g, int64_t parts, int64_t span)
 {
-    return VN_CEIL_DIV(g->m, TILE) * VN_CEIL_DIV(g->n, TILE) * g->batches;
+    const struct tile *t = g->head.type == VN_F64 ? &tile_f64 : &tile_f32;
+    const int64_t tiles = VN_CEIL_DIV(g->m, t->m) * VN_CEIL_DIV(g->n, t->n) * g->batches * parts;
+    const double rounds = (double)VN_CEIL_DIV(tiles, g->units);
+
+    return LAUNCH + rounds * ((double)span * (tiles > g->units ? t->together : t->alone) + t->rest);
 }
 
-/* One tile for each unit, parts of at least SPAN, no more sums than there is to read; of these, if it
- * can be, parts that are all alike.                                                                */
+static double time_of(const struct gemm *g, const struct cut *c)
+{
+    const double sums = (double)(c->parts + (c->rest != 0)) * (double)g->m * (double)g->n * (double)g->batches;
+    const double whole = time_of_span(g, c->parts, c->span) + (c->rest ? time_of_span(g, 1, c->rest) : 0);
+
+    return c->parts < 2 ? whole : whole + LAUNCH + 2 * sums * (double)vn_type_bytes(g->head.type) / SUMS;
+}
+
+/* What takes the least time: at least two parts, of at least SPAN, and no more sums than there is to read.
+ * One: it cannot be cut.                                                                              */
 static struct cut cut_of(const struct gemm *g)
 {
-    const int64_t wanted = g->units / tiles(g), sums = g->m * g->n;
-    const int64_t reads = g->m * g->k + g->k * g->n;
-    int64_t most = wanted < g->k / SPAN ? wanted : g->k / SPAN;
+    const int64_t reads = g->m * g->k + g->k * g->n, room = reads / (g->m * g->n);
+    struct cut best = { 1, g->k, 0 };
 
-    if (most > reads / sums)
-        most = reads / sums;
-    for (int64_t parts = most; 4 * parts >= 3 * most && parts > 1; parts--)
-        if (g->k % parts == 0 && g->k / parts % ALIGNED == 0)
-            return (struct cut){ parts, g->k / parts, 0 };
-    if (most < 2)
-        return (struct cut){ 1, g->k, 0 };
+    for (int64_t parts = 2; parts <= g->k / SPAN && parts <= room && parts <= MOST_PARTS; parts++) {
+        const int64_t span = g->k / parts / ALIGNED * ALIGNED;
+        const struct cut c = { g->k / span, span, g->k % span };
 
-    const int64_t span = g->k / most / ALIGNED * ALIGNED;
+        if (best.parts < 2 || time_of(g, &c) < time_of(g, &best))
+            best = c;
+    }
+    return best;
+}
 
-    return (struct cut){ g->k / span, span, g->k % span };
+static double time_whole(const struct gemm *g)
+{
+    return time_of(g, &(struct cut){ 1, g->k, 0 });
+}
+
+static int is_long(const struct gemm *g)
+{
+    return g->k >= PAYS_K && (g->k >= DEEP * g->m || g->k >= DEEP * g->n);
+}
+
+double vn__time_fma(const struct gemm *g)
+{
+    const double whole = time_whole(g);
+    const struct cut cut = cut_of(g);
+
+    return !g->is_part && is_long(g) && cut.parts > 1 && time_of(g, &cut) < whole ? time_of(g, &cut) : whole;
 }
 
 const char *vn__fits_deep(const void *problem, const struct vn_facts *f)
@@ -59,18 +91,21 @@ const char *vn__fits_deep(const void *problem, const struct vn_facts *f)
     if (g->m > INT_MAX / 2 || g->n > INT_MAX / 2 || g->k > INT_MAX / 2 || g->batches > INT_MAX / 2)
         return "M, N, K and the batches must stay below 2^30";
     if (cut_of(g).parts < 2)
-        return "C has tiles enough, or K is too short to split";
+        return "K is too short to be cut into parts";
     return NULL;
 }
 
 const char *vn__pays_deep(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
+    const struct cut cut = cut_of(g);
 
     if (!strcmp(f->family, "cpu"))
         return "a CPU has too few units for it to pay";
-    if (g->k < PAYS_K || g->k < DEEP * g->m || g->k < DEEP * g->n)
-        return "K is below 1024, or below 4 times M or N: a second launch would eat up the gain";
+    if (!is_long(g))
+        return "K is below 1024, or below 4 times both M and N: C has tiles enough";
+    if (time_whole(g) <= time_of(g, &cut))
+        return "C has tiles enough, or K is too short for a second launch to pay";
     return NULL;
 }
 
@@ -147,7 +182,7 @@ size_t vn__workspace_deep(const void *problem, const int *p)
 static vn_status inner_workspace(size_t *bytes, vn_queue *q, const struct gemm *part)
 {
     const struct vn_choice *it;
-    vn_status s = vn__choose(&it, q, vn__gemm_variants, part, sizeof *part, NULL);
+    vn_status s = vn__choose_part(&it, q, vn__gemm_variants, part);
 
     if (s == VN_OK && it->variant->workspace) {
         const size_t own = VN_CEIL_DIV(it->variant->workspace(part, it->p), WORKSPACE_ALIGN) * WORKSPACE_ALIGN;
@@ -161,7 +196,7 @@ static vn_status inner_workspace(size_t *bytes, vn_queue *q, const struct gemm *
 static vn_status solve(vn_queue *q, const struct gemm *part)
 {
     const struct vn_choice *it;
-    vn_status s = vn__choose(&it, q, vn__gemm_variants, part, sizeof *part, NULL);
+    vn_status s = vn__choose_part(&it, q, vn__gemm_variants, part);
 
     return s ? s : it->variant->run(q, it, part);
 }
@@ -194,7 +229,6 @@ vn_status vn__run_deep(vn_queue *q, const struct vn_choice *it, const void *prob
     const int64_t all = g->batches * g->m * g->n;
     struct gemm most = parts_of(g, 0, cut.parts, cut.span, g->c.buffer, 0);
     struct gemm last = parts_of(g, cut.parts * cut.span, 1, cut.rest, g->c.buffer, 0);
-    struct vn_memo *const asked = q->last;
     vn_buffer *buffer;
     size_t own = 0;
     vn_status s;
@@ -213,6 +247,5 @@ vn_status vn__run_deep(vn_queue *q, const struct vn_choice *it, const void *prob
     if ((s = solve(q, &most)) || (cut.rest && (s = solve(q, &last))))
         return s;
     q->workspace_used = own + (size_t)bytes_of(g, &cut);
-    q->last = asked;                            /* explain tells of the whole, not of a part */
     return vn__add_parts(q, it, 0, it->p[ITEMS], g, buffer, start, cut.parts + (cut.rest != 0));
 }

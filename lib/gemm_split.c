@@ -121,11 +121,11 @@ size_t vn__workspace_split(const void *problem, const int *p)
     return sides(&a, &b, problem, p) ? vn__workspace_and_b(problem, bytes_of(&a), &l) : SIZE_MAX;
 }
 
-/* The kernel's tiles, and the time that each takes (as measured on an H100, by that of 128 x 128).  A
- * compute unit makes one at a time, so the best is the one whose last round leaves few idle.       */
+/* The kernel's tiles, and what one of K takes in each, in microseconds on an H100.  A compute unit makes
+ * one at a time, so the best is the one whose last round leaves few idle.                          */
 enum tile { TILE_64, TILE_128, TILE_192, TILE_COUNT };
-static const struct { int m, n; double time; } tiles[TILE_COUNT] = {
-    [TILE_64] = { 64, 128, 0.61 }, [TILE_128] = { 128, 128, 1 }, [TILE_192] = { 128, 192, 1.35 } };
+static const struct { int m, n; double one; } tiles[TILE_COUNT] = {
+    [TILE_64] = { 64, 128, 0.0206 }, [TILE_128] = { 128, 128, 0.0338 }, [TILE_192] = { 128, 192, 0.0456 } };
 
 static int64_t tiles_of(enum tile t, const struct gemm *g)
 {
@@ -134,7 +134,16 @@ static int64_t tiles_of(enum tile t, const struct gemm *g)
 
 static double time_of(enum tile t, const struct gemm *g)
 {
-    return tiles[t].time * (double)VN_CEIL_DIV(tiles_of(t, g), g->units);
+    return (double)VN_CEIL_DIV(tiles_of(t, g), g->units) * (double)g->k * tiles[t].one;
+}
+
+/* A number is read in 4 bytes and written in 6. */
+static double time_to_split(const struct gemm *g)
+{
+    static const double launches = 8, memory = 2.7e6;
+    const double lines = (double)g->m + (vn__is_packed_by(g, split_b) ? 0 : (double)g->n);
+
+    return launches + lines * (double)g->k * (double)g->batches * (4 + 6) / memory;
 }
 
 /* B as it is packed does for tiles of its width only. */
@@ -157,15 +166,16 @@ static const char *pays(const void *problem, const struct vn_facts *f, enum tile
     const double sums = (double)g->m * (double)g->n * (double)g->batches;
     const int least = vn__is_packed_by(g, split_b) ? MOST_FEW + 1 : 128;
 
+    (void)f;
     if (g->m < least || g->n < 128 || sums < 512 * 512 || g->k < 256)
         return "M or N is below 128, M N below 512 x 512, or K below 256: splitting costs more than it saves";
-    if (2 * tiles_of(TILE_64, g) < g->units && !vn__fits_deep(problem, f) && !vn__pays_deep(problem, f))
-        return "C has few tiles and K is long: parts of it pay better";
     if (!serves(mine, g))
         return "B is packed for tiles of another size";
     for (int t = 0; t < TILE_COUNT; t++)
         if (serves(t, g) && time_of(t, g) < time_of(mine, g))
             return "tiles of another size keep more of the device busy";
+    if (vn__time_fma(g) < time_of(mine, g) + time_to_split(g))
+        return "multiply-adds are done sooner, without splitting A and B first";
     return NULL;
 }
 
