@@ -228,12 +228,8 @@ gemm_skinny(int M, int N, int K, int across, int aligned, int span, int parts, i
 {
     LOCAL_ARRAY(R, sums, ITEMS * (ROWS * EACH + PAD));
 
-    const int apart = ITEMS / across, wide = apart * EACH;          /* the work-group's columns */
-    const int tiles_m = (M + THR_M - 1) / THR_M, tiles_n = (N + wide - 1) / wide;
-    const int tile_n = GROUP_ID(0) / tiles_m, part_at = tile_n / tiles_n, part = part_at / batches;
-    const int m0 = (GROUP_ID(0) - tile_n * tiles_m) * THR_M, n0 = (tile_n - part_at * tiles_n) * wide;
-    const int batch = part_at - part * batches;
-    const int first = part * span, last = K - first < span ? K : first + span;
+    const int apart = ITEMS / across;
+    const struct task t = task_of(M, N, K, apart * EACH, span, batches);
 #if ALONG_K
     const int column = LOCAL_ID() / 8 % apart, place = LOCAL_ID() / 8 / apart * 8 + LOCAL_ID() % 8;
 #define COLUMN(j) (column + (j) * apart)
@@ -244,29 +240,29 @@ gemm_skinny(int M, int N, int K, int across, int aligned, int span, int parts, i
     struct share s = { gA, gB };
     R rC[THR_M][EACH];
 
-    s.a += batch_offset(vA, eC, batch);
-    s.b += batch_offset(vB, eC, batch);
+    s.a += batch_offset(vA, eC, t.batch);
+    s.b += batch_offset(vB, eC, t.batch);
     s.a_col = (INDEX)vA.s6;
     s.b_row = (INDEX)vB.s5;
     UNROLL for (int i = 0; i < THR_M; i++)
-        s.a_at[i] = m0 + i < M ? (m0 + i) * (INDEX)vA.s5 : 0;
+        s.a_at[i] = t.m0 + i < M ? (t.m0 + i) * (INDEX)vA.s5 : 0;
     UNROLL for (int j = 0; j < EACH; j++)
-        s.b_at[j] = n0 + COLUMN(j) < N ? (n0 + COLUMN(j)) * (INDEX)vB.s6 : 0;
+        s.b_at[j] = t.n0 + COLUMN(j) < N ? (t.n0 + COLUMN(j)) * (INDEX)vB.s6 : 0;
     UNROLL for (int i = 0; i < THR_M; i++)
     UNROLL for (int j = 0; j < EACH; j++)
         rC[i][j] = ZERO;
 
-    fold(rC, &s, first, last, place, across, aligned);
+    fold(rC, &s, t.first, t.last, place, across, aligned);
 
-    const struct output out = OUTPUT(n0, wide);
-    const int line = wide * ROWS + PAD;         /* what all columns have from one place */
+    const struct output out = OUTPUT(t.batch);
+    const int line = t.wide * ROWS + PAD;       /* what all columns have from one place */
 
     UNROLL for (int i0 = 0; i0 < THR_M; i0 += ROWS) {
         BARRIER();
         UNROLL for (int i = 0; i < ROWS; i++)
         UNROLL for (int j = 0; j < EACH; j++)
-            sums[place * line + i * wide + COLUMN(j)] = rC[i0 + i][j];
+            sums[place * line + i * t.wide + COLUMN(j)] = rC[i0 + i][j];
         BARRIER();
-        add_places(&out, sums, across, line, wide, ROWS, m0 + i0);
+        add_places(&out, &t, sums, across, line, t.wide, i0, ROWS);
     }
 }

@@ -1,12 +1,34 @@
-/* gemm_skinny.h - how the skinny kernels end: sums of one element meet, and go to memory
+/* gemm_skinny.h - what the skinny kernels share: which part of the product is a work-group's, and how
+ * sums of one element meet and go to memory
  *
  * The items, or warps, that share a column leave their sums in local memory, and these are added
  * in order.  Where K is split over work-groups as well, that is one part of it: it goes to the
  * workspace, and gemm_sum adds the parts, also in order.
  */
+struct task {
+    int m0, n0, wide;                           /* THR_M rows, and so many columns */
+    int first, last;                            /* of K */
+    int batch, part;                            /* part: the first has all batches, then the second */
+};
+
+DEVICE struct task task_of(int M, int N, int K, int wide, int span, int batches)
+{
+    const int tiles_m = (M + THR_M - 1) / THR_M, tiles_n = (N + wide - 1) / wide;
+    const int tile_n = GROUP_ID(0) / tiles_m, part = tile_n / tiles_n;
+    struct task t;
+
+    t.m0 = (GROUP_ID(0) - tile_n * tiles_m) * THR_M;
+    t.n0 = (tile_n - part * tiles_n) * wide;
+    t.wide = wide;
+    t.first = part / batches * span;
+    t.last = K - t.first < span ? K : t.first + span;
+    t.batch = part % batches;
+    t.part = part;
+    return t;
+}
+
 struct output {
-    int M, N, n0, wide;                         /* the work-group's columns */
-    int part, parts;                            /* part: the first has all batches, then the second */
+    int M, N, parts;
     GLOBAL R *gP;
     R alpha, beta;
     GLOBAL T *gC;
@@ -17,18 +39,22 @@ struct output {
     int act;
 };
 
-/* Out of the arguments of a kernel, of which `part_at` tells part and batch. */
-#define OUTPUT(n0, wide)                                                                \
-    { M, N, n0, wide, part_at, parts, gP, alpha, beta,                                  \
+/* Out of the arguments of a kernel. */
+#define OUTPUT(batch)                                                                   \
+    { M, N, parts, gP, alpha, beta,                                                     \
       gC, batch_offset(vC, eC, batch), (INDEX)vC.s5, (INDEX)vC.s6,                      \
       has_bias, gBias, batch_offset(vBias, eC, batch), (INDEX)vBias.s5, (INDEX)vBias.s6, act }
 
-/* Rows m0 on of C: sums[place * line + row * pitch + column], over the places. */
-DEVICE void add_places(const struct output *o, LOCAL const R *sums, int places, int line, int pitch, int rows,
-                       int m0)
+/* `rows` rows of C, the task's from `from` on: sums[place * line + row * pitch + column], over the
+ * places.                                                                                      */
+DEVICE void add_places(const struct output *o, const struct task *t, LOCAL const R *sums, int places, int line,
+                       int pitch, int from, int rows)
 {
-    for (int i = LOCAL_ID(); i < rows * o->wide; i += ITEMS) {
-        const int row = i / o->wide, column = i - row * o->wide, m = m0 + row, n = o->n0 + column;
+    const int down = ITEMS / t->wide, right = ITEMS - down * t->wide;
+    int row = LOCAL_ID() / t->wide, column = LOCAL_ID() - row * t->wide;
+
+    while (row < rows) {
+        const int m = t->m0 + from + row, n = t->n0 + column;
         LOCAL const R *mine = sums + row * pitch + column;
         const INDEX at = o->c0 + m * o->c_row + n * o->c_col;
         R sum = mine[0];
@@ -37,10 +63,16 @@ DEVICE void add_places(const struct output *o, LOCAL const R *sums, int places, 
             sum = sum + mine[p * line];
         if (m < o->M && n < o->N) {
             if (o->parts > 1)
-                o->gP[((INDEX)o->part * o->M + m) * o->N + n] = sum;
+                o->gP[((INDEX)t->part * o->M + m) * o->N + n] = sum;
             else
                 STORE(o->gC, at, epilogue(sum, o->alpha, o->beta, o->gC, at, o->has_bias, o->gBias,
                                           o->bias0 + m * o->bias_row + n * o->bias_col, o->act));
+        }
+        row += down;
+        column += right;
+        if (column >= t->wide) {
+            column -= t->wide;
+            row++;
         }
     }
 }

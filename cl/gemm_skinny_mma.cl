@@ -1,11 +1,10 @@
 /* gemm_skinny_mma.cl - C := act(alpha A B + beta C + bias) in f32, f16 and bf16, where A has few
  * rows, by the matrix instructions of NVIDIA's sm_80 and up
  *
- * As gemm_skinny.cl, but a warp multiplies 16 columns of B by 8 rows of A at a time.  The numbers
- * go from memory to the registers in which mma.sync wants them, with no local memory between:
- * any order of K will do, if it is the same for A and B, and any order of columns, if they are
- * stored accordingly.  So each lane reads 16 bytes (a piece), and what it has read is its share: a
- * quad, which is 4 numbers along K of one column.
+ * As gemm_skinny.cl, but a warp multiplies 16 columns of B by 8 rows of A at a time.  Any order of K
+ * will do, if it is the same for A and B, and any order of columns, if they are stored accordingly.
+ * So each lane copies 16 bytes (a piece) at a time, and what it has copied is its own share: a quad,
+ * which is 4 numbers along K of one column, is what mma.sync wants in its registers.
  *
  *     ALONG_K 1 (16-bit types)                   ALONG_K 0
  *            k: 8 a lane, 32 a step                     n: 8 a lane, 64 a warp
@@ -15,6 +14,10 @@
  *         | ...           |                          | 0 ...
  *         and once more, 8 columns below             | 1 | 5 | 9 |
  *
+ * Copies go to local memory without waiting (cp.async), as many steps as fit; a warp reads nothing
+ * but its own, so there is no barrier.  A is copied likewise: as pieces, or where its rows do not
+ * run along memory, number by number.
+ *
  * f32 is split into three numbers of bf16, which hold all its bits; of the nine products of parts
  * the six larger ones are added up, 16 numbers of K at a time, from zero.  That sum goes to a sum
  * in f32, for the matrix instruction itself rounds towards zero.  What is left out is below 2^-25
@@ -22,44 +25,57 @@
  * Yokota, "Recovering single precision accuracy from Tensor Cores", 2022, with parts in f16.)  A sum
  * that is no finite number is made again, without parts: infinity has none.
  *
- * Learnt on an H100: a warp's steps had better lie side by side, DEPTH of them, so that it reads
- * whole lines of 128 bytes in one go (46.2 us for 16 x 14336 x 4096 in f16, else 49.7); a second
- * launch to add parts of K costs more than it gains until there is less than a work-group of 8
- * warps for each unit; reads of B past the first-level cache gain 2 % to 4 %.
+ * Learnt on an H100: reads ahead into registers are worth little, for the assembler moves them down to
+ * where they are used; copies to local memory stay where they are written.  A warp's steps had better
+ * lie side by side, DEPTH of them, so that it reads whole lines of 128 bytes in one go.  A second launch
+ * to add parts of K costs more than it gains until there is less than a work-group of 8 warps for each
+ * unit.
  *
- * Parameters, from gemm.tune: ITEMS; TILES, of 16 columns a warp (along K); DEPTH_K or DEPTH_N, as
- * DEPTH, steps under way; FILL is the host's.  Of the variant: ALONG_K, and THR_M, rows of A for a
- * work-group.
+ * Parameters, from gemm.tune: ITEMS; TILES_16 or TILES_64, as TILES, of 16 columns a warp (along K);
+ * ROOM, KiB of local memory; DEPTH_K or DEPTH_N, as DEPTH, steps side by side; FILL and SPLIT are
+ * the host's.  Of the variant: ALONG_K, and THR_M, rows of A for a work-group.
  */
 #define TOKENS (THR_M / 8)                      /* tiles of 8 rows of A */
 #define WARPS  (ITEMS / 32)
-#define PASS   (TOKENS < 2 ? TOKENS : 2)        /* tiles that local memory holds at a time */
 
 #if TYPE == 0
 #define BITS  UINT32                            /* of a number as it is read */
+#define BYTES 4
 #define PIECE 4
 #define PARTS 3
 #else
 #define BITS  UINT16
+#define BYTES 2
 #define PIECE 8
 #define PARTS 1
 #endif
 
 #if ALONG_K
 #define STEP      (4 * PIECE)                   /* of K, for one warp */
-#define READS     (2 * TILES)                   /* pieces of B */
+#define PIECES_B  (2 * TILES)                   /* of each lane */
 #define QUADS     (PIECE / 4)                   /* in a piece */
 #define FRAGMENTS TILES                         /* of 16 columns */
 #define PAD       4                             /* sums of a warp then lie in different banks */
 #else
 #define STEP      16
-#define READS     4
+#define PIECES_B  4
 #define QUADS     1
 #define FRAGMENTS (PIECE / 2)
 #define PAD       1
 #endif
+#define BYTES_A   (4 * QUADS * BYTES)           /* of A, as many numbers along K as of B */
 #define RUN       (DEPTH * STEP)                /* of K, that a warp takes at a time */
 #define WIDE_WARP (16 * FRAGMENTS)
+
+#define STAGE     (PIECES_B + TOKENS)           /* pieces of a lane for one step */
+#define STAGE_BYTES (16 * STAGE * ITEMS)
+#define FITTING   (1024 * ROOM / STAGE_BYTES)
+#define STAGES    (FITTING < 2 ? 2 : FITTING > 8 ? 8 : FITTING)
+#define COPIES    (STAGES * STAGE_BYTES)
+#define SUMS      (4 * THR_M * WARPS * (WIDE_WARP + PAD))
+#define LOCAL_BYTES (COPIES > SUMS ? COPIES : SUMS)
+
+LARGE_LOCAL(LOCAL_BYTES)
 
 /* ---- quads ------------------------------------------------------------------------ */
 
@@ -90,21 +106,29 @@ DEVICE struct quad quad_of(UINT32 k0, UINT32 k1, UINT32 k2, UINT32 k3)
     return q;
 }
 
-#define MULTIPLY(d, lower, upper, p, a, r) \
-    MMA_16x8("m16n8k16.row.col.f32.bf16.bf16.f32", d, d + 2, (lower)->part[p], (upper)->part[p], (a)->part[r])
+#define MULTIPLY(p, r)                                                      \
+    UNROLL for (int i = 0; i < TOKENS; i++)                                 \
+        MMA_16x8("m16n8k16.row.col.f32.bf16.bf16.f32", d[i], d[i] + 2,      \
+                 lower->part[p], upper->part[p], a[i].part[r])
 
-DEVICE void multiply(float *rC, const struct quad *lower, const struct quad *upper, const struct quad *a)
+/* One product of all rows after the other: an instruction does not wait for the one before it. */
+DEVICE void multiply(float rC[TOKENS][4], const struct quad *lower, const struct quad *upper,
+                     const struct quad *a)
 {
-    float d[4] = { 0, 0, 0, 0 };
+    float d[TOKENS][4];
 
-    MULTIPLY(d, lower, upper, 1, a, 1);         /* small ones first */
-    MULTIPLY(d, lower, upper, 2, a, 0);
-    MULTIPLY(d, lower, upper, 0, a, 2);
-    MULTIPLY(d, lower, upper, 1, a, 0);
-    MULTIPLY(d, lower, upper, 0, a, 1);
-    MULTIPLY(d, lower, upper, 0, a, 0);
+    UNROLL for (int i = 0; i < TOKENS; i++)
     UNROLL for (int e = 0; e < 4; e++)
-        rC[e] = rC[e] + d[e];
+        d[i][e] = 0;
+    MULTIPLY(1, 1);                             /* small ones first */
+    MULTIPLY(2, 0);
+    MULTIPLY(0, 2);
+    MULTIPLY(1, 0);
+    MULTIPLY(0, 1);
+    MULTIPLY(0, 0);
+    UNROLL for (int i = 0; i < TOKENS; i++)
+    UNROLL for (int e = 0; e < 4; e++)
+        rC[i][e] = rC[i][e] + d[i][e];
 }
 #else
 DEVICE struct quad quad_of(UINT32 k01, UINT32 k23)
@@ -116,90 +140,85 @@ DEVICE struct quad quad_of(UINT32 k01, UINT32 k23)
     return q;
 }
 
-DEVICE void multiply(float *rC, const struct quad *lower, const struct quad *upper, const struct quad *a)
+DEVICE void multiply(float rC[TOKENS][4], const struct quad *lower, const struct quad *upper,
+                     const struct quad *a)
 {
-    MMA_F32(rC, rC + 2, lower->part[0], upper->part[0], a->part[0]);
+    UNROLL for (int i = 0; i < TOKENS; i++)
+        MMA_F32(rC[i], rC[i] + 2, lower->part[0], upper->part[0], a[i].part[0]);
 }
 #endif
 
-/* ---- what a lane reads for one step --------------------------------------------------- */
+/* ---- one step: copies of a lane's share to local memory, and products out of it ---------------- */
 
-/* Of A, as many numbers along K as of B: a piece, or 4 numbers. */
-#if ALONG_K || TYPE == 0
-#define PIECE_A uint4
+#if WIDE
+#define OFFSET INT64                            /* in bytes */
 #else
-#define PIECE_A uint2
+#define OFFSET UINT32
 #endif
-
-struct pieces { uint4 at[READS]; };
+#define BYTE   unsigned char
 
 /* The operands as this lane sees them; past an edge it takes the first line again, and what comes
  * of that is stored nowhere.                                                                   */
 struct share {
-    GLOBAL const BITS *a, *b;
-    INDEX a_at[TOKENS], b_at[READS];
-    INDEX a_col, b_row;
+    GLOBAL const BYTE *a, *b;                   /* where what is copied next begins along K */
+    OFFSET a_at[TOKENS], b_at[PIECES_B];        /* this lane's pieces */
+    OFFSET a_step, b_step;                      /* from number to number along K */
+    int k, last;                                /* what is copied next, and where K ends */
+    int k_a, k_b;                               /* from k on to this lane's pieces */
+    int aligned;                                /* A: lines begin at whole pieces */
+    LOCAL uint4 *warp;                          /* its first piece of each 32; they are ITEMS apart */
 };
 
-#if ALONG_K
-#define B_AT(j, k) (s->b + s->b_at[j] + (k))
-#define B_K(j, k)  (k)
-#else
-#define B_AT(j, k) (s->b + s->b_at[0] + ((k) + j) * s->b_row)
-#define B_K(j, k)  ((k) + j)
-#endif
-
-/* B is read once, and shall not drive A out of the cache. */
-DEVICE struct pieces read_b(const struct share *s, int k)
-{
-    struct pieces r;
-
-    UNROLL for (int j = 0; j < READS; j++)
-        r.at[j] = read_once(B_AT(j, k));
-    return r;
-}
-
-/* Zeros from `last` on. */
-DEVICE struct pieces read_b_edge(const struct share *s, int k, int last)
-{
-    struct pieces r;
-
-    UNROLL for (int j = 0; j < READS; j++) {
-        r.at[j].x = r.at[j].y = r.at[j].z = r.at[j].w = 0;
-        if (B_K(j, k) < last)
-            r.at[j] = read_once(B_AT(j, k));
-    }
-    return r;
-}
-
-/* As many numbers of a row of A as fill 32 bits. */
-DEVICE UINT32 read_word(const struct share *s, int i, int k, int last)
+/* As many numbers of a row of A as fill 32 bits, the w-th such; zeros from the end on. */
+DEVICE void copy_word(const struct share *s, LOCAL UINT32 *to, int i, int w)
 {
 #if TYPE == 0
-    return k < last ? s->a[s->a_at[i] + k * s->a_col] : 0;
+    COPY_ASYNC_PART(4, LOCAL_ADDRESS(to + w), s->a + w * s->a_step + s->a_at[i],
+                    s->k + s->k_a + w < s->last ? 4 : 0);
 #else
-    const UINT32 low  = k     < last ? s->a[s->a_at[i] + k * s->a_col] : 0;
-    const UINT32 high = k + 1 < last ? s->a[s->a_at[i] + (k + 1) * s->a_col] : 0;
+    GLOBAL const BYTE *low = s->a + 2 * w * s->a_step + s->a_at[i], *high = low + s->a_step;
+    const int k = s->k + s->k_a + 2 * w;
 
-    return low | high << 16;
+    to[w] = (k     < s->last ? (UINT32)*(GLOBAL const BITS *)low : 0)
+          | (k + 1 < s->last ? (UINT32)*(GLOBAL const BITS *)high : 0) << 16;
 #endif
 }
 
-/* whole: A is aligned, and there are pieces before `last`. */
-DEVICE PIECE_A read_a(const struct share *s, int i, int k, int last, const int whole)
-{
-    enum { WORD = PIECE / 4 };                  /* numbers in 32 bits */
-    PIECE_A r;
-
-    if (whole)
-        return *(GLOBAL const PIECE_A *)(s->a + s->a_at[i] + k);
-    r.x = read_word(s, i, k, last);
-    r.y = read_word(s, i, k + WORD, last);
-#if ALONG_K || TYPE == 0
-    r.z = read_word(s, i, k + 2 * WORD, last);
-    r.w = read_word(s, i, k + 3 * WORD, last);
+/* Where the j-th piece of B goes that a lane copies.  Along K, it is the lane's own.  Across K, eight
+ * lanes copy a row of 128 bytes, and so that they find other banks when each then reads of four rows,
+ * pieces change places.                                                                        */
+#if ALONG_K
+#define SLOT_B(j, lane) (lane)
+#define K_OF_PIECE(j)   0
+#else
+#define SLOT_B(j, lane) ((lane) ^ 2 * (j))
+#define K_OF_PIECE(j)   (4 * (j))
 #endif
-    return r;
+
+/* This lane's pieces, zeros from the end on.  B is read once, and shall not drive A out of the cache. */
+DEVICE void copy_step(const struct share *s, int stage, int lane)
+{
+    LOCAL uint4 *to = s->warp + stage * STAGE * ITEMS, *to_a = to + PIECES_B * ITEMS + lane;
+    const int left = s->last - s->k - s->k_a;
+    const int there = left > 4 * QUADS ? BYTES_A : left > 0 ? left * BYTES : 0;
+
+    UNROLL for (int j = 0; j < PIECES_B; j++)
+        COPY_ASYNC16_ONCE(LOCAL_ADDRESS(to + j * ITEMS + SLOT_B(j, lane)), s->b + s->b_at[j],
+                          s->k + s->k_b + K_OF_PIECE(j) < s->last ? 16 : 0);
+    if (s->aligned)
+        UNROLL for (int i = 0; i < TOKENS; i++)
+            COPY_ASYNC_PART(BYTES_A, LOCAL_ADDRESS(to_a + i * ITEMS), s->a + s->a_at[i], there);
+    else
+        UNROLL for (int i = 0; i < TOKENS; i++)
+            UNROLL for (int w = 0; w < BYTES_A / 4; w++)
+                copy_word(s, (LOCAL UINT32 *)(to_a + i * ITEMS), i, w);
+}
+
+DEVICE void move_on(struct share *s, int k)
+{
+    s->k += k;
+    s->a += (INT64)k * s->a_step;
+    s->b += (INT64)k * s->b_step;
 }
 
 /* Of a piece along K: its q-th quad. */
@@ -212,34 +231,37 @@ DEVICE PIECE_A read_a(const struct share *s, int i, int k, int last, const int w
 #endif
 
 /* Of the j-th fragment: the quads of its lower and upper 8 columns. */
-DEVICE void columns_of(struct quad *lower, struct quad *upper, const struct pieces *r, int j, int q)
+DEVICE void columns_of(struct quad *lower, struct quad *upper, const uint4 *r, int j, int q)
 {
 #if ALONG_K
-    *lower = QUAD(r->at[2 * j], q);
-    *upper = QUAD(r->at[2 * j + 1], q);
+    *lower = QUAD(r[2 * j], q);
+    *upper = QUAD(r[2 * j + 1], q);
 #elif TYPE == 0
-    *lower = j ? quad_of(r->at[0].z, r->at[1].z, r->at[2].z, r->at[3].z)
-               : quad_of(r->at[0].x, r->at[1].x, r->at[2].x, r->at[3].x);
-    *upper = j ? quad_of(r->at[0].w, r->at[1].w, r->at[2].w, r->at[3].w)
-               : quad_of(r->at[0].y, r->at[1].y, r->at[2].y, r->at[3].y);
+    *lower = j ? quad_of(r[0].z, r[1].z, r[2].z, r[3].z) : quad_of(r[0].x, r[1].x, r[2].x, r[3].x);
+    *upper = j ? quad_of(r[0].w, r[1].w, r[2].w, r[3].w) : quad_of(r[0].y, r[1].y, r[2].y, r[3].y);
 #else
     UINT32 u[4];
 
     UNROLL for (int i = 0; i < 4; i++)
-        u[i] = j == 0 ? r->at[i].x : j == 1 ? r->at[i].y : j == 2 ? r->at[i].z : r->at[i].w;
+        u[i] = j == 0 ? r[i].x : j == 1 ? r[i].y : j == 2 ? r[i].z : r[i].w;
     *lower = quad_of(lowers_of(u[0], u[1]), lowers_of(u[2], u[3]));
     *upper = quad_of(uppers_of(u[0], u[1]), uppers_of(u[2], u[3]));
 #endif
 }
 
-/* One step: what was read of B, by A, which comes out of the cache. */
-DEVICE void fold(float rC[FRAGMENTS][TOKENS][4], const struct pieces *b, const struct share *s, int k, int last,
-                 const int whole)
+DEVICE void fold(float rC[FRAGMENTS][TOKENS][4], const struct share *s, int stage, int lane)
 {
-    PIECE_A pieces[TOKENS];
+    LOCAL const uint4 *from = s->warp + stage * STAGE * ITEMS;
+    uint4 b[PIECES_B], pieces[TOKENS];
 
+    UNROLL for (int j = 0; j < PIECES_B; j++)
+#if ALONG_K
+        b[j] = from[j * ITEMS + lane];
+#else
+        b[j] = from[lane % 4 * ITEMS + SLOT_B(lane % 4, 8 * j + lane / 4)];
+#endif
     UNROLL for (int i = 0; i < TOKENS; i++)
-        pieces[i] = read_a(s, i, k, last, whole);
+        pieces[i] = from[(PIECES_B + i) * ITEMS + lane];
     UNROLL for (int q = 0; q < QUADS; q++) {
         struct quad a[TOKENS];
 
@@ -249,11 +271,12 @@ DEVICE void fold(float rC[FRAGMENTS][TOKENS][4], const struct pieces *b, const s
             struct quad lower, upper;
 
             columns_of(&lower, &upper, b, j, q);
-            UNROLL for (int i = 0; i < TOKENS; i++)
-                multiply(rC[j][i], &lower, &upper, &a[i]);
+            multiply(rC[j], &lower, &upper, a);
         }
     }
 }
+
+/* ---- sums that are no finite numbers --------------------------------------------------------- */
 
 #if TYPE == 0
 /* What place p has of K, from the numbers as they are. */
@@ -271,6 +294,14 @@ DEVICE float plain_sum(GLOBAL const T *gA, INDEX a, INDEX a_col, GLOBAL const T 
 
 /* ---- the kernel ------------------------------------------------------------------------ */
 
+/* The row and column, among the work-group's, of the v-th of a lane's sums; n1: where its warp's begin. */
+#define SUM_ROW(v, low)          (8 * ((v) / 4 % TOKENS) + 2 * (low) + (v) % 2)
+#if ALONG_K
+#define SUM_COLUMN(v, n1, high)  ((n1) + 16 * ((v) / 4 / TOKENS) + 8 * ((v) % 4 / 2) + (high))
+#else
+#define SUM_COLUMN(v, n1, high)  ((n1) + PIECE * (high) + 2 * ((v) / 4 / TOKENS) + (v) % 4 / 2)
+#endif
+
 /* parts > 1: leaves sums in gP, for gemm_sum, each part being `span` of K. */
 KERNEL(ITEMS) void
 gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int parts, int batches, VIEW eC, R alpha,
@@ -279,92 +310,99 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
                 GLOBAL T *RESTRICT gC, VIEW vC,
                 int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
-    LOCAL_ARRAY(float, sums, 8 * PASS * WARPS * (WIDE_WARP + PAD));
+    LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
 
-    const int apart = WARPS / across, wide = apart * WIDE_WARP;     /* the work-group's columns */
-    const int tiles_m = (M + THR_M - 1) / THR_M, tiles_n = (N + wide - 1) / wide;
-    const int tile_n = GROUP_ID(0) / tiles_m, part_at = tile_n / tiles_n, part = part_at / batches;
-    const int m0 = (GROUP_ID(0) - tile_n * tiles_m) * THR_M, n0 = (tile_n - part_at * tiles_n) * wide;
-    const int batch = part_at - part * batches;
-    const int first = part * span, last = K - first < span ? K : first + span;
+    const int apart = WARPS / across;
+    const struct task t = task_of(M, N, K, apart * WIDE_WARP, span, batches);
     const int warp = LOCAL_ID() / 32, lane = LOCAL_ID() % 32, high = lane / 4, low = lane % 4;
     const int place = warp / apart, n1 = warp % apart * WIDE_WARP;
-    const int stride = across * RUN, mine = low * (STEP / 4);
-    struct share s = { (GLOBAL const BITS *)(gA + batch_offset(vA, eC, batch)),
-                       (GLOBAL const BITS *)(gB + batch_offset(vB, eC, batch)) };
+    const int stride = across * RUN, k0 = t.first + place * RUN;
+    /* the same in all lanes of a warp, for they multiply together */
+    const int steps = k0 < t.last ? (t.last - k0 + stride - 1) / stride * DEPTH : 0;
+    const INDEX a0 = batch_offset(vA, eC, t.batch), b0 = batch_offset(vB, eC, t.batch);
+    struct share s;
     float rC[FRAGMENTS][TOKENS][4];
-    int k = first + place * RUN;                /* the same in all lanes, for they multiply together */
+    int copied = 0;
 
-    s.a_col = (INDEX)vA.s6;
-    s.b_row = (INDEX)vB.s5;
-    UNROLL for (int i = 0; i < TOKENS; i++)
-        s.a_at[i] = m0 + 8 * i + high < M ? (m0 + 8 * i + high) * (INDEX)vA.s5 : 0;
-#if ALONG_K
-    UNROLL for (int j = 0; j < READS; j++)
-        s.b_at[j] = n0 + n1 + 8 * j + high < N ? (n0 + n1 + 8 * j + high) * (INDEX)vB.s6 : 0;
-#else
-    s.b_at[0] = n0 + n1 + PIECE * high < N ? n0 + n1 + PIECE * high : 0;
-#endif
+    s.a = (GLOBAL const BYTE *)(gA + a0);
+    s.b = (GLOBAL const BYTE *)(gB + b0);
+    s.a_step = (OFFSET)(aligned ? 1 : vA.s6) * BYTES;
+    s.b_step = (OFFSET)(ALONG_K ? 1 : vB.s5) * BYTES;
+    s.k = 0;
+    s.last = t.last;
+    s.k_a = low * (STEP / 4);
+    s.k_b = ALONG_K ? s.k_a : lane / 8;
+    s.aligned = aligned;
+    s.warp = (LOCAL uint4 *)room + warp * 32;
+    UNROLL for (int i = 0; i < TOKENS; i++) {
+        const int m = t.m0 + 8 * i + high;
+
+        s.a_at[i] = (m < M ? m * (OFFSET)vA.s5 * BYTES : 0) + s.k_a * s.a_step;
+    }
+    UNROLL for (int j = 0; j < PIECES_B; j++) {
+        const int n = t.n0 + n1 + (ALONG_K ? 8 * j + high : PIECE * (lane % 8)), k = s.k_b + K_OF_PIECE(j);
+
+        s.b_at[j] = (n < N ? n * (ALONG_K ? (OFFSET)vB.s6 : 1) * BYTES : 0) + k * s.b_step;
+    }
+    move_on(&s, k0);
     UNROLL for (int j = 0; j < FRAGMENTS; j++)
     UNROLL for (int i = 0; i < TOKENS; i++)
     UNROLL for (int e = 0; e < 4; e++)
         rC[j][i][e] = 0;
 
-    if (aligned && last - k >= RUN) {
-        struct pieces next[DEPTH];              /* under way while those before are multiplied */
+    /* What a warp copies it alone reads, so that no barrier is needed. */
+#define COPY_NEXT(stage)                                            \
+    if (copied < steps) {                                           \
+        copy_step(&s, stage, lane);                                 \
+        copied++;                                                   \
+        move_on(&s, copied % DEPTH ? STEP : stride - (DEPTH - 1) * STEP); \
+    }                                                               \
+    copies_commit()
 
-        UNROLL for (int d = 0; d < DEPTH; d++)
-            next[d] = read_b(&s, k + mine + d * STEP);
-        for (; last - k - stride >= RUN; k += stride) {
-            struct pieces now[DEPTH];
-
-            UNROLL for (int d = 0; d < DEPTH; d++)
-                now[d] = next[d];
-            UNROLL for (int d = 0; d < DEPTH; d++)
-                next[d] = read_b(&s, k + stride + mine + d * STEP);
-            UNROLL for (int d = 0; d < DEPTH; d++)
-                fold(rC, &now[d], &s, k + mine + d * STEP, last, 1);
-        }
-        UNROLL for (int d = 0; d < DEPTH; d++)
-            fold(rC, &next[d], &s, k + mine + d * STEP, last, 1);
-        k += stride;
+    NO_UNROLL for (int i = 0; i < STAGES - 1; i++) {
+        COPY_NEXT(i);
     }
-    for (; k < last; k += stride)
-        for (int d = 0; d < DEPTH; d++) {
-            const struct pieces now = read_b_edge(&s, k + mine + d * STEP, last);
+    for (int step = 0, stage = 0; step < steps; step++) {
+        const int before = stage ? stage - 1 : STAGES - 1;
 
-            fold(rC, &now, &s, k + mine + d * STEP, last, 0);
-        }
+        COPIES_WAIT(STAGES - 2);
+        warp_meet();
+        COPY_NEXT(before);
+        fold(rC, &s, stage, lane);
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+    }
+    COPIES_WAIT(0);
 
-    const struct output out = OUTPUT(n0, wide);
-    const int pitch = wide + PAD, line = 8 * PASS * pitch;
-
-    UNROLL for (int i0 = 0; i0 < TOKENS; i0 += PASS) {
-        BARRIER();
-        UNROLL for (int j = 0; j < FRAGMENTS; j++)
-        UNROLL for (int i = 0; i < PASS; i++)
-        UNROLL for (int e = 0; e < 4; e++) {
-#if ALONG_K
-            const int n = n1 + 16 * j + 8 * (e / 2) + high;
-#else
-            const int n = n1 + PIECE * high + 2 * j + e / 2;
-#endif
-            sums[place * line + (8 * i + 2 * low + e % 2) * pitch + n] = rC[j][i0 + i][e];
-        }
-        BARRIER();
+    const struct output out = OUTPUT(t.batch);
+    const int pitch = t.wide + PAD, line = THR_M * pitch;
+    LOCAL float *sums = (LOCAL float *)room, *mine = sums + place * line;
 #if TYPE == 0
-        for (int i = LOCAL_ID(); i < across * 8 * PASS * wide; i += ITEMS) {
-            const int p = i / (8 * PASS * wide), row = i / wide % (8 * PASS), column = i % wide;
-            const int m = m0 + 8 * i0 + row, n = n0 + column;
-            LOCAL float *sum = sums + p * line + row * pitch + column;
+    float odd = 0;
+#endif
+
+    BARRIER();                                  /* all have read what was copied */
+    UNROLL for (int j = 0; j < FRAGMENTS; j++)
+    UNROLL for (int i = 0; i < TOKENS; i++)
+    UNROLL for (int e = 0; e < 4; e++) {
+        const int v = (j * TOKENS + i) * 4 + e;
+
+        mine[SUM_ROW(v, low) * pitch + SUM_COLUMN(v, n1, high)] = rC[j][i][e];
+#if TYPE == 0
+        odd = FMA(rC[j][i][e], 0.0f, odd);      /* NaN, if one is no finite number */
+#endif
+    }
+#if TYPE == 0
+    if (odd != odd)
+        NO_UNROLL for (int v = 0; v < FRAGMENTS * TOKENS * 4; v++) {
+            const int row = SUM_ROW(v, low), column = SUM_COLUMN(v, n1, high);
+            const int m = t.m0 + row, n = t.n0 + column;
+            LOCAL float *sum = mine + row * pitch + column;
 
             if (!(ABS(*sum) < BITS_FLOAT(0x7f800000u)) && m < M && n < N)
-                *sum = plain_sum(gA, batch_offset(vA, eC, batch) + m * (INDEX)vA.s5, s.a_col,
-                                 gB, batch_offset(vB, eC, batch) + n * (INDEX)vB.s6, s.b_row,
-                                 first + p * RUN, stride, last);
+                *sum = plain_sum(gA, a0 + m * (INDEX)vA.s5, (INDEX)vA.s6,
+                                 gB, b0 + n * (INDEX)vB.s6, (INDEX)vB.s5, k0, stride, t.last);
         }
-        BARRIER();
 #endif
-        add_places(&out, sums, across, line, pitch, 8 * PASS, m0 + 8 * i0);
-    }
+    BARRIER();
+    add_places(&out, &t, sums, across, line, pitch, 0, THR_M);
 }

@@ -162,19 +162,22 @@ vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *
       .texts = "cl/epilogue.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny.cl",               \
       .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH FILL LANES SPLIT", \
       .defines = "#define ITEMS ITEMS_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
-#define VN_SKINNY_MMA(along, ALONG, along_k, rows)                                              \
+#define VN_SKINNY_MMA(along, ALONG, along_k, rows, tiles)                                       \
     { .name = "gemm_skinny_mma", .fits = vn__fits_skinny_mma_##along##rows,                     \
       .pays = vn__pays_skinny_mma, .run = vn__run_skinny_mma,                                   \
       .workspace = vn__workspace_skinny_mma, .trial = vn__trial_gemm,                           \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny_mma.cl", \
-      .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES DEPTH_K DEPTH_N FILL SPLIT", \
-      .defines = "#define DEPTH DEPTH_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
+      .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT", \
+      .defines = "#define DEPTH DEPTH_" #ALONG "\n#define TILES TILES_" #tiles "\n"             \
+                 "#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
 #define VN_FITS_SKINNY(suffix) \
     const char *vn__fits_skinny_##suffix(const void *problem, const struct vn_facts *f)
 VN_FITS_SKINNY(k1); VN_FITS_SKINNY(k2); VN_FITS_SKINNY(k4); VN_FITS_SKINNY(k8); VN_FITS_SKINNY(k16);
 VN_FITS_SKINNY(n1); VN_FITS_SKINNY(n2); VN_FITS_SKINNY(n4); VN_FITS_SKINNY(n8); VN_FITS_SKINNY(n16);
-VN_FITS_SKINNY(mma_k8); VN_FITS_SKINNY(mma_k16); VN_FITS_SKINNY(mma_k32);
-VN_FITS_SKINNY(mma_n8); VN_FITS_SKINNY(mma_n16); VN_FITS_SKINNY(mma_n32);
+VN_FITS_SKINNY(mma_k8); VN_FITS_SKINNY(mma_k16); VN_FITS_SKINNY(mma_k24); VN_FITS_SKINNY(mma_k32);
+VN_FITS_SKINNY(mma_k40); VN_FITS_SKINNY(mma_k48); VN_FITS_SKINNY(mma_k64);
+VN_FITS_SKINNY(mma_n8); VN_FITS_SKINNY(mma_n16); VN_FITS_SKINNY(mma_n24); VN_FITS_SKINNY(mma_n32);
+VN_FITS_SKINNY(mma_n40); VN_FITS_SKINNY(mma_n48); VN_FITS_SKINNY(mma_n64);
 const char *vn__pays_skinny(const void *problem, const struct vn_facts *f);
 const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_skinny(const void *problem, const int *p);

@@ -10,9 +10,8 @@
 #include "gemm.h"
 
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH, FILL, LANES, SPLIT };    /* parameters of gemm_skinny */
-enum { MMA_ITEMS, MMA_TILES, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };   /* of gemm_skinny_mma */
+enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
 enum { MOST = INT_MAX - 4096, PAYS_K = 64, SPAN = 64, LONG = 4096 };
-enum { IN_FLIGHT = 256 };         /* items for each unit whose reads keep the memory busy */
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
 
@@ -72,6 +71,7 @@ struct engine {
     int across, apart;            /* at least so many strands share a column, and lie side by side */
     int fill;                     /* work-groups wanted for each unit */
     int split;                    /* KiB of B that a work-group reads before it is worth a second launch */
+    int enough;                   /* items for each unit whose reads keep the memory busy */
 };
 
 static struct engine fma_engine(const struct gemm *g, const int *p)
@@ -89,7 +89,14 @@ static struct engine fma_engine(const struct gemm *g, const int *p)
         .apart   = along_k ? 1 : p[LANES],
         .fill    = p[FILL],
         .split   = p[SPLIT],
+        .enough  = 256,
     };
+}
+
+/* Registers hold sums of 64 rows, in tiles of 8; above 48 and below there are no others. */
+static int mma_rows_of(const struct gemm *g)
+{
+    return g->m > 48 ? 64 : (int)VN_CEIL_DIV(g->m, 8) * 8;
 }
 
 static struct engine mma_engine(const struct gemm *g, const int *p)
@@ -97,15 +104,16 @@ static struct engine mma_engine(const struct gemm *g, const int *p)
     const int along_k = is_along_k(g);
 
     return (struct engine){
-        .rows    = rows_of(g, 8, 32),
+        .rows    = mma_rows_of(g),
         .items   = p[MMA_ITEMS],
         .strands = p[MMA_ITEMS] / 32,
-        .columns = along_k ? 16 * p[MMA_TILES] : 8 * piece(g),
+        .columns = along_k ? 16 * p[g->m > 16 ? MMA_TILES_64 : MMA_TILES_16] : 8 * piece(g),
         .depth   = along_k ? p[MMA_DEPTH_K] * 4 * piece(g) : p[MMA_DEPTH_N] * 16,
         .across  = 1,
         .apart   = 1,
         .fill    = p[MMA_FILL],
         .split   = p[MMA_SPLIT],
+        .enough  = 192,
     };
 }
 
@@ -135,7 +143,6 @@ static const char *fits_fma(const struct gemm *problem, int along_k, int rows)
 
 static const char *fits_mma(const struct gemm *problem, const struct vn_facts *f, int along_k, int rows)
 {
-    static const int p[VN_PARAMS] = { 64, 1, 1, 1, 1 };
     const struct gemm g = vn__gemm_few_rows(problem);
 
     if (strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80)
@@ -144,7 +151,7 @@ static const char *fits_mma(const struct gemm *problem, const struct vn_facts *f
         return "it needs f32, f16 or bf16";
     if (!is_aligned_b(&g) || (along_k && g.k % piece(&g)))
         return "lines of the large operand need to begin and end at multiples of 16 bytes";
-    return fits(&g, along_k, rows, mma_engine(&g, p).rows);
+    return fits(&g, along_k, rows, mma_rows_of(&g));
 }
 
 #define FITS(along, along_k, rows)                                                          \
@@ -160,8 +167,10 @@ static const char *fits_mma(const struct gemm *problem, const struct vn_facts *f
     }
 FITS(k, 1, 1) FITS(k, 1, 2) FITS(k, 1, 4) FITS(k, 1, 8) FITS(k, 1, 16)
 FITS(n, 0, 1) FITS(n, 0, 2) FITS(n, 0, 4) FITS(n, 0, 8) FITS(n, 0, 16)
-FITS_MMA(k, 1, 8) FITS_MMA(k, 1, 16) FITS_MMA(k, 1, 32)
-FITS_MMA(n, 0, 8) FITS_MMA(n, 0, 16) FITS_MMA(n, 0, 32)
+FITS_MMA(k, 1, 8) FITS_MMA(k, 1, 16) FITS_MMA(k, 1, 24) FITS_MMA(k, 1, 32) FITS_MMA(k, 1, 40) FITS_MMA(k, 1, 48)
+FITS_MMA(k, 1, 64)
+FITS_MMA(n, 0, 8) FITS_MMA(n, 0, 16) FITS_MMA(n, 0, 24) FITS_MMA(n, 0, 32) FITS_MMA(n, 0, 40) FITS_MMA(n, 0, 48)
+FITS_MMA(n, 0, 64)
 
 static const char *pays(const struct gemm *g, int least, int most)
 {
@@ -206,20 +215,32 @@ struct plan {
     int64_t parts, span;          /* of K */
 };
 
-/* More strands to a column make more work-groups: until there are FILL for each unit, or a strand
- * would have nothing to read ahead.                                                             */
+/* Of the device, what is busy until the last round of work-groups ends. */
+static double busy(const struct gemm *g, int64_t groups)
+{
+    return (double)groups / (double)(VN_CEIL_DIV(groups, g->units) * g->units);
+}
+
+/* More strands to a column make more work-groups: until there are about FILL for each unit, and their
+ * last round is not almost empty, or a strand would have nothing to read ahead.  Where none does, the
+ * one that leaves the least idle.                                                               */
 static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t tiles_m, int64_t wanted)
 {
-    int64_t across = e->across;
+    int64_t best = e->across;
+    double most = 0;
 
-    for (; e->strands / across > e->apart; across *= 2) {
+    for (int64_t across = best; e->strands / across >= e->apart; across *= 2) {
         const int64_t wide = e->strands / across * e->columns;
+        const int64_t groups = tiles_m * VN_CEIL_DIV(g->n, wide) * g->batches;
 
-        if (2 * g->n > wide &&
-            (tiles_m * VN_CEIL_DIV(g->n, wide) * g->batches >= wanted || g->k < 2 * across * e->depth))
+        if (2 * g->n <= wide || busy(g, groups) >= most) {
+            most = busy(g, groups);
+            best = across;
+        }
+        if (2 * g->n > wide && ((10 * groups >= 9 * wanted && most >= 0.8) || g->k < 2 * across * e->depth))
             break;
     }
-    return across;
+    return best;
 }
 
 /* Parts make up for work-groups that are missing; where K is very long, and a second launch no
@@ -235,7 +256,7 @@ static struct plan plan_of(const struct gemm *g, const struct engine *e)
     groups = plan.tiles_m * plan.tiles_n * g->batches;
     most   = g->k / (plan.across * e->depth);
     share  = g->n * g->k / plan.tiles_n * (int64_t)vn_type_bytes(g->head.type);
-    if (groups * e->items < (int64_t)g->units * IN_FLIGHT && most > 1 && share >= (int64_t)e->split << 10) {
+    if (groups * e->items < (int64_t)g->units * e->enough && most > 1 && share >= (int64_t)e->split << 10) {
         const int64_t parts = VN_CEIL_DIV(wanted, groups), more = VN_CEIL_DIV(4 * (int64_t)g->units, groups);
         const int64_t some = parts < most ? parts : most, deep = more < g->k / LONG ? more : g->k / LONG;
 

@@ -80,9 +80,9 @@ static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
  * in its kind of math.                                                                        */
 static int lay_out(struct gemm *g, const struct vn_choice *it, const struct vn_facts *f)
 {
-    static const int rows[] = { M, 16, 8 };
+    static const int rows[] = { M, 48, 40, 32, 24, 16, 8 };
 
-    for (int which = 0; which < 8 * 3; which++) {
+    for (int which = 0; which < 8 * (int)(sizeof rows / sizeof *rows); which++) {
         const int m = rows[which / 8];
 
         g->math = which & 4 ? VN_MATH_TF32 : VN_MATH_DEFAULT;

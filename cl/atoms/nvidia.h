@@ -93,6 +93,11 @@ DEVICE void cluster_barrier(void)
                  :: "r"(to), "l"((unsigned INT64)(from)), "r"(there) : "memory")
 #define COPY_ASYNC_PART(bytes, to, from, there) COPY_ASYNC_PART_(bytes, to, from, there)
 
+/* 16 bytes or none, that are read once: the second-level cache may fetch the 256 around them */
+#define COPY_ASYNC16_ONCE(to, from, there) \
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" \
+                 :: "r"(to), "l"((unsigned INT64)(from)), "r"(there) : "memory")
+
 DEVICE void copies_commit(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -338,6 +343,12 @@ DEVICE unsigned int tf32_bits(unsigned int f32_bits)
 /* ... of f32, whatever the type. */
 #define STORE_F32_PAIR(p, x, y) \
     asm volatile("st.global.v2.f32 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "f"(x), "f"(y) : "memory")
+
+/* Until all 32 items are here; what one wrote to local memory before, the others then see. */
+DEVICE void warp_meet(void)
+{
+    asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+}
 
 /* Two numbers of bf16, the first in the lower half. */
 DEVICE UINT32 bf16_pair_of(float low, float high)
