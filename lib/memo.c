@@ -99,8 +99,11 @@ void vn__memos_forget(vn_queue *q)
 
 int vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size)
 {
-    struct vn_memo *const m = q->memos && !q->only_choose ? q->memos->by_call[place_of(call, size, CALL_HASHED)] : NULL;
+    struct vn_memo *m;
 
+    if (!q->memos || q->only_choose)
+        return 0;
+    m = q->memos->by_call[place_of(call, size, CALL_HASHED)];
     if (!m || m->call_size != size || m->closed != vn__handles_closed() || memcmp(m->call, call, size))
         return 0;
     vn__memo_use(q, m);
