@@ -243,6 +243,13 @@ static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t t
     return best;
 }
 
+/* A work-group reads so much that parts of it gain more than a second launch costs; where most of the
+ * device would idle, half of that will do.                                                    */
+static int is_worth_parts(const struct gemm *g, const struct engine *e, int64_t groups, int64_t share)
+{
+    return share * (4 * groups < g->units ? 2 : 1) >= (int64_t)e->split << 10;
+}
+
 /* Parts make up for work-groups that are missing; where K is very long, and a second launch no
  * matter, for four to a unit.                                                                */
 static struct plan plan_of(const struct gemm *g, const struct engine *e)
@@ -256,7 +263,7 @@ static struct plan plan_of(const struct gemm *g, const struct engine *e)
     groups = plan.tiles_m * plan.tiles_n * g->batches;
     most   = g->k / (plan.across * e->depth);
     share  = g->n * g->k / plan.tiles_n * (int64_t)vn_type_bytes(g->head.type);
-    if (groups * e->items < (int64_t)g->units * e->enough && most > 1 && share >= (int64_t)e->split << 10) {
+    if (groups * e->items < (int64_t)g->units * e->enough && most > 1 && is_worth_parts(g, e, groups, share)) {
         const int64_t parts = VN_CEIL_DIV(wanted, groups), more = VN_CEIL_DIV(4 * (int64_t)g->units, groups);
         const int64_t some = parts < most ? parts : most, deep = more < g->k / LONG ? more : g->k / LONG;
 
