@@ -26,10 +26,10 @@
  * that is no finite number is made again, without parts: infinity has none.
  *
  * Learnt on an H100: reads ahead into registers are worth little, for the assembler moves them down to
- * where they are used; copies to local memory stay where they are written.  A warp's steps had better
- * lie side by side, DEPTH of them, so that it reads whole lines of 128 bytes in one go.  A second launch
- * to add parts of K costs more than it gains until there is less than a work-group of 8 warps for each
- * unit.
+ * where they are used; copies to local memory stay where they are written, but cost twice as much where
+ * eight lanes copy out of four lines of 128 bytes, not one or two.  A warp's steps had better lie side by
+ * side, DEPTH of them, so that it reads whole lines.  A second launch to add parts of K costs more than it
+ * gains until most of the device would idle.
  *
  * Parameters, from gemm.tune: ITEMS; TILES_16 or TILES_64, as TILES, of 16 columns a warp (along K);
  * ROOM, KiB of local memory; DEPTH_K or DEPTH_N, as DEPTH, steps side by side; FILL and SPLIT are

@@ -106,18 +106,6 @@ DEVICE void copies_commit(void)
 /* Until at most `open` groups of this item are under way. */
 #define COPIES_WAIT(open) asm volatile("cp.async.wait_group %0;" :: "n"(open) : "memory")
 
-/* ---- reads that leave the first-level cache to what is read again ------------------------------ */
-
-/* 16 bytes; the second-level cache may fetch the 256 around them. */
-DEVICE uint4 read_once(GLOBAL const void *p)
-{
-    uint4 u;
-
-    asm("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w) : "l"((unsigned INT64)p));
-    return u;
-}
-
 /* ---- tensor maps: what the copy engine knows of a matrix --------------------------------- */
 
 #define MAP_BYTES 128
