@@ -212,7 +212,7 @@ gemm_split(int M, int N, int K, VIEW eC, R alpha,
                 copy_bytes(to, a + (INT64)i * (BYTES_A / 16), BYTES_A, full + 8 * s);
                 copy_bytes(to + BYTES_A, b + (INT64)i * (BYTES_B / 16), BYTES_B, full + 8 * s);
             }
-        items_meet(ITEMS);
+        return;
     } else {
         const int r = group * 64 + me % 128 / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
         float d[SUMS], sum[SUMS];
@@ -239,7 +239,7 @@ gemm_split(int M, int N, int K, VIEW eC, R alpha,
             finite &= ABS(sum[i]) <= LARGEST;
         if (!finite)
             odd[0] = 1;
-        items_meet(ITEMS);                      /* all slices are read */
+        items_meet(128 * WARPGROUPS);           /* all slices are read */
 
         /* An item's sums are pairs of columns: of row r and r + 8, 8 columns apart. */
         if (simple && !odd[0]) {
@@ -264,13 +264,13 @@ gemm_split(int M, int N, int K, VIEW eC, R alpha,
     }
     if (simple && !odd[0])
         return;
-    BARRIER();
+    items_meet(128 * WARPGROUPS);
 
     const INDEX bias0 = batch_offset(vBias, eC, batch);
 
     gA += batch_offset(vA, eC, batch);
     gB += batch_offset(vB, eC, batch);
-    for (int i = me; i < BLK_M * BLK_N; i += ITEMS) {
+    for (int i = me; i < BLK_M * BLK_N; i += 128 * WARPGROUPS) {
         const int m = m0 + i / BLK_N, n = n0 + i % BLK_N;
 
         if (m < M && n < N) {

@@ -180,9 +180,7 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha,
                            full + 8 * s);
             }
         }
-        if (simple)
-            return;
-        items_meet(ITEMS);
+        return;
     } else {
         float d[SUMS];
 
@@ -261,15 +259,15 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha,
             }
             return;
         }
-        items_meet(ITEMS);                      /* all slices are read */
+        items_meet(128 * WARPGROUPS);           /* all slices are read */
         UNROLL for (int i = 0; i < SUMS; i++)
             sums[(i / 2 % 2 ? r1 : r0) * BLK_N + c + i / 4 * 8 + i % 2] = d[i];
     }
-    BARRIER();
+    items_meet(128 * WARPGROUPS);
 
     const INDEX bias0 = batch_offset(vBias, eC, batch);
 
-    for (int i = me; i < BLK_M * BLK_N; i += ITEMS) {
+    for (int i = me; i < BLK_M * BLK_N; i += 128 * WARPGROUPS) {
         const int m = m0 + i / BLK_N, n = n0 + i % BLK_N;
 
         if (m < M && n < N) {
