@@ -229,7 +229,10 @@ gemm_skinny(int M, int N, int K, int across, int aligned, int span, int parts, i
     LOCAL_ARRAY(R, sums, ITEMS * (ROWS * EACH + PAD));
 
     const int apart = ITEMS / across;
-    const struct task t = task_of(M, N, K, apart * EACH, span, batches);
+    struct task t;
+
+    find_task(&t, M, N, K, apart * EACH, span, batches);
+
 #if ALONG_K
     const int column = LOCAL_ID() / 8 % apart, place = LOCAL_ID() / 8 / apart * 8 + LOCAL_ID() % 8;
 #define COLUMN(j) (column + (j) * apart)

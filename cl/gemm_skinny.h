@@ -11,20 +11,19 @@ struct task {
     int batch, part;                            /* part: the first has all batches, then the second */
 };
 
-DEVICE struct task task_of(int M, int N, int K, int wide, int span, int batches)
+/* Not returned: Oclgrind does not know what a compiler makes of an inlined function that returns a struct. */
+DEVICE void find_task(struct task *t, int M, int N, int K, int wide, int span, int batches)
 {
     const int tiles_m = (M + THR_M - 1) / THR_M, tiles_n = (N + wide - 1) / wide;
-    const int tile_n = GROUP_ID(0) / tiles_m, part = tile_n / tiles_n;
-    struct task t;
+    const int tile_n = GROUP_ID(0) / tiles_m;
 
-    t.m0 = (GROUP_ID(0) - tile_n * tiles_m) * THR_M;
-    t.n0 = (tile_n - part * tiles_n) * wide;
-    t.wide = wide;
-    t.first = part / batches * span;
-    t.last = K - t.first < span ? K : t.first + span;
-    t.batch = part % batches;
-    t.part = part;
-    return t;
+    t->part  = tile_n / tiles_n;
+    t->m0    = (GROUP_ID(0) - tile_n * tiles_m) * THR_M;
+    t->n0    = (tile_n - t->part * tiles_n) * wide;
+    t->wide  = wide;
+    t->first = t->part / batches * span;
+    t->last  = K - t->first < span ? K : t->first + span;
+    t->batch = t->part % batches;
 }
 
 struct output {

@@ -313,7 +313,10 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
 
     const int apart = WARPS / across;
-    const struct task t = task_of(M, N, K, apart * WIDE_WARP, span, batches);
+    struct task t;
+
+    find_task(&t, M, N, K, apart * WIDE_WARP, span, batches);
+
     const int warp = LOCAL_ID() / 32, lane = LOCAL_ID() % 32, high = lane / 4, low = lane % 4;
     const int place = warp / apart, n1 = warp % apart * WIDE_WARP;
     const int stride = across * RUN, k0 = t.first + place * RUN;
