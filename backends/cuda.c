@@ -579,22 +579,22 @@ static vn_status program_save(void *program, void **blob, size_t *bytes)
 /* ---- kernels ---------------------------------------------------------------------------- */
 
 /* Above 48 KiB local memory is asked for at the launch.  How much, the text says in a constant
- * (the word LARGE_LOCAL), whose name is then among the cubin's; kernels that do not use it do
- * not mind.                                                                                 */
-#define LARGE_LOCAL "vn_large_local"
-
-static vn_status find_large_local(struct kernel *k, const struct program *p)
+ * named after its kernel (the word LARGE_LOCAL), whose name is then among the cubin's.  The file's
+ * other kernels get none: it would leave them one work-group to a multiprocessor.             */
+static vn_status find_large_local(struct kernel *k, const struct program *p, const char *entry)
 {
+    char name[80];
+    const int length = snprintf(name, sizeof name, "vn_large_local_%s", entry);
     CUdeviceptr at;
     size_t bytes;
     vn_status s;
 
-    if (!memmem(p->cubin, p->bytes, LARGE_LOCAL, sizeof LARGE_LOCAL - 1))
+    if (length >= (int)sizeof name || !memmem(p->cubin, p->bytes, name, (size_t)length + 1))
         return VN_OK;
-    if ((s = vn__cuda_status(cu->ModuleGetGlobal(&at, &bytes, p->module, LARGE_LOCAL), "cuModuleGetGlobal")))
+    if ((s = vn__cuda_status(cu->ModuleGetGlobal(&at, &bytes, p->module, name), "cuModuleGetGlobal")))
         return s;
     if (bytes != sizeof k->large_local)
-        return vn__fail(VN_FAILED, "%s has %zu bytes; it needs %zu", LARGE_LOCAL, bytes, sizeof k->large_local);
+        return vn__fail(VN_FAILED, "%s has %zu bytes; it needs %zu", name, bytes, sizeof k->large_local);
     if ((s = vn__cuda_status(cu->MemcpyDtoH(&k->large_local, at, bytes), "cuMemcpyDtoH")))
         return s;
     return vn__cuda_status(cu->FuncSetAttribute(k->function, CU_FUNC_DYNAMIC_SHARED, k->large_local), "cuFuncSetAttribute");
@@ -610,7 +610,7 @@ static vn_status kernel_open(void **out, vn_device *d, void *program, const char
         return VN_NO_MEMORY;
     if ((s = vn__cuda_enter(d)) == VN_OK) {
         if ((s = vn__cuda_status(cu->ModuleGetFunction(&k->function, p->module, entry), "cuModuleGetFunction")) == VN_OK)
-            s = find_large_local(k, p);
+            s = find_large_local(k, p, entry);
         vn__cuda_leave(s);
     }
     if (s) {

@@ -186,7 +186,7 @@
         }                                                                           \
     } while (0)
 
-LARGE_LOCAL(LOCAL_BYTES)
+LARGE_LOCAL(gemm_async, LOCAL_BYTES)
 
 KERNEL(ITEMS) void
 gemm_async(int M, int N, int K, VIEW eC, R alpha,

@@ -89,7 +89,7 @@
 #error "a row of each item's sums must fit local memory"
 #endif
 
-LARGE_LOCAL(STAGES * STAGE)
+LARGE_LOCAL(gemm_mma, STAGES * STAGE)
 
 #define ITEM ((unsigned int)LOCAL_ID())         /* no sign: dividing by a power of two is then a shift */
 

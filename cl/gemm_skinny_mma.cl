@@ -75,7 +75,7 @@
 #define SUMS      (4 * THR_M * WARPS * (WIDE_WARP + PAD))
 #define LOCAL_BYTES (COPIES > SUMS ? COPIES : SUMS)
 
-LARGE_LOCAL(LOCAL_BYTES)
+LARGE_LOCAL(gemm_skinny_mma, LOCAL_BYTES)
 
 /* ---- quads ------------------------------------------------------------------------ */
 

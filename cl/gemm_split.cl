@@ -69,7 +69,7 @@
 #error "BLK_N must be 128 or 192"
 #endif
 
-LARGE_LOCAL(STAGES * STAGE)
+LARGE_LOCAL(gemm_split, STAGES * STAGE)
 
 /* Eight of k of one line; zeros where there are none.  Loads have no branch around them. */
 DEVICE void load_eight(R x[8], GLOBAL const T *line, INDEX step, int k, int K, int there)

@@ -46,7 +46,7 @@
 #define MANY_REGISTERS() REGISTERS_TAKE(232)
 #endif
 
-LARGE_LOCAL(STAGES * STAGE)
+LARGE_LOCAL(gemm_tf32, STAGES * STAGE)
 
 /* `lines` along K to lines along memory, by way of 32 x 32 in local memory. */
 KERNEL(256) void

@@ -95,7 +95,7 @@
 #define FLAG_B   "0"
 #endif
 
-LARGE_LOCAL(STAGES * STAGE)
+LARGE_LOCAL(gemm_wgmma, STAGES * STAGE)
 
 /* map_a, map_b: MAP_BYTES each, this work-group's.  A batch step of 0 means one matrix for all. */
 DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int M, int N, int K, int batches,

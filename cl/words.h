@@ -22,8 +22,8 @@
 #define CONSTANT             __constant
 #define LOCAL_ADDRESS(p)     ((unsigned int)(ulong)(p))
 
-/* more local memory than a device admits to: once in a file, then the array in the kernel */
-#define LARGE_LOCAL(n)
+/* more local memory than a device admits to: once in a file, for its kernel of that name, then the array in it */
+#define LARGE_LOCAL(kernel, n)
 #define LARGE_LOCAL_ARRAY(v, n) __local uchar v[n] __attribute__((aligned(1024)))
 
 /* begins inline assembly that one architecture alone understands */

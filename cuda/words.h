@@ -20,8 +20,8 @@
 #define CONSTANT             static __device__ const
 #define LOCAL_ADDRESS(p)     ((unsigned int)__cvta_generic_to_shared(p))
 
-/* more local memory than a device admits to: once in a file, then the array in the kernel */
-#define LARGE_LOCAL(n)       extern "C" __device__ const int vn_large_local = n; extern __shared__ __align__(1024) unsigned char vn_large[];
+/* more local memory than a device admits to: once in a file, for its kernel of that name, then the array in it */
+#define LARGE_LOCAL(kernel, n) extern "C" __device__ const int vn_large_local_##kernel = n; extern __shared__ __align__(1024) unsigned char vn_large[];
 #define LARGE_LOCAL_ARRAY(v, n) unsigned char *v = vn_large
 
 /* begins inline assembly that one architecture alone understands */

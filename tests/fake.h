@@ -25,8 +25,8 @@ struct fake {
     size_t cudnn_version;
     int   compile_error;                /* NVRTC finds one */
     int   out_of_memory;                /* of the device */
-    int   large_local;                  /* bytes that each module asks for; 0: it does not say */
-    int   shared_asked, shared_given;   /* by an attribute, by a launch */
+    int   large_local;                  /* bytes for each kernel whose text has LARGE_LOCAL; 0: none has */
+    int   shared_asked, shared_given;   /* by an attribute, by a launch of such a kernel */
 
     int   complaints;                   /* wrong arguments */
     char  complaint[128];               /* the first */

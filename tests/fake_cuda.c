@@ -14,7 +14,8 @@
 enum { UNKNOWN = 999 };
 enum { DEPTH = 64, MOST_SHARED = 232448 };
 
-static int context_stands_for, stream_stands_for, event_stands_for, module_stands_for, function_stands_for;
+static int context_stands_for, stream_stands_for, event_stands_for, function_stands_for,
+           large_stands_for;
 static void *held[4096];                /* buffers: what a failure leaves open is not lost to leak checkers */
 static CUcontext current[DEPTH];
 
@@ -310,7 +311,7 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
     FAILS();
     IN_CONTEXT();
     FAKE_NEEDS(!memcmp(image, "a cubin", 8));
-    *out = (CUmodule)&module_stands_for;
+    *out = (CUmodule)(size_t)image;
     fake.modules++;
     fake.loaded++;
     return 0;
@@ -324,12 +325,20 @@ CUresult cuModuleUnload(CUmodule m)
     return 0;
 }
 
+/* After "a cubin" fake_nvrtc.c writes the name of the kernel with large local memory. */
+static int is_large(CUmodule m, const char *kernel)
+{
+    const char *name = (const char *)m + sizeof "a cubin";
+
+    return fake.large_local && !strncmp(name, "vn_large_local_", 15) && !strcmp(name + 15, kernel);
+}
+
 CUresult cuModuleGetFunction(CUfunction *out, CUmodule m, const char *name)
 {
     FAILS();
     IN_CONTEXT();
     FAKE_NEEDS(m && *name);
-    *out = (CUfunction)&function_stands_for;
+    *out = (CUfunction)(is_large(m, name) ? &large_stands_for : &function_stands_for);
     return 0;
 }
 
@@ -337,7 +346,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *out, size_t *bytes, CUmodule m, const
 {
     FAILS();
     IN_CONTEXT();
-    FAKE_NEEDS(m && !strcmp(name, "vn_large_local") && fake.large_local);
+    FAKE_NEEDS(m && !strncmp(name, "vn_large_local_", 15) && is_large(m, name + 15));
     *out = (CUdeviceptr)(size_t)&fake.large_local;
     *bytes = sizeof fake.large_local;
     return 0;
@@ -356,7 +365,7 @@ CUresult cuFuncSetAttribute(CUfunction f, int attribute, int v)
 {
     FAILS();
     IN_CONTEXT();
-    FAKE_NEEDS(f && attribute == CU_FUNC_DYNAMIC_SHARED && v <= MOST_SHARED);
+    FAKE_NEEDS(f == (CUfunction)&large_stands_for && attribute == CU_FUNC_DYNAMIC_SHARED && v <= MOST_SHARED);
     fake.shared_asked = v;
     return 0;
 }
@@ -370,8 +379,9 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
     FAKE_NEEDS(f && gx && gy && gz && gy <= 65535 && gz <= 65535);
     FAKE_NEEDS(bx >= 1 && bx <= 1024 && by == 1 && bz == 1);
     FAKE_NEEDS(arguments && arguments[0] && !extra);
-    FAKE_NEEDS((int)shared == fake.large_local);
-    fake.shared_given = (int)shared;
+    FAKE_NEEDS((int)shared == (f == (CUfunction)&large_stands_for ? fake.large_local : 0));
+    if (shared)
+        fake.shared_given = (int)shared;
     fake.launches++;
     return 0;
 }

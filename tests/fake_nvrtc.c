@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fake_nvrtc.c - NVRTC that compiles any text to the same few bytes.
+ * fake_nvrtc.c - NVRTC that compiles any text to a few bytes: the name of its LARGE_LOCAL, if it has one.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "cuda_driver.h"
@@ -10,7 +11,7 @@
 #pragma GCC visibility push(default)
 
 static int stands_for;
-static const char cubin[2][24] = { "a cubin", "a cubin\0vn_large_local" };      /* as large_local says */
+static char cubin[80] = "a cubin";
 static const char log_text[] = "vernier.cu(7): error: a word is missing";
 
 #define FAILS() do { if (fake_fails(__func__)) return 11; } while (0)
@@ -28,6 +29,13 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *
 {
     FAILS();
     FAKE_NEEDS(strstr(text, "#define TYPE") && *name && !headers && !texts && !names);
+    const char *large = strstr(text, "\nLARGE_LOCAL(");
+
+    memset(cubin + 8, 0, sizeof cubin - 8);
+    if (large && fake.large_local) {
+        large = strchr(large, '(') + 1;
+        snprintf(cubin + 8, sizeof cubin - 8, "vn_large_local_%.*s", (int)strcspn(large, ","), large);
+    }
     *out = (nvrtcProgram)&stands_for;
     fake.programs++;
     return 0;
@@ -58,7 +66,7 @@ nvrtcResult nvrtcGetCUBINSize(nvrtcProgram p, size_t *out)
 {
     FAILS();
     FAKE_NEEDS(p);
-    *out = sizeof *cubin;
+    *out = sizeof cubin;
     return 0;
 }
 
@@ -66,7 +74,7 @@ nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *out)
 {
     FAILS();
     FAKE_NEEDS(p);
-    memcpy(out, cubin[fake.large_local != 0], sizeof *cubin);
+    memcpy(out, cubin, sizeof cubin);
     return 0;
 }
 
