@@ -20,7 +20,7 @@
 #include "sampling.h"
 #include "values.h"
 
-enum { CALLS = 64, TURNS = 41, FEWEST_TURNS = 3 };
+enum { CALLS = 64, TURNS = 201, FEWEST_TURNS = 3 };
 
 static const double PATIENCE = 5;        /* seconds; a slow device gets fewer turns */
 
