@@ -73,6 +73,7 @@ vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_
 vn_status vn__choose_part(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
                           const void *problem);
 void      vn__choices_close(vn_device *d);
+
 /* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
 vn_status vn__choice_open (struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide);
 void      vn__choice_close(struct vn_choice *it, void *program, vn_device *d);

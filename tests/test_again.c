@@ -11,6 +11,7 @@
 
 #include "core.h"
 #include "oracle.h"
+#include "start.h"
 #include "suite.h"
 #include "trial.h"
 
@@ -100,16 +101,10 @@ static void test_all(const char *what, size_t limit)
 
 int main(void)
 {
-    const vn_status s = vn_device_open(&device, NULL);
+    const int status = start(&device, &queue);
 
-    if (s == VN_NO_DEVICE) {
-        printf("skipped: %s\n", vn_last_error());
-        return 77;
-    }
-    if (s || vn_queue_open(&queue, device)) {
-        printf("cannot start: %s\n", vn_last_error());
-        return 1;
-    }
+    if (status)
+        return status;
     for (int i = 0; i < COUNT; i++)
         if (trial_open(&trial[i], device, queue, texts[i]))
             return 1;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "problem.h"
+#include "start.h"
 
 static vn_device *device, *second;                /* the same one, opened twice: two devices to us */
 static vn_queue  *queue;
@@ -667,16 +668,13 @@ static void test_names(void)
 int main(void)
 {
     const size_t  count = sizeof signatures / sizeof signatures[0];
-    vn_status     s = vn_device_open(&device, NULL);
+    const int     status = start(&device, &queue);
     vn_queue     *closed;
     vn_device_info info;
 
-    if (s == VN_NO_DEVICE) {
-        printf("skipped: %s\n", vn_last_error());
-        return 77;
-    }
-    if (s || vn_device_describe(&info, device) || vn_device_open(&second, info.spec) || vn_queue_open(&queue, device)
-        || vn_queue_open(&closed, device)
+    if (status)
+        return status;
+    if (vn_device_describe(&info, device) || vn_device_open(&second, info.spec) || vn_queue_open(&closed, device)
         || vn_buffer_open(&foreign_buffer, second, BYTES)) {
         printf("cannot start: %s\n", vn_last_error());
         return 1;

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "start.h"
 #include "trial.h"
 
 enum { PATIENCE = 60, AT_ONCE = 1 };              /* seconds */
@@ -146,18 +147,15 @@ static void try_while_busy(void)
 int main(int argc, char **argv)
 {
     unsigned char before[4096], after[4096];
-    vn_status s;
+    int status;
 
     self = argv[0];
     if (argc > 1 && !strcmp(argv[1], "--child"))
         return use_library();
     try_child("forked before the first use", use_library, PATIENCE, 0);
-    if ((s = vn_device_open(&device, NULL)) == VN_NO_DEVICE) {
-        printf("skipped: %s\n", vn_last_error());
-        return 77;
-    }
-    if (s || vn_queue_open(&queue, device) || trial_open(&trial, device, queue, text)
-        || trial_run(before, &trial, queue, NULL)) {
+    if ((status = start(&device, &queue)))
+        return status;
+    if (trial_open(&trial, device, queue, text) || trial_run(before, &trial, queue, NULL)) {
         printf("cannot start: %s\n", vn_last_error());
         return 1;
     }

@@ -10,6 +10,7 @@
 
 #include "gemm.h"
 #include "oracle.h"
+#include "start.h"
 #include "suite.h"
 
 enum { N = 70, K = 300, MOST = 150, PITCH = K + 3 };
@@ -140,16 +141,10 @@ static void test_nothing(void)
 
 int main(void)
 {
-    const vn_status s = vn_device_open(&device, NULL);
+    const int status = start(&device, &queue);
 
-    if (s == VN_NO_DEVICE) {
-        printf("skipped: %s\n", vn_last_error());
-        return 77;
-    }
-    if (s || vn_queue_open(&queue, device)) {
-        printf("cannot start: %s\n", vn_last_error());
-        return 1;
-    }
+    if (status)
+        return status;
     for (int type = 0; type < VN_TYPE_COUNT; type++) {
         a = filled((vn_type)type, MOST * K, 1);
         c = filled((vn_type)type, MOST * N, 3);

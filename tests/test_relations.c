@@ -14,6 +14,7 @@
 
 #include "oracle.h"
 #include "problem.h"
+#include "start.h"
 #include "suite.h"
 
 enum { ELEMENTS = 1 << 14 };
@@ -306,17 +307,11 @@ static void run_softmax(vn_type type)
 
 int main(void)
 {
-    const vn_status s = vn_device_open(&device, NULL);
-    vn_device_info  info;
+    const int status = start(&device, &queue);
+    vn_device_info info;
 
-    if (s == VN_NO_DEVICE) {
-        printf("skipped: %s\n", vn_last_error());
-        return 77;
-    }
-    if (s || vn_device_describe(&info, device) || vn_queue_open(&queue, device)) {
-        printf("cannot start: %s\n", vn_last_error());
-        return 1;
-    }
+    if (status || vn_device_describe(&info, device))
+        return status ? status : 1;
     for (int i = 0; i < 3; i++)
         if (vn_buffer_open(&buffers[i], device, ELEMENTS * sizeof(double)))
             return 1;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "start.h"
 #include "trial.h"
 
 enum { THREADS = 16, CALLS = 640, BYTES = 1 << 14 };
@@ -112,18 +113,12 @@ static long compare(const struct worker *all)
 int main(void)
 {
     struct worker *all = calloc(THREADS, sizeof *all);
-    const vn_status s = vn_device_open(&device, NULL);
-    vn_queue *q;
     long calls = 0, failures = 0;
+    vn_queue *q;
+    const int status = start(&device, &q);
 
-    if (s == VN_NO_DEVICE) {
-        printf("skipped: %s\n", vn_last_error());
-        return 77;
-    }
-    if (s || !all || vn_queue_open(&q, device)) {
-        printf("cannot start: %s\n", vn_last_error());
-        return 1;
-    }
+    if (status || !all)
+        return status ? status : 1;
     for (int t = 0; t < TRIALS; t++)
         if (trial_open(&trials[t], device, q, texts[t]) || trials[t].bytes > BYTES)
             return 1;
