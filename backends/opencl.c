@@ -554,9 +554,19 @@ static vn_status fail_at_enqueue(const struct kernel *k, cl_int error)
     return vn__cl_status(error, call);
 }
 
+/* Where threads share what is launched, and the queue is ours. */
+static struct vn_cl_awake *awake_after(const vn_queue *q, const struct vn_launch *l)
+{
+    const int is_shared = l->groups[0] > 1 || l->groups[1] > 1 || l->groups[2] > 1;
+
+    return is_shared && !q->borrowed ? ((const struct vn_cl_device *)q->device->impl)->awake : NULL;
+}
+
 static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_launch *l, const size_t global[3])
 {
+    struct vn_cl_awake *const awake = awake_after(q, l);
     const size_t local[3] = { (size_t)l->items, 1, 1 };
+    cl_event event = NULL;
     cl_int error;
 
     if (!q->again || q->again != k->again) {
@@ -566,8 +576,14 @@ static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_
                 return fail_at_argument(k, i, error);
         k->again = q->again;
     }
-    error = clEnqueueNDRangeKernel(id_of(q), k->id, 3, NULL, global, local, 0, NULL, NULL);
-    return error ? fail_at_enqueue(k, error) : VN_OK;
+    error = clEnqueueNDRangeKernel(id_of(q), k->id, 3, NULL, global, local, 0, NULL, awake ? &event : NULL);
+    if (error)
+        return fail_at_enqueue(k, error);
+    if (event) {
+        vn__cl_stay_awake(awake, event);
+        clReleaseEvent(event);
+    }
+    return VN_OK;
 }
 
 /* A kernel counts its groups in an int, and drivers their work-items in 32 bits. */

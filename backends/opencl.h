@@ -23,6 +23,7 @@ struct vn_cl_device {
     int          limits_kernels;  /* CL_KERNEL_WORK_GROUP_SIZE can be believed: it is what the
                                      registers allow (rusticl 22.3 says 32, and runs 1024;
                                      NVIDIA says 256 of a kernel it built for 288) */
+    struct vn_cl_awake *awake;    /* NULL where threads need not be kept so */
 };
 
 struct vn_cl_queue {
@@ -42,6 +43,11 @@ vn_status vn__cl_open(vn_device *d, int index, void *const native[2]);
 void      vn__cl_close(vn_device *d);
 /* "opencl:0", or "opencl" for what is not in the list: a sub-device. */
 void      vn__cl_spec(char *out, size_t room, cl_device_id id);
+
+/* opencl_awake.c: has a thread wait, for a moment, for what is launched after this. */
+struct vn_cl_awake *vn__cl_awake_open(const vn_device *d);
+void      vn__cl_awake_close(struct vn_cl_awake *w);
+void      vn__cl_stay_awake(struct vn_cl_awake *w, cl_event launch);
 
 /* opencl_ptx.c: makes PTX that was built for the architecture in general ("sm_90") PTX for
  * the very one ("sm_90a"), with the lines that waited behind ARCH_ONLY.  0: nothing to do. */

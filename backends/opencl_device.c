@@ -454,6 +454,7 @@ vn_status vn__cl_open(vn_device *d, int index, void *const native[2])
         return s;
     }
     d->impl = own;
+    own->awake = vn__cl_awake_open(d);
     return VN_OK;
 }
 
@@ -461,6 +462,7 @@ void vn__cl_close(vn_device *d)
 {
     struct vn_cl_device *own = d->impl;
 
+    vn__cl_awake_close(own->awake);
     clReleaseContext(own->context);
     free(own);
 }
