@@ -295,7 +295,14 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                     store_blocks(gC + c0 + (INDEX)(m < M ? m : 0) * (INDEX)vC.s5 + t.n0, d, below, alpha, me % 32,
                                  m < M ? N - t.n0 : 0);
                 }
-            } else if (plain) {                 /* rows that begin anywhere, or end within a block */
+            } else if (plain && vC.s6 == 1) {   /* rows that begin anywhere, or end within a block */
+                UNROLL for (int below = 0; below < 2; below++) {
+                    const int m = t.m0 + r + 8 * below;
+
+                    store_line(gC + c0 + (INDEX)(m < M ? m : 0) * (INDEX)vC.s5 + t.n0, d, SUMS, below, 1, alpha, 1.0f,
+                               me % 32, m < M ? N - t.n0 : 0);
+                }
+            } else if (plain) {
                 UNROLL for (int i = 0; i < SUMS; i++) {
                     const int m = t.m0 + r + i / 2 % 2 * 8, n = t.n0 + c + i / 4 * 8 + i % 2;
 

@@ -332,6 +332,37 @@ DEVICE unsigned int tf32_bits(unsigned int f32_bits)
 #define STORE_F32_PAIR(p, x, y) \
     asm volatile("st.global.v2.f32 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "f"(x), "f"(y) : "memory")
 
+#if TYPE != 3
+/* A warp's sums of one row (`below`: of the second) to a line of C that runs along memory from the tile's
+ * first column, in pairs.  Where lines begin at odd places too (the warp agrees), such a line has its pairs
+ * one column on: the second number of each is the first of the next item.  left: columns of C from there. */
+DEVICE void store_line(GLOBAL T *line, const float *d, const int sums, int below, int odd_lines, R alpha, R scale,
+                       int lane, int left)
+{
+    const int odd = odd_lines && (UINT64)line / sizeof(T) % 2;
+
+    left = left < 2 * sums ? left : 2 * sums;
+    UNROLL for (int i = 2 * below; i < sums; i += 4) {
+        const float x = alpha * (d[i] * scale), y = alpha * (d[i + 1] * scale);
+        const int n = i / 4 * 8 + lane % 4 * 2 + odd;
+        float z = x;
+
+        if (odd_lines) {
+            if (lane % 4 == 0 && i + 4 < sums)
+                z = alpha * (d[i + 4 < sums ? i + 4 : i] * scale);
+            asm volatile("shfl.sync.idx.b32 %0, %0, %1, 31, 0xffffffff;" : "+f"(z) : "r"(lane / 4 * 4 + (lane + 1) % 4));
+        }
+        if (n == 1 && left > 0)
+            STORE(line, 0, x);
+        if (n + 1 < left) {
+            STORE_PAIR(line + n, odd ? y : x, odd ? z : y);
+        } else if (n < left) {
+            STORE(line, n, odd ? y : x);
+        }
+    }
+}
+#endif
+
 /* Until all 32 items are here; what one wrote to local memory before, the others then see. */
 DEVICE void warp_meet(void)
 {
