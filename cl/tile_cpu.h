@@ -52,8 +52,8 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
                 SPACE R *to = panel + k * wide + x;                                        \
                 R four[4 * VEC];                                                           \
                                                                                            \
-                transpose(four, LOAD_VECTOR(VEC, from + k), LOAD_VECTOR(VEC, from + across + k),                 \
-                          LOAD_VECTOR(VEC, from + 2 * across + k), LOAD_VECTOR(VEC, from + 3 * across + k));     \
+                transpose(four, LOAD_VECTOR(VEC, from + k), LOAD_VECTOR(VEC, from + across + k),\
+                          LOAD_VECTOR(VEC, from + 2 * across + k), LOAD_VECTOR(VEC, from + 3 * across + k));\
                 UNROLL for (int i = 0; i < VEC; i++)                                       \
                     VSTORE(4, to + i * wide, VLOAD(4, four + 4 * i));                      \
             }                                                                              \
@@ -70,8 +70,10 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
                 VSTORE(VEC, panel + k * wide + x, LOAD_VECTOR(VEC, g + k * along + x));    \
             for (; x < fours; x += 4)                                                      \
                 VSTORE(4, panel + k * wide + x, LOAD_VECTOR(4, g + k * along + x));        \
+            for (; x < end; x++)                                                           \
+                panel[k * wide + x] = x < width ? LOAD(g, k * along + x) : ZERO;           \
         }                                                                                  \
-    for (int x = along == 1 || across == 1 ? fours : 0; x < end; x++)                      \
+    for (int x = along == 1 ? fours : across == 1 ? end : 0; x < end; x++)                 \
         for (int k = 0; k < depth; k++)                                                    \
             panel[k * wide + x] = x < width ? LOAD(g, x * across + k * along) : ZERO;      \
 }
@@ -80,17 +82,26 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
 
 #define AHEAD 16                                /* rows of B to ask for while one is used */
 
+/* What the caches are asked for while a tile that fills no panel computes: for each 16 of k 16 lines,
+ * `step` apart; then the next 16, `advance` on.                                                 */
+struct ask { GLOBAL const T *at; INDEX step, advance; };
+
 /* waiting := A B over `depth` of k, added to what waits there unless it is the first stretch.
- * `rows` and `vectors` of the tile count; they and `filling` are constants where this is expanded.
- * Filling, rows of B come from memory, `row` apart, and are kept in the panel b, where the next
- * one lies `step` vectors on: the copy hides behind the arithmetic.                         */
-#define TILE(name, PANEL_A, PANEL_B)                                                       \
-DEVICE void name(const int rows, const int vectors, const int filling, LOCAL RV *RESTRICT waiting,           \
-                 PANEL_A const R *RESTRICT a, PANEL_B RV *RESTRICT b, int step, GLOBAL const T *RESTRICT from, \
-                 INDEX row, int depth, int is_first)                                       \
+ * `rows` and `vectors` of the tile count; they, `direct` and `filling` are constants where this is expanded.
+ * Filling, rows of B come from memory, `ask.step` apart, and are kept in the panel b, where the next
+ * one lies `step` vectors on: the copy hides behind the arithmetic.  Direct, a is no panel: rows of A
+ * are read where they lie, `across` apart.                                                  */
+#define TILE(name, SPACE_A, SPACE_B)                                                       \
+DEVICE void name(const int rows, const int vectors, const int direct, const int filling,   \
+                 LOCAL RV *RESTRICT waiting,                                              \
+                 SPACE_A const R *RESTRICT a, INDEX across, SPACE_B RV *RESTRICT b, int step, struct ask ask,\
+                 int depth, int is_first)                                                  \
 {                                                                                          \
+    SPACE_A const R *at[THR_M];             /* every third: the others are found by adding to it */\
     RV rC[THR_M][THR_V];                                                                   \
                                                                                            \
+    UNROLL for (int i = 0; i < THR_M; i += 3)                                              \
+        at[i] = a + i * across;                                                            \
     UNROLL for (int i = 0; i < THR_M; i++)                                                 \
     UNROLL for (int j = 0; j < THR_V; j++)                                                 \
         if (i < rows && j < vectors)                                                       \
@@ -98,27 +109,32 @@ DEVICE void name(const int rows, const int vectors, const int filling, LOCAL RV 
     for (int k = 0; k < depth; k++) {                                                      \
         RV rB[THR_V];                                                                      \
                                                                                            \
-        if (filling) {                                                                     \
-            PREFETCH(from + AHEAD * row);                                                  \
-            PREFETCH(from + AHEAD * row + VEC);                                            \
-        }                                                                                  \
+        if (filling)                                                                       \
+            UNROLL for (int j = 0; j < THR_V; j++)                                         \
+                PREFETCH(ask.at + AHEAD * ask.step + j * VEC);                             \
+        else                                                                               \
+            PREFETCH(ask.at + k % 16 * ask.step + k / 16 * ask.advance);                   \
         UNROLL for (int j = 0; j < THR_V; j++)                                             \
             if (filling)                                                                   \
-                b[j] = rB[j] = LOAD_VECTOR(VEC, from + j * VEC);                           \
+                b[j] = rB[j] = LOAD_VECTOR(VEC, ask.at + j * VEC);                         \
             else if (j < vectors)                                                          \
                 rB[j] = b[j];                                                              \
         UNROLL for (int i = 0; i < THR_M; i++)                                             \
             if (i < rows) {                                                                \
-                const RV rA = (RV)(a[i]);                                                  \
+                const RV rA = (RV)(direct ? at[i / 3 * 3][i % 3 * across] : a[i]);         \
                                                                                            \
                 UNROLL for (int j = 0; j < THR_V; j++)                                     \
                     if (j < vectors)                                                       \
                         rC[i][j] = FMA(rA, rB[j], rC[i][j]);                               \
             }                                                                              \
-        PREFETCH(a + 32 * THR_M);                                                          \
+        if (!direct)                                                                       \
+            PREFETCH(a + 32 * THR_M);                                                      \
         a += THR_M;                                                                        \
+        UNROLL for (int i = 0; i < THR_M; i += 3)                                          \
+            at[i]++;                                                                       \
         b += step;                                                                         \
-        from += row;                                                                       \
+        if (filling)                                                                       \
+            ask.at += ask.step;                                                            \
     }                                                                                      \
     UNROLL for (int i = 0; i < THR_M; i++)                                                 \
     UNROLL for (int j = 0; j < THR_V; j++)                                                 \
@@ -129,25 +145,25 @@ DEVICE void name(const int rows, const int vectors, const int filling, LOCAL RV 
 /* The same for `height` rows and `count` columns: a tile at the edge of C costs about what is in it. */
 #define ROWS_2 ((2 * THR_M + 2) / 3)
 #define ROWS_1 ((THR_M + 2) / 3)
-#define TILE_FITTED(tile, height, count, waiting, a, b, depth, is_first)                   \
+#define TILE_FITTED(tile, height, count, waiting, a, b, ask, depth, is_first)              \
     do {                                                                                   \
         if (THR_V > 1 && (count) <= THR_N - VEC)                                           \
-            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, 0, waiting, a, b, THR_V, gB, 0, depth, is_first);         \
+            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, 0, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);\
         else if ((height) > ROWS_2)                                                        \
-            tile(THR_M, THR_V, 0, waiting, a, b, THR_V, gB, 0, depth, is_first);           \
+            tile(THR_M, THR_V, 0, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);       \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, 0, waiting, a, b, THR_V, gB, 0, depth, is_first);          \
+            tile(ROWS_2, THR_V, 0, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);      \
         else                                                                               \
-            tile(ROWS_1, THR_V, 0, waiting, a, b, THR_V, gB, 0, depth, is_first);          \
+            tile(ROWS_1, THR_V, 0, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);      \
     } while (0)
-#define TILE_FILLING(tile, height, waiting, a, b, step, from, row, depth, is_first)        \
+#define TILE_FILLING(tile, height, waiting, a, b, step, ask, depth, is_first)              \
     do {                                                                                   \
         if ((height) > ROWS_2)                                                             \
-            tile(THR_M, THR_V, 1, waiting, a, b, step, from, row, depth, is_first);        \
+            tile(THR_M, THR_V, 0, 1, waiting, a, 0, b, step, ask, depth, is_first);        \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, 1, waiting, a, b, step, from, row, depth, is_first);       \
+            tile(ROWS_2, THR_V, 0, 1, waiting, a, 0, b, step, ask, depth, is_first);       \
         else                                                                               \
-            tile(ROWS_1, THR_V, 1, waiting, a, b, step, from, row, depth, is_first);       \
+            tile(ROWS_1, THR_V, 0, 1, waiting, a, 0, b, step, ask, depth, is_first);       \
     } while (0)
 
 /* To row[first ... end) of y, steps of `step` from `at`: one row of a tile. */

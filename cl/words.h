@@ -36,6 +36,10 @@
 /* wait for the work-group; its local memory is then seen by all */
 #define BARRIER()            barrier(CLK_LOCAL_MEM_FENCE)
 
+/* an int in global memory; what it was */
+#define ATOMIC_ADD(p, x)     atomic_add(p, x)
+#define ATOMIC_CAS(p, old, x) atomic_cmpxchg(p, old, x)
+
 /* hints */
 #define UNROLL               _Pragma("unroll")
 #define NO_UNROLL            _Pragma("unroll 1")

@@ -34,6 +34,10 @@
 /* wait for the work-group; its local memory is then seen by all */
 #define BARRIER()            __syncthreads()
 
+/* an int in global memory; what it was */
+#define ATOMIC_ADD(p, x)     atomicAdd(p, x)
+#define ATOMIC_CAS(p, old, x) atomicCAS(p, old, x)
+
 /* hints */
 #define UNROLL               _Pragma("unroll")
 #define NO_UNROLL            _Pragma("unroll 1")

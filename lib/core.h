@@ -118,6 +118,7 @@ struct vn_queue {
     void             *impl;
     int               borrowed;       /* the caller's own: not ours to finish */
     vn_buffer        *workspace;      /* NULL until an operation needs some */
+    vn_buffer        *counters;       /* likewise, one that counts */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
     size_t            packed_used;    /* likewise, of a vn_pack */
@@ -137,6 +138,8 @@ void vn__event_close(vn_event *e);
 
 /* At least `bytes` of scratch memory, aligned for any vector. */
 vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes);
+/* Two ints that are 0 whenever no kernel runs: who counts with them leaves them so. */
+vn_status vn__counters(vn_buffer **out, vn_queue *q);
 vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
 /* Calls a vendor's library, which queues work, with the log line and the trace of a launch. */
 vn_status vn__launch_foreign(vn_queue *q, const struct vn_choice *it, const void *problem,

@@ -145,6 +145,12 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
       .texts = "cl/epilogue.h cl/tile.h cl/gemm.cl", .entries = "gemm", \
       .params = "BLK_M BLK_N BLK_K THR_M THR_N" }
 
+#define CPU_DIRECT(which) \
+    { .name = "gemm_cpu_" #which, .fits = vn__fits_direct, .pays = vn__pays_##which, .run = vn__run_unpacked, \
+      .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu", \
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", \
+      .defines = "#define PACKED 0\n#define PACKED_B 0\n#define DIRECT 1\n" }
+
 /* And here, for each way that they are copied: by16_a "1" where A's go 16 bytes at a time. */
 #define ASYNC(ways, runs, across_a, by16_a, across_b, by16_b)                                         \
     { .name = "gemm_async", .fits = vn__fits_async_##ways, .run = runs, .trial = vn__trial_gemm,      \
@@ -160,7 +166,7 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_cpu_packed", .fits = vn__fits_cpu_packed, .pays = vn__pays_cpu_packed, .run = vn__run_cpu_packed,
       .workspace = vn__workspace_cpu_packed, .layout = vn__layout_cpu_packed,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "pack gemm_cpu pack_b",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PACKED_B 1\n" },
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PACKED_B 1\n#define DIRECT 0\n" },
     { .name = "gemm_dot", .fits = vn__fits_dot, .pays = vn__pays_dot, .run = vn__run_dot,
       .texts = "cl/epilogue.h cl/gemm_dot.cl", .entries = "gemm_dot",
       .params = "THR_M THR_N VEC BLK_M BLK_N BLK_K" },
@@ -168,13 +174,14 @@ const struct vn_variant vn__gemm_variants[] = {
       .workspace = vn__workspace_rank,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_rank.cl", .entries = "gemm_rank sum",
       .params = "THR_K THR_V VEC BLK_M BLK_C BLK_K", .defines = "#define THR_M 1\n" },
+    CPU_DIRECT(narrow), CPU_DIRECT(direct),
     { .name = "gemm_cpu", .fits = vn__fits_cpu, .pays = vn__pays_packed, .run = vn__run_packed,
       .workspace = vn__workspace_packed,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "pack gemm_cpu",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PACKED_B 0\n" },
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PACKED_B 0\n#define DIRECT 0\n" },
     { .name = "gemm_cpu_unpacked", .fits = vn__fits_cpu, .run = vn__run_unpacked,
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n#define PACKED_B 0\n" },
+      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n#define PACKED_B 0\n#define DIRECT 0\n" },
     SMALL(tiny), SMALL(small),
     VN_SKINNY_MMA(k, K, 1, 8, 16), VN_SKINNY_MMA(k, K, 1, 16, 16), VN_SKINNY_MMA(k, K, 1, 24, 64),
     VN_SKINNY_MMA(k, K, 1, 32, 64), VN_SKINNY_MMA(k, K, 1, 40, 64), VN_SKINNY_MMA(k, K, 1, 48, 64),

@@ -8,8 +8,10 @@
 
 #include "gemm.h"
 
-enum { PACK_K = 1024, LEAST_TILES = 5, SPLIT_FROM = 1 << 21, LEAST_B = 1 << 18, LEAST_ROWS = 4 };
-enum { GROUPS_EACH = 8 };                       /* work-groups for a core: 4 leave it idle at the end, 12 % of the time at 1024 */
+enum { PACK_K = 1024, SPLIT_FROM = 1 << 21, LEAST_B = 1 << 18, LEAST_ROWS = 4 };
+
+/* Pieces that a core wants to find, and tiles in the least of them. */
+enum { PIECES_EACH = 8, UNIT_TILES = 4 };
 
 /* ---- fits -------------------------------------------------------------------- */
 
@@ -58,15 +60,47 @@ const char *vn__pays_rank(const void *problem, const struct vn_facts *f)
     return g->m > 32 ? "M is above 32: panels pay better" : NULL;
 }
 
-/* A work-group without packed panels takes ONE_BLOCK columns and packs A for itself. */
+/* Else a work-group packs rows of A for itself, and keeps them in the cache for all of N. */
 const char *vn__pays_packed(const void *problem, const struct vn_facts *f)
 {
-    enum { ONE_BLOCK = 512 };
+    enum { ONE_BLOCK = 512, ONE_STRETCH = 1024 };
     const struct gemm *g = problem;
 
     (void)f;
-    return g->n <= ONE_BLOCK || g->head.bucket == VN_SMALL
-         ? "N is at most 512, or the problem small: packing A for all costs more than it saves" : NULL;
+    return g->n <= ONE_BLOCK || g->k <= ONE_STRETCH
+         ? "N is at most 512, or K at most 1024: packing A for all costs more than it saves" : NULL;
+}
+
+const char *vn__fits_direct(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    if (g->head.type != VN_F32 && g->head.type != VN_F64)
+        return "it reads A as the numbers it computes with";
+    if (vn__col(&g->a) != 1 && g->k > 1)
+        return "it needs rows of A that run along memory";
+    return vn__fits_cpu(g, f);
+}
+
+/* Rows of A that are long lie in the same set of the first-level cache, where a tile's do not fit. */
+const char *vn__pays_direct(const void *problem, const struct vn_facts *f)
+{
+    enum { SHORT = 2048 };                      /* bytes from row to row, and of a row */
+    const struct gemm *g = problem;
+    const int64_t bytes = g->head.type == VN_F64 ? 8 : 4;
+
+    (void)f;
+    return g->k * bytes > SHORT || vn__row(&g->a) * bytes > SHORT || g->n > 1024
+         ? "rows of A are longer than 2048 bytes, or N is above 1024: packing A pays" : NULL;
+}
+
+/* Columns that fill two vectors and need a third: a tile of three wastes less than two tiles of two. */
+const char *vn__pays_narrow(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+    const int64_t vector = g->head.type == VN_F64 ? f->vector / 2 : f->vector;
+
+    return g->n <= 2 * vector || g->n > 3 * vector ? "N is no more than two vectors, or more than three" : NULL;
 }
 
 /* ---- panels -------------------------------------------------------------------- */
@@ -138,45 +172,54 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
     return vn__launch(q, it, kernel, &l);
 }
 
-/* What a work-group makes. */
-struct share { int64_t rows, cols; };
+/* How the kernel cuts C: blocks of columns; pieces of at most so many rows, as work-groups ask for them; at
+ * the end, units of a row of tiles.                                                         */
+struct blocks { int64_t rows, cols, unit; };
 
-/* At most BLK_M x BLK_N, and such that all are alike and each core gets as many work-groups as the
- * others: a few by rows, unless they would have less than LEAST_TILES, then some by columns.
- * `granule` divides the rows.                                                               */
-static struct share share_for(const vn_queue *q, const struct gemm *g, const int *p, int granule)
+/* All columns in one block, for which A is packed once, unless sums have to wait for more of K or there are
+ * too few rows for all.  In the room of BLK_M x BLK_K there are more rows where K is small.          */
+static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const int *p, int packed)
 {
-    const int tile = p[CPU_THR_V] * p[CPU_VEC];
-    const int64_t units = q->device->facts.units, blocks = VN_CEIL_DIV(g->n, p[CPU_BLK_N]) * g->batches;
-    const int64_t wanted = VN_CEIL_DIV(GROUPS_EACH * units, blocks), most = g->m / (LEAST_TILES * p[CPU_THR_M]) / units * units;
-    int64_t parts = VN_CEIL_DIV(g->m, p[CPU_BLK_M]);
-    struct share s = { 0, p[CPU_BLK_N] };
+    const int64_t tile = p[CPU_THR_V] * p[CPU_VEC], all = VN_CEIL_DIV(g->n, tile) * tile;
+    const int waits = packed || g->k > p[CPU_BLK_K];
+    const int64_t down = VN_CEIL_DIV(g->m, p[CPU_THR_M]), wanted = PIECES_EACH * q->device->facts.units;
+    struct blocks c = { p[CPU_BLK_M], waits && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0 };
 
-    if (parts < wanted)
-        parts = most < parts ? parts : most < wanted ? most : wanted;
-    s.rows = VN_CEIL_DIV(VN_CEIL_DIV(g->m, parts), granule) * granule;
-    if (parts * blocks < units)
-        s.cols = VN_CEIL_DIV(VN_CEIL_DIV(g->n * g->batches * parts, tile), units) * tile;
-    if (s.cols > p[CPU_BLK_N])
-        s.cols = p[CPU_BLK_N];
-    return s;
+    if (!waits && g->k)
+        c.rows = c.rows * p[CPU_BLK_K] / g->k;
+    if (c.rows > down * p[CPU_THR_M])
+        c.rows = down * p[CPU_THR_M];
+    while (c.cols > tile && down * g->batches * VN_CEIL_DIV(g->n, c.cols) < wanted)
+        c.cols = VN_CEIL_DIV(c.cols / 2, tile) * tile;
+    c.unit = c.cols < UNIT_TILES * tile ? c.cols : UNIT_TILES * tile;
+    return c;
 }
 
 static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
                          const struct place *a, const struct place *b)
 {
-    const int thr_m = it->p[CPU_THR_M], granule = it->variant->workspace ? thr_m : (thr_m + 2) / 3;
-    const struct share share = share_for(q, g, it->p, granule);
+    const struct blocks cut = blocks_for(q, g, it->p, it->variant->workspace != NULL);
+    const int64_t across = VN_CEIL_DIV(cut.cols, cut.unit), units = q->device->facts.units;
+    int64_t all = VN_CEIL_DIV(g->m, it->p[CPU_THR_M]) * VN_CEIL_DIV(g->n, cut.cols);
+    vn_buffer *taken;
     struct vn_launch l;
+    vn_status s;
 
+    if (!vn__mul(&all, all, across * g->batches) || all > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "C has more than %d tiles in columns", INT_MAX);
+    if ((s = vn__counters(&taken, q)))
+        return s;
     l.nargs = 0;
-    l.groups[0] = VN_CEIL_DIV(g->n, share.cols);
-    l.groups[1] = VN_CEIL_DIV(g->m, share.rows);
-    l.groups[2] = g->batches;
+    l.groups[0] = all < units ? all : units;
+    l.groups[1] = l.groups[2] = 1;
     l.items = 1;
     vn__gemm_sizes(&l, g);
-    vn__arg_int(&l, share.rows);
-    vn__arg_int(&l, share.cols);
+    vn__arg_int(&l, cut.rows);
+    vn__arg_int(&l, cut.cols);
+    vn__arg_int(&l, cut.unit);
+    vn__arg_int(&l, all);
+    vn__arg_int(&l, l.groups[0]);
+    vn__arg_buffer(&l, taken);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__gemm_input(&l, g, &g->a);

@@ -61,6 +61,7 @@ void vn__queue_close(vn_queue *q)
         it->close(q, it);
     }
     workspace_close(q);
+    vn__buffer_close(q->counters);
     free(q->explain);
     vn__memos_forget(q);
     d->backend->queue_close(q);
@@ -210,6 +211,24 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
             return s;
     }
     *out = q->workspace;
+    return VN_OK;
+}
+
+vn_status vn__counters(vn_buffer **out, vn_queue *q)
+{
+    static const int32_t zeros[2];
+    vn_status s;
+
+    if (!q->counters) {
+        if ((s = vn__buffer_open(&q->counters, q->device, sizeof zeros, NULL)))
+            return s;
+        if ((s = q->device->backend->write(q, q->counters, 0, zeros, sizeof zeros))) {
+            vn__buffer_close(q->counters);
+            q->counters = NULL;
+            return s;
+        }
+    }
+    *out = q->counters;
     return VN_OK;
 }
 
