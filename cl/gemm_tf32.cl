@@ -14,6 +14,9 @@
  * The engine ignores the lower 13 bits of a number.  The copy engine, told that its numbers are tf32,
  * rounds them to nearest on the way, so nothing is cut off.
  *
+ * As many work-groups as the device holds run through all tiles, so that the copies of a tile go on
+ * while the one before is stored; each makes its own maps of A and B, in the queue's workspace.
+ *
  * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS.
  */
 #define BLK_M   (64 * WARPGROUPS)
@@ -72,16 +75,15 @@ pack(int lines, int K, GLOBAL const T *RESTRICT from, VIEW vFrom, GLOBAL T *to, 
             to[(line0 + y + i) * vTo.s5 + k0 + x] = s[(y + i) * 33 + x];
 }
 
-/* maps[0 ... 16) of A, maps[16 ... 32) of B.  A batch step of 0 means one matrix for all. */
-KERNEL(32) void
-describe(int M, int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB,
-         GLOBAL unsigned INT64 *maps)
+/* maps: 2 MAP_BYTES, this work-group's.  A batch step of 0 means one matrix for all. */
+DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int M, int N, int K, int batches,
+                     GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
 {
-    LOCAL_ARRAY(unsigned INT64, s, 2 * MAP_BYTES / 8);
     const int me = LOCAL_ID();
-    const unsigned int at = LOCAL_ADDRESS(s);
+    const unsigned int at = LOCAL_ADDRESS(room);
 
-    s[me] = 0;
+    if (me < 2 * MAP_BYTES / 8)
+        room[me] = 0;
     BARRIER();
     if (me == 0) {
         MAP_DESCRIBE(at, MAP_TF32, gA + vA.s0, ACROSS_A ? M : K, ACROSS_A ? K : M, vA.s4 ? batches : 1,
@@ -92,7 +94,11 @@ describe(int M, int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL c
         MAP_SET32(at + MAP_BYTES, "box_dim", "0", 32);
     }
     BARRIER();
-    maps[me] = s[me];
+    if (me < 2 * MAP_BYTES / 8) {
+        maps[me] = room[me];
+        map_release();
+    }
+    BARRIER();
 }
 
 /* The slice of K from k0 on, to the stage at `to`. */
@@ -106,7 +112,21 @@ DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m
 #else
     copy_box(to, maps, k0, m0, batch_a, full);
 #endif
-    copy_box(to + BYTES_A, maps + 16, k0, n0, batch_b, full);
+    copy_box(to + BYTES_A, maps + 2 * MAP_BYTES / 16, k0, n0, batch_b, full);
+}
+
+/* Where tile `at` lies: bands of BAND rows of them, for what the second-level cache keeps of B. */
+struct tile { int m0, n0, batch; };
+
+DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n)
+{
+    const int batch = at / (tiles_m * tiles_n), in_batch = at - batch * (tiles_m * tiles_n);
+    const int band = in_batch / (BAND * tiles_n), in_band = in_batch - band * (BAND * tiles_n);
+    const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
+    const int column = in_band / band_rows;
+    const struct tile t = { (band * BAND + in_band - column * band_rows) * BLK_M, column * BLK_N, batch };
+
+    return t;
 }
 
 /* This item's row of C in its group's 64: the first, and the other (which = 1). */
@@ -135,27 +155,42 @@ DEVICE void load_left(unsigned int x[BLK_K / 2], LOCAL const unsigned int *s, in
     }
 }
 
+#if ACROSS_A
+/* Where C's columns run along memory, as for C^T = B^T A^T.  Four items whose rows follow each other
+ * have 8 of a column; each gets 4 of them, of one of two columns, so that two items store 32 bytes. */
+DEVICE void store_columns(GLOBAL T *at, const float *d, R alpha, int r0, int c, int lane, int rows, int columns,
+                          INDEX col_step)
+{
+    const int mine = lane / 4 % 4, m = r0 - mine + mine % 2 * 4;
+
+    UNROLL for (int i = 0; i < SUMS; i += 4) {
+        const int n = c + i / 4 * 8 + mine / 2;
+        unsigned int u[4] = { FLOAT_BITS(alpha * d[i]),     FLOAT_BITS(alpha * d[i + 2]),
+                              FLOAT_BITS(alpha * d[i + 1]), FLOAT_BITS(alpha * d[i + 3]) };
+
+        transpose4(u, lane, 4);
+        if (m < rows && n < columns)
+            store16(at + m + n * col_step, u);
+    }
+}
+#endif
+
 KERNEL(ITEMS) void
-gemm_tf32(int M, int N, int K, VIEW eC, R alpha,
-          GLOBAL const unsigned INT64 *maps, int step_a, int step_b, R beta,
+gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
+          GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps, R beta,
           GLOBAL T *RESTRICT gC, VIEW vC,
           int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, 2 * STAGES);
+    LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_BYTES / 8);
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
-    const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
-    const int tile = GROUP_ID(0) % (tiles_m * tiles_n);
-    const int band = tile / (BAND * tiles_n);
-    const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-    const int m0 = (band * BAND + tile % (BAND * tiles_n) % band_rows) * BLK_M;
-    const int n0 = tile % (BAND * tiles_n) / band_rows * BLK_N;
-    const int me = LOCAL_ID(), group = me / 128, slices = (K + 2 * BLK_K - 1) / (2 * BLK_K) * 2;
+    const int me = LOCAL_ID(), group = me / 128;
+    const int slices = (K + 2 * BLK_K - 1) / (2 * BLK_K) * 2;   /* even: past the edge of K are zeros */
     const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
-    const int simple = beta == 0.0f && !has_bias && act == 0;
-    const INDEX c0 = batch_offset(vC, eC, batch);
-    LOCAL float *sums = (LOCAL float *)sAB;     /* when all slices are read */
+    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_BYTES / 8);
+    unsigned int slice = 0;                     /* counted over all tiles */
 
     if (me == 0) {
         for (int s = 0; s < STAGES; s++) {
@@ -164,117 +199,138 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha,
         }
         barrier_init_done();
     }
-    BARRIER();
+    describe(maps, room, M, N, K, (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4), gA, vA, gB, vB);
 
     if (group == WARPGROUPS) {                  /* the items that copy; one of them does */
         FEW_REGISTERS();
         if (me == 128 * WARPGROUPS) {
-            map_acquire(maps);
-            map_acquire(maps + 16);
-            for (int i = 0; i < slices; i++) {
-                const int s = i % STAGES;
+            const int step_a = vA.s4 != 0, step_b = vB.s4 != 0;
 
-                if (i >= STAGES)
-                    barrier_wait(empty + 8 * s, (i / STAGES - 1) & 1);
-                copy_slice(stages + s * STAGE, maps, m0, n0, i * BLK_K, batch * step_a, batch * step_b,
-                           full + 8 * s);
+            map_acquire(maps);
+            map_acquire(maps + 2 * MAP_BYTES / 16);
+            for (int at = GROUP_ID(0); at < tiles; at += groups) {
+                const struct tile t = tile_at(at, tiles_m, tiles_n);
+
+                for (int i = 0; i < slices; i++, slice++) {
+                    const unsigned int s = slice % STAGES;
+
+                    if (slice >= STAGES)
+                        barrier_wait(empty + 8 * s, (slice / STAGES - 1) & 1);
+                    copy_slice(stages + s * STAGE, maps, t.m0, t.n0, i * BLK_K, t.batch * step_a, t.batch * step_b,
+                               full + 8 * s);
+                }
             }
         }
         return;
-    } else {
-        float d[SUMS];
+    }
+    MANY_REGISTERS();
 
-        MANY_REGISTERS();
-        UNROLL for (int i = 0; i < SUMS; i++)
-            d[i] = 0.0f;
+    const int r0 = group * 64 + row_of(me, 0), r1 = group * 64 + row_of(me, 1), c = me % 4 * 2;
+    const int plain = beta == 0.0f && !has_bias && act == 0;
 
 #define FULL_WAIT(i)    barrier_wait(full + 8 * ((i) % STAGES), (i) / STAGES & 1)
 #define EMPTY_ARRIVE(i) do { if (me % 32 == 0) barrier_arrive(empty + 8 * ((i) % STAGES)); } while (0)
 #if ACROSS_A
-        /* While one slice is multiplied, the next one's left half comes to registers. */
-        unsigned int even[BLK_K / 2], odd[BLK_K / 2];
+    /* While one slice is multiplied, the next one's left half comes to registers. */
+    unsigned int even[BLK_K / 2], odd[BLK_K / 2];
 
 #define LOAD_LEFT(i, x)                                                                                   \
-        do {                                                                                              \
-            FULL_WAIT(i);                                                                                 \
-            load_left(x, (LOCAL const unsigned int *)(sAB + (i) % STAGES * STAGE + group * 8192), me);    \
-        } while (0)
+    do {                                                                                                  \
+        FULL_WAIT(i);                                                                                     \
+        load_left(x, (LOCAL const unsigned int *)(sAB + (i) % STAGES * STAGE + group * 8192), me);        \
+    } while (0)
 #define MULTIPLY(i, x)                                                                                    \
-        do {                                                                                              \
-            const unsigned int b = stages + (i) % STAGES * STAGE + BYTES_A;                               \
+    do {                                                                                                  \
+        const unsigned int b = stages + (i) % STAGES * STAGE + BYTES_A;                                   \
                                                                                                           \
-            wgmma_begin();                                                                                \
-            UNROLL for (int k = 0; k < BLK_K / 8; k++)                                                    \
-                WGMMA_REGISTERS(d, (x + 4 * k), wgmma_operand(b + k * 32, 0));                            \
-            wgmma_commit();                                                                               \
-        } while (0)
+        wgmma_begin();                                                                                    \
+        UNROLL for (int k = 0; k < BLK_K / 8; k++)                                                        \
+            WGMMA_REGISTERS(d, (x + 4 * k), wgmma_operand(b + k * 32, 0));                                \
+        wgmma_commit();                                                                                   \
+    } while (0)
+#endif
 
-        LOAD_LEFT(0, even);
-        MULTIPLY(0, even);
-        for (int i = 1; i + 1 < slices; i += 2) {
-            LOAD_LEFT(i, odd);
-            MULTIPLY(i, odd);
+    for (int at = GROUP_ID(0); at < tiles; at += groups) {
+        const struct tile t = tile_at(at, tiles_m, tiles_n);
+        const unsigned int end = slice + slices;
+        float d[SUMS];
+
+        UNROLL for (int i = 0; i < SUMS; i++)
+            d[i] = 0.0f;
+#if ACROSS_A
+        LOAD_LEFT(slice, even);
+        MULTIPLY(slice, even);
+        for (slice++; slice + 1 < end; slice += 2) {
+            LOAD_LEFT(slice, odd);
+            MULTIPLY(slice, odd);
             WGMMA_WAIT(d, "1");                 /* the slice before is read */
-            EMPTY_ARRIVE(i - 1);
-            LOAD_LEFT(i + 1, even);
-            MULTIPLY(i + 1, even);
+            EMPTY_ARRIVE(slice - 1);
+            LOAD_LEFT(slice + 1, even);
+            MULTIPLY(slice + 1, even);
             WGMMA_WAIT(d, "1");
-            EMPTY_ARRIVE(i);
+            EMPTY_ARRIVE(slice);
         }
-        LOAD_LEFT(slices - 1, odd);             /* their number is even: past the edge of K are zeros */
-        MULTIPLY(slices - 1, odd);
+        LOAD_LEFT(slice, odd);
+        MULTIPLY(slice, odd);
+        WGMMA_WAIT(d, "1");
+        EMPTY_ARRIVE(slice - 1);
+        slice++;
 #else
-        for (int i = 0; i < slices; i++) {
-            const unsigned int s = stages + i % STAGES * STAGE, a = s + group * 8192, b = s + BYTES_A;
+        for (int i = 0; i < slices; i++, slice++) {
+            const unsigned int s = stages + slice % STAGES * STAGE, a = s + group * 8192, b = s + BYTES_A;
 
-            FULL_WAIT(i);
+            FULL_WAIT(slice);
             wgmma_begin();
             UNROLL for (int k = 0; k < BLK_K / 8; k++)
                 WGMMA(d, wgmma_operand(a + k * 32, 0), wgmma_operand(b + k * 32, 0));
             wgmma_commit();
             WGMMA_WAIT(d, "1");                 /* the slice before is read */
             if (i > 0)
-                EMPTY_ARRIVE(i - 1);
+                EMPTY_ARRIVE(slice - 1);
         }
 #endif
         WGMMA_WAIT(d, "0");
+        EMPTY_ARRIVE(end - 1);
 
-        /* An item's sums are pairs of columns: of its two rows, 8 columns apart. */
-        const int r0 = group * 64 + row_of(me, 0), r1 = group * 64 + row_of(me, 1), c = me % 4 * 2;
+        const INDEX c0 = batch_offset(vC, eC, t.batch);
 
-        if (simple) {
+#if ACROSS_A
+        if (plain && vC.s5 == 1 && (c0 | (INDEX)vC.s6 | M) % 4 == 0 && (UINT64)gC % 16 == 0) {
+            store_columns(gC + c0 + t.m0 + t.n0 * (INDEX)vC.s6, d, alpha, r0, c, me % 32, M - t.m0, N - t.n0, (INDEX)vC.s6);
+            continue;
+        }
+#endif
+        if (plain) {
             const int in_pairs = vC.s6 == 1 && (c0 | (INDEX)vC.s5) % 2 == 0;
 
             UNROLL for (int i = 0; i < SUMS; i += 2) {
-                const int m = m0 + (i / 2 % 2 ? r1 : r0), n = n0 + c + i / 4 * 8;
-                const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+                const int m = t.m0 + (i / 2 % 2 ? r1 : r0), n = t.n0 + c + i / 4 * 8;
+                const INDEX to = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
 
                 if (m < M && n + 1 < N && in_pairs) {
-                    STORE_PAIR(gC + at, alpha * d[i], alpha * d[i + 1]);
+                    STORE_PAIR(gC + to, alpha * d[i], alpha * d[i + 1]);
                 } else if (m < M && n < N) {
-                    gC[at] = alpha * d[i];
+                    gC[to] = alpha * d[i];
                     if (n + 1 < N)
-                        gC[at + (INDEX)vC.s6] = alpha * d[i + 1];
+                        gC[to + (INDEX)vC.s6] = alpha * d[i + 1];
                 }
             }
-            return;
-        }
-        items_meet(128 * WARPGROUPS);           /* all slices are read */
-        UNROLL for (int i = 0; i < SUMS; i++)
-            sums[(i / 2 % 2 ? r1 : r0) * BLK_N + c + i / 4 * 8 + i % 2] = d[i];
-    }
-    items_meet(128 * WARPGROUPS);
+        } else {
+            const INDEX bias0 = batch_offset(vBias, eC, t.batch);
+            float sums[SUMS];                   /* where a loop can index them: the epilogue is long */
 
-    const INDEX bias0 = batch_offset(vBias, eC, batch);
+            UNROLL for (int i = 0; i < SUMS; i++)
+                sums[i] = d[i];
+            NO_UNROLL for (int i = 0; i < SUMS; i++) {
+                const int m = t.m0 + (i / 2 % 2 ? r1 : r0), n = t.n0 + c + i / 4 * 8 + i % 2;
 
-    for (int i = me; i < BLK_M * BLK_N; i += 128 * WARPGROUPS) {
-        const int m = m0 + i / BLK_N, n = n0 + i % BLK_N;
+                if (m < M && n < N) {
+                    const INDEX to = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
 
-        if (m < M && n < N) {
-            const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
-
-            STORE(gC, at, epilogue(sums[i], alpha, beta, gC, at, has_bias, gBias,
-                                   bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
+                    STORE(gC, to, epilogue(sums[i], alpha, beta, gC, to, has_bias, gBias,
+                                           bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
+                }
+            }
         }
     }
 }

@@ -173,7 +173,7 @@ DEVICE void store_blocks(GLOBAL T *row, const float *d, int below, R alpha, int 
 
         UNROLL for (int j = 0; j < 4; j++)
             u[j] = pair_of(alpha * d[i + 4 * j + 2 * below], alpha * d[i + 4 * j + 2 * below + 1]);
-        transpose4(u, lane);
+        transpose4(u, lane, 1);
         if (i * 2 + lane % 4 * 8 < left)
             store16(row + i * 2 + lane % 4 * 8, u);
     }

@@ -119,7 +119,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 #define TF32(lines, across_a)                                                                        \
     { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \
       .workspace = vn__workspace_tf32, .layout = vn__layout_tf32, .trial = vn__trial_gemm,            \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_tf32.cl", .entries = "pack describe gemm_tf32", \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_tf32.cl", .entries = "pack gemm_tf32", \
       .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A " across_a "\n" }
 
 #define SPLIT(its_name, tile)                                                                        \

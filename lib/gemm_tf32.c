@@ -8,7 +8,8 @@
 #include "gemm.h"
 
 enum { BLK_N, STAGES, WARPGROUPS };             /* its parameters */
-enum { NUMBER = 4, LINE = 4, MAPS_BYTES = 256 };    /* bytes; 4 numbers are 16: the step of the copy engine */
+enum { NUMBER = 4, LINE = 4,      /* bytes; 4 numbers are 16: the step of the copy engine */
+       MAPS_BYTES = 256 };
 
 /* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
 static int can_copy(const vn_tensor *t, int64_t along, int64_t across)
@@ -142,20 +143,43 @@ struct vn_layout vn__layout_tf32(const void *problem, const int *unused)
     return (struct vn_layout){ pack_b, 0, plan(g).packs_b ? packed_bytes(g, &g->b, g->n) : 0 };
 }
 
-/* The maps, and A. */
-static size_t own_bytes(const struct gemm *g, const struct plan *p)
-{
-    const size_t a = p->packs_a ? packed_bytes(g, &g->a, g->m) : 0;
+/* How tiles are shared out: to as many work-groups as run at the same time, by what their local memory
+ * leaves room for.                                                                              */
+struct grid { int64_t tiles, groups; };
 
-    return a > SIZE_MAX - MAPS_BYTES ? SIZE_MAX : MAPS_BYTES + a;
+static struct grid lay_out(const struct gemm *g, const int *n)
+{
+    enum { LOCAL = 227 * 1024, OTHER = 1024 };
+    const int bytes = n[STAGES] * 128 * (64 * n[WARPGROUPS] + n[BLK_N]) + OTHER;
+    const int64_t most = (int64_t)g->units * (LOCAL / bytes > 1 ? LOCAL / bytes : 1);
+    struct grid grid = { .tiles = VN_CEIL_DIV(g->m, 64 * n[WARPGROUPS]) * VN_CEIL_DIV(g->n, n[BLK_N]) };
+
+    if (!vn__mul(&grid.tiles, grid.tiles, g->batches))
+        grid.tiles = INT64_MAX;
+    grid.groups = grid.tiles < most ? grid.tiles : most;
+    return grid;
 }
 
-size_t vn__workspace_tf32(const void *problem, const int *unused)
+/* Two maps for each work-group. */
+static size_t maps_bytes(const struct plan *p, const int *n)
 {
-    const struct vn_layout l = vn__layout_tf32(problem, unused);
+    return (size_t)lay_out(&p->g, n).groups * MAPS_BYTES;
+}
+
+/* The maps, and A. */
+static size_t own_bytes(const struct gemm *g, const struct plan *p, const int *n)
+{
+    const size_t a = p->packs_a ? packed_bytes(g, &g->a, g->m) : 0, maps = maps_bytes(p, n);
+
+    return a > SIZE_MAX - maps ? SIZE_MAX : maps + a;
+}
+
+size_t vn__workspace_tf32(const void *problem, const int *n)
+{
+    const struct vn_layout l = vn__layout_tf32(problem, n);
     const struct plan p = plan(problem);
 
-    return vn__workspace_and_b(problem, own_bytes(problem, &p), &l);
+    return vn__workspace_and_b(problem, own_bytes(problem, &p, n), &l);
 }
 
 static vn_status prepare(struct plan *p, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
@@ -165,32 +189,18 @@ static vn_status prepare(struct plan *p, vn_buffer **workspace, vn_queue *q, con
     vn_buffer *buffer;
     vn_tensor packed;
     size_t at;
-    vn_status s = vn__lay_out_b(&buffer, &at, workspace, q, it, problem, own_bytes(problem, p));
+    vn_status s = vn__lay_out_b(&buffer, &at, workspace, q, it, problem, own_bytes(problem, p, it->p));
 
     if (s == VN_OK && p->packs_b) {
         packed = packed_at(vn_transpose(problem->b), problem, buffer, at);
         *(p->is_turned ? &g->a : &g->b) = p->is_turned ? packed : vn_transpose(packed);
     }
     if (s == VN_OK && p->packs_a) {
-        packed = packed_at(problem->a, problem, *workspace, MAPS_BYTES);
+        packed = packed_at(problem->a, problem, *workspace, maps_bytes(p, it->p));
         s = pack(q, it, problem, &problem->a, &packed);
         *(p->is_turned ? &g->b : &g->a) = p->is_turned ? vn_transpose(packed) : packed;
     }
     return s;
-}
-
-static vn_status describe(vn_queue *q, const struct vn_choice *it, const struct gemm *g, vn_buffer *maps)
-{
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 32 };
-
-    vn__arg_int(&l, g->m);
-    vn__arg_int(&l, g->n);
-    vn__arg_int(&l, g->k);
-    vn__arg_int(&l, g->batches);
-    vn__arg_tensor(&l, &g->a);
-    vn__arg_tensor(&l, &g->b);
-    vn__arg_buffer(&l, maps);
-    return vn__launch(q, it, 1, &l);
 }
 
 vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem)
@@ -198,24 +208,26 @@ vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *prob
     const int *n = it->p;
     struct plan p = plan(problem);
     const struct gemm *g = &p.g;
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * n[WARPGROUPS] + 128 };
-    const int64_t tiles = VN_CEIL_DIV(g->m, 64 * n[WARPGROUPS]) * VN_CEIL_DIV(g->n, n[BLK_N]);
+    const struct grid grid = lay_out(g, n);
+    struct vn_launch l = { .groups = { grid.groups, 1, 1 }, .items = 128 * n[WARPGROUPS] + 128 };
     vn_buffer *workspace;
     vn_status s;
 
-    if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
-        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)tiles,
-                        64 * n[WARPGROUPS], n[BLK_N], INT_MAX);
-    if ((s = prepare(&p, &workspace, q, it, problem)) || (s = describe(q, it, g, workspace)))
+    if (grid.tiles > INT_MAX / 2)
+        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; gemm_tf32 counts to %d", (long long)grid.tiles,
+                        64 * n[WARPGROUPS], n[BLK_N], INT_MAX / 2);
+    if ((s = prepare(&p, &workspace, q, it, problem)))
         return s;
     vn__arg_int(&l, g->m);
     vn__arg_int(&l, g->n);
     vn__arg_int(&l, g->k);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
+    vn__arg_int(&l, grid.groups);
+    vn__arg_int(&l, grid.tiles);
+    vn__arg_tensor(&l, &g->a);
+    vn__arg_tensor(&l, &g->b);
     vn__arg_buffer(&l, workspace);
-    vn__arg_int(&l, matrices(&g->a) > 1);
-    vn__arg_int(&l, matrices(&g->b) > 1);
     vn__gemm_output(&l, g);
-    return vn__launch(q, it, 2, &l);
+    return vn__launch(q, it, 1, &l);
 }

@@ -223,16 +223,16 @@ DEVICE unsigned int pair_of(float low, float high)
     return u;
 }
 
-/* Among four neighbours in a warp: item c gets number c of each, in their order. */
-DEVICE void transpose4(unsigned int *u, int lane)
+/* Among four items of a warp that are `apart`: number c of them gets number c of each, in their order. */
+DEVICE void transpose4(unsigned int *u, int lane, int apart)
 {
     UNROLL for (int step = 1; step < 4; step *= 2)
         UNROLL for (int i = 0; i < 4; i++)
             if (!(i & step)) {
-                const int up = (lane & step) != 0;
+                const int up = (lane / apart & step) != 0;
                 unsigned int away = up ? u[i] : u[i + step];
 
-                asm volatile("shfl.sync.bfly.b32 %0, %0, %1, 31, 0xffffffff;" : "+r"(away) : "r"(step));
+                asm volatile("shfl.sync.bfly.b32 %0, %0, %1, 31, 0xffffffff;" : "+r"(away) : "r"(step * apart));
                 u[i] = up ? away : u[i];
                 u[i + step] = up ? u[i + step] : away;
             }
