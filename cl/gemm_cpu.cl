@@ -52,9 +52,9 @@
 
 PACKING(pack_global, GLOBAL)
 PACKING(pack_local, LOCAL)
-TILE(tile, SPACE_A, SPACE_B)
+TILE(tile, SPACE_A, R, PANEL, SPACE_B)
 #if DIRECT
-TILE(tile_direct, GLOBAL, LOCAL)
+TILE(tile_direct, GLOBAL, T, ROWS, LOCAL)
 #endif
 
 /* gP[panel][k][line], s5 of vP being the step from panel to panel; B is given transposed */
@@ -226,7 +226,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups,
                         UNROLL for (int v = 0; v < THR_V; v++)
                             PREFETCH(gC + to + j * (INDEX)vC.s5 + v * VEC);
 #if !PACKED
-                if (n == 0 && !(DIRECT && height == THR_M))
+                if (n == 0 && height < (DIRECT ? THR_M : THR_M + 1))
                     pack_local(panel, THR_M, height > ROWS_1 ? THR_M : ROWS_1, height, lines,
                                (INDEX)vA.s5, (INDEX)vA.s6, depth);
 #endif
@@ -236,10 +236,10 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups,
                                (INDEX)vB.s6, (INDEX)vB.s5, depth);
 #if DIRECT
                 if (height == THR_M && fills)
-                    tile_direct(THR_M, THR_V, 1, 1, waiting, lines, (INDEX)vA.s5, columns, step, from,
+                    tile_direct(THR_M, THR_V, 1, waiting, lines, (INDEX)vA.s5, columns, step, from,
                                 depth, k0 == 0);
                 else if (height == THR_M)
-                    tile_direct(THR_M, THR_V, 1, 0, waiting, lines, (INDEX)vA.s5, columns, THR_V, ask,
+                    tile_direct(THR_M, THR_V, 0, waiting, lines, (INDEX)vA.s5, columns, THR_V, ask,
                                 depth, k0 == 0);
                 else
 #endif

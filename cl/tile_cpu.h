@@ -87,21 +87,23 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
 struct ask { GLOBAL const T *at; INDEX step, advance; };
 
 /* waiting := A B over `depth` of k, added to what waits there unless it is the first stretch.
- * `rows` and `vectors` of the tile count; they, `direct` and `filling` are constants where this is expanded.
+ * `rows` and `vectors` of the tile count; they and `filling` are constants where this is expanded.
  * Filling, rows of B come from memory, `ask.step` apart, and are kept in the panel b, where the next
- * one lies `step` vectors on: the copy hides behind the arithmetic.  Direct, a is no panel: rows of A
- * are read where they lie, `across` apart.                                                  */
-#define TILE(name, SPACE_A, SPACE_B)                                                       \
-DEVICE void name(const int rows, const int vectors, const int direct, const int filling,   \
+ * one lies `step` vectors on: the copy hides behind the arithmetic.  READ is how A is
+ * read: from a panel, or, in rows `across` apart, where it lies.                            */
+#define PANEL(a, across, i) (a)[i]
+#define NEXT_PANEL(a)       PREFETCH(a + 32 * THR_M); a += THR_M
+#define ROWS(a, across, i)  LOAD(a, (i) * (across))
+#define NEXT_ROWS(a)        a++
+
+#define TILE(name, SPACE_A, A, READ, SPACE_B)                                              \
+DEVICE void name(const int rows, const int vectors, const int filling,                     \
                  LOCAL RV *RESTRICT waiting,                                              \
-                 SPACE_A const R *RESTRICT a, INDEX across, SPACE_B RV *RESTRICT b, int step, struct ask ask,\
+                 SPACE_A const A *RESTRICT a, INDEX across, SPACE_B RV *RESTRICT b, int step, struct ask ask,\
                  int depth, int is_first)                                                  \
 {                                                                                          \
-    SPACE_A const R *at[THR_M];             /* every third: the others are found by adding to it */\
     RV rC[THR_M][THR_V];                                                                   \
                                                                                            \
-    UNROLL for (int i = 0; i < THR_M; i += 3)                                              \
-        at[i] = a + i * across;                                                            \
     UNROLL for (int i = 0; i < THR_M; i++)                                                 \
     UNROLL for (int j = 0; j < THR_V; j++)                                                 \
         if (i < rows && j < vectors)                                                       \
@@ -121,17 +123,13 @@ DEVICE void name(const int rows, const int vectors, const int direct, const int 
                 rB[j] = b[j];                                                              \
         UNROLL for (int i = 0; i < THR_M; i++)                                             \
             if (i < rows) {                                                                \
-                const RV rA = (RV)(direct ? at[i / 3 * 3][i % 3 * across] : a[i]);         \
+                const RV rA = (RV)(READ(a, across, i));                                    \
                                                                                            \
                 UNROLL for (int j = 0; j < THR_V; j++)                                     \
                     if (j < vectors)                                                       \
                         rC[i][j] = FMA(rA, rB[j], rC[i][j]);                               \
             }                                                                              \
-        if (!direct)                                                                       \
-            PREFETCH(a + 32 * THR_M);                                                      \
-        a += THR_M;                                                                        \
-        UNROLL for (int i = 0; i < THR_M; i += 3)                                          \
-            at[i]++;                                                                       \
+        NEXT_##READ(a);                                                                    \
         b += step;                                                                         \
         if (filling)                                                                       \
             ask.at += ask.step;                                                            \
@@ -148,22 +146,22 @@ DEVICE void name(const int rows, const int vectors, const int direct, const int 
 #define TILE_FITTED(tile, height, count, waiting, a, b, ask, depth, is_first)              \
     do {                                                                                   \
         if (THR_V > 1 && (count) <= THR_N - VEC)                                           \
-            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, 0, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);\
+            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);\
         else if ((height) > ROWS_2)                                                        \
-            tile(THR_M, THR_V, 0, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);       \
+            tile(THR_M, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);       \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, 0, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);      \
+            tile(ROWS_2, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);      \
         else                                                                               \
-            tile(ROWS_1, THR_V, 0, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);      \
+            tile(ROWS_1, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);      \
     } while (0)
 #define TILE_FILLING(tile, height, waiting, a, b, step, ask, depth, is_first)              \
     do {                                                                                   \
         if ((height) > ROWS_2)                                                             \
-            tile(THR_M, THR_V, 0, 1, waiting, a, 0, b, step, ask, depth, is_first);        \
+            tile(THR_M, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first);        \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, 0, 1, waiting, a, 0, b, step, ask, depth, is_first);       \
+            tile(ROWS_2, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first);       \
         else                                                                               \
-            tile(ROWS_1, THR_V, 0, 1, waiting, a, 0, b, step, ask, depth, is_first);       \
+            tile(ROWS_1, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first);       \
     } while (0)
 
 /* To row[first ... end) of y, steps of `step` from `at`: one row of a tile. */

@@ -75,8 +75,6 @@ const char *vn__fits_direct(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
 
-    if (g->head.type != VN_F32 && g->head.type != VN_F64)
-        return "it reads A as the numbers it computes with";
     if (vn__col(&g->a) != 1 && g->k > 1)
         return "it needs rows of A that run along memory";
     return vn__fits_cpu(g, f);
@@ -87,9 +85,11 @@ const char *vn__pays_direct(const void *problem, const struct vn_facts *f)
 {
     enum { SHORT = 2048 };                      /* bytes from row to row, and of a row */
     const struct gemm *g = problem;
-    const int64_t bytes = g->head.type == VN_F64 ? 8 : 4;
+    const int64_t bytes = vn_type_bytes(g->head.type);
 
     (void)f;
+    if (bytes == 2)
+        return "numbers of 16 bits are quicker to read many at a time";
     return g->k * bytes > SHORT || vn__row(&g->a) * bytes > SHORT || g->n > 1024
          ? "rows of A are longer than 2048 bytes, or N is above 1024: packing A pays" : NULL;
 }
@@ -100,6 +100,8 @@ const char *vn__pays_narrow(const void *problem, const struct vn_facts *f)
     const struct gemm *g = problem;
     const int64_t vector = g->head.type == VN_F64 ? f->vector / 2 : f->vector;
 
+    if (g->head.type == VN_F16 || g->head.type == VN_BF16)
+        return "numbers of 16 bits are quicker to read many at a time";
     return g->n <= 2 * vector || g->n > 3 * vector ? "N is no more than two vectors, or more than three" : NULL;
 }
 
