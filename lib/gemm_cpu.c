@@ -8,7 +8,7 @@
 
 #include "gemm.h"
 
-enum { PACK_K = 1024, SPLIT_FROM = 1 << 21, LEAST_B = 1 << 16, LEAST_ROWS = 4 };
+enum { PACK_K = 1024, SPLIT_FROM = 1 << 21, LEAST_B = 1 << 17, LEAST_ROWS = 4 };
 
 /* Pieces that a core wants to find, and tiles in the least of them. */
 enum { PIECES_EACH = 8, UNIT_TILES = 4 };
