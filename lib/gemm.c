@@ -125,8 +125,17 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 #define SPLIT(its_name, tile)                                                                        \
     { .name = its_name, .fits = vn__fits_split, .pays = vn__pays_split_##tile, .run = vn__run_split,  \
       .workspace = vn__workspace_split, .layout = vn__layout_split, .trial = vn__trial_gemm,          \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_split.cl", .entries = "split gemm_split",     \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/split.h cl/gemm_split.cl",                        \
+      .entries = "split gemm_split",                                                                  \
       .params = "BLK_N BLK_K STAGES WARPGROUPS" }
+
+/* Blocks of 32 of K: 128 bytes, which the copy engine swizzles. */
+#define SPLIT_ROWS(its_name, tile, lines, across_b)                                                  \
+    { .name = its_name, .fits = vn__fits_split_rows_##lines, .pays = vn__pays_split_rows_##tile,      \
+      .run = vn__run_split_rows, .workspace = vn__workspace_split_rows, .trial = vn__trial_gemm,      \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/split.h cl/gemm_split_rows.cl",                    \
+      .entries = "split gemm_split_rows add_shares", .params = "BLK_M STAGES",                        \
+      .defines = "#define BLK_K 32\n#define ACROSS_B " across_b "\n" }
 
 #define MMA(layout, across_a, across_b)                                                              \
     { .name = "gemm_mma", .fits = vn__fits_mma_##layout, .pays = vn__pays_mma, .run = vn__run_mma,    \
@@ -183,6 +192,8 @@ const struct vn_variant vn__gemm_variants[] = {
       .texts = "cl/epilogue.h cl/tile_cpu.h cl/gemm_cpu.cl", .entries = "gemm_cpu",
       .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n#define PACKED_B 0\n#define DIRECT 0\n" },
     SMALL(tiny), SMALL(small),
+    SPLIT_ROWS("gemm_split_rows_64", 64, along, "0"), SPLIT_ROWS("gemm_split_rows_64", 64, across, "1"),
+    SPLIT_ROWS("gemm_split_rows", 128, along, "0"), SPLIT_ROWS("gemm_split_rows", 128, across, "1"),
     VN_SKINNY_MMA(k, K, 1, 8, 16), VN_SKINNY_MMA(k, K, 1, 16, 16), VN_SKINNY_MMA(k, K, 1, 24, 64),
     VN_SKINNY_MMA(k, K, 1, 32, 64), VN_SKINNY_MMA(k, K, 1, 40, 64), VN_SKINNY_MMA(k, K, 1, 48, 64),
     VN_SKINNY_MMA(k, K, 1, 64, 64),

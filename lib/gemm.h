@@ -134,6 +134,14 @@ size_t      vn__workspace_split(const void *problem, const int *p);
 struct vn_layout vn__layout_split(const void *problem, const int *p);
 vn_status   vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem);
 
+/* gemm_split_rows.c: the same where one operand has few rows; how the other lies to K, and the tile's rows. */
+const char *vn__fits_split_rows_along (const void *problem, const struct vn_facts *f);
+const char *vn__fits_split_rows_across(const void *problem, const struct vn_facts *f);
+const char *vn__pays_split_rows_64 (const void *problem, const struct vn_facts *f);
+const char *vn__pays_split_rows_128(const void *problem, const struct vn_facts *f);
+size_t      vn__workspace_split_rows(const void *problem, const int *p);
+vn_status   vn__run_split_rows(vn_queue *q, const struct vn_choice *it, const void *problem);
+
 /* gemm_tf32.c: VN_MATH_TF32 on NVIDIA's sm_90; how the left operand lies to K. */
 const char *vn__fits_tf32_along (const void *problem, const struct vn_facts *f);
 const char *vn__fits_tf32_across(const void *problem, const struct vn_facts *f);

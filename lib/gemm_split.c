@@ -6,31 +6,18 @@
 #include <string.h>
 
 #include "gemm.h"
+#include "gemm_split.h"
 
 enum { BLK_N, BLK_K, STAGES, WARPGROUPS };      /* its parameters */
-enum { SPLIT_K = 64, UNIT = 16 };               /* of a work-group that splits; bytes that offsets count */
+enum { SPLIT_K = 64 };                          /* of a work-group that splits */
 enum { MOST_FEW = 16 };                         /* rows for which B is read quicker than its parts */
 
-/* An operand as lines along K: rows of A, or columns of B; and its panels of `per` lines. */
-struct side {
-    vn_tensor t;
-    int64_t   lines, per, panels;               /* panels: of one matrix */
-    int64_t   view[8];                          /* panels from batch to batch; [7] the start, in units */
-    int64_t   matrices;                         /* batches that repeat one share it */
-    int64_t   units;
-};
-
-static int64_t steps_of(const struct gemm *g, const int *p)
+int vn__split_lay_out(struct vn_side *s, const vn_tensor *t, int64_t per, int64_t blk_k)
 {
-    return VN_CEIL_DIV(g->k, p[BLK_K]) * (p[BLK_K] / 16);
-}
+    const int batches = t->rank - 2;
 
-/* 0 if a size overflows. */
-static int lay_out(struct side *s, int64_t per, int64_t steps)
-{
-    const int batches = s->t.rank - 2;
-
-    s->per = per;
+    *s = (struct vn_side){ .t = *t, .lines = t->extent[t->rank - 2], .per = per };
+    s->steps = VN_CEIL_DIV(t->extent[t->rank - 1], blk_k) * (blk_k / 16);
     s->panels = VN_CEIL_DIV(s->lines, per);
     s->matrices = 1;
     for (int i = batches - 1; i >= 0; i--) {
@@ -41,23 +28,22 @@ static int lay_out(struct side *s, int64_t per, int64_t steps)
             return 0;
     }
     return vn__mul(&s->units, s->matrices, s->panels) && s->units <= INT_MAX &&
-           vn__mul(&s->units, s->units, steps * 6) && vn__mul(&s->units, s->units, per);
+           vn__mul(&s->units, s->units, s->steps * 6) && vn__mul(&s->units, s->units, per);
 }
 
-static int sides(struct side *a, struct side *b, const struct gemm *g, const int *p)
+static int sides(struct vn_side *a, struct vn_side *b, const struct gemm *g, const int *p)
 {
-    const int64_t steps = steps_of(g, p);
+    const vn_tensor lines_of_b = vn_transpose(g->b);
 
-    *a = (struct side){ .t = g->a, .lines = g->m };
-    *b = (struct side){ .t = vn_transpose(g->b), .lines = g->n };
-    return lay_out(a, 64 * (int64_t)p[WARPGROUPS], steps) && lay_out(b, p[BLK_N], steps);
+    return vn__split_lay_out(a, &g->a, 64 * (int64_t)p[WARPGROUPS], p[BLK_K]) &&
+           vn__split_lay_out(b, &lines_of_b, p[BLK_N], p[BLK_K]);
 }
 
-static size_t bytes_of(const struct side *s)
+size_t vn__split_bytes(const struct vn_side *s)
 {
     int64_t bytes;
 
-    return vn__mul(&bytes, s->units, UNIT) ? (size_t)bytes : SIZE_MAX;
+    return vn__mul(&bytes, s->units, VN_SPLIT_UNIT) ? (size_t)bytes : SIZE_MAX;
 }
 
 const char *vn__fits_split(const void *problem, const struct vn_facts *f)
@@ -77,48 +63,55 @@ const char *vn__fits_split(const void *problem, const struct vn_facts *f)
     return NULL;
 }
 
-static vn_status split(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct side *s,
-                       vn_buffer *parts)
+vn_status vn__split_launch(struct vn_launch *l, const struct vn_side *s, vn_buffer *parts, int span)
 {
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
-    const int64_t pieces = VN_CEIL_DIV(steps_of(g, it->p) * 16, SPLIT_K);
+    const int64_t pieces = VN_CEIL_DIV(s->steps * 16, span);
 
-    if (!vn__mul(&l.groups[0], s->panels * s->matrices, pieces) || l.groups[0] > INT_MAX)
+    *l = (struct vn_launch){ .groups = { 1, 1, 1 }, .items = 256 };
+    if (!vn__mul(&l->groups[0], s->panels * s->matrices, pieces) || l->groups[0] >= INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "an operand has %lld panels in %lld pieces; a launch holds %d",
                         (long long)(s->panels * s->matrices), (long long)pieces, INT_MAX);
-    vn__arg_int(&l, s->lines);
-    vn__arg_int(&l, g->k);
-    vn__arg_int(&l, s->per);
-    vn__arg_extents(&l, &s->t);
-    vn__arg_tensor(&l, &s->t);
-    vn__arg_buffer(&l, parts);
-    vn__arg_view(&l, s->view);
-    return vn__launch(q, it, 0, &l);
+    vn__arg_int(l, s->lines);
+    vn__arg_int(l, s->t.extent[s->t.rank - 1]);
+    vn__arg_int(l, s->per);
+    vn__arg_extents(l, &s->t);
+    vn__arg_tensor(l, &s->t);
+    vn__arg_buffer(l, parts);
+    vn__arg_view(l, s->view);
+    return VN_OK;
+}
+
+static vn_status split(vn_queue *q, const struct vn_choice *it, const struct vn_side *s, vn_buffer *parts)
+{
+    struct vn_launch l;
+    const vn_status status = vn__split_launch(&l, s, parts, SPLIT_K);
+
+    return status ? status : vn__launch(q, it, 0, &l);
 }
 
 static vn_status split_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
 {
-    struct side a, b;
+    struct vn_side a, b;
 
     if (!sides(&a, &b, problem, it->p))
         return vn__fail(VN_UNSUPPORTED, "B has too many panels of %d columns", it->p[BLK_N]);
-    b.view[7] = (int64_t)(at / UNIT);
-    return split(q, it, problem, &b, to);
+    b.view[7] = (int64_t)(at / VN_SPLIT_UNIT);
+    return split(q, it, &b, to);
 }
 
 struct vn_layout vn__layout_split(const void *problem, const int *p)
 {
-    struct side a, b;
+    struct vn_side a, b;
 
-    return (struct vn_layout){ split_b, p[BLK_N], sides(&a, &b, problem, p) ? bytes_of(&b) : SIZE_MAX };
+    return (struct vn_layout){ split_b, p[BLK_N], sides(&a, &b, problem, p) ? vn__split_bytes(&b) : SIZE_MAX };
 }
 
 size_t vn__workspace_split(const void *problem, const int *p)
 {
     const struct vn_layout l = vn__layout_split(problem, p);
-    struct side a, b;
+    struct vn_side a, b;
 
-    return sides(&a, &b, problem, p) ? vn__workspace_and_b(problem, bytes_of(&a), &l) : SIZE_MAX;
+    return sides(&a, &b, problem, p) ? vn__workspace_and_b(problem, vn__split_bytes(&a), &l) : SIZE_MAX;
 }
 
 /* The kernel's tiles, and what one of K takes in each, in microseconds on an H100.  A compute unit makes
@@ -150,6 +143,21 @@ static double time_to_split(const struct gemm *g)
 static int serves(enum tile t, const struct gemm *g)
 {
     return !g->pack || g->packed.pack != split_b || g->packed.lines == tiles[t].n;
+}
+
+double vn__time_split(const struct gemm *g)
+{
+    double best = time_of(TILE_64, g);
+
+    for (int t = 0; t < TILE_COUNT; t++)
+        if (time_of(t, g) < best)
+            best = time_of(t, g);
+    return best + time_to_split(g);
+}
+
+int vn__is_split_packed(const struct gemm *g)
+{
+    return vn__is_packed_by(g, split_b);
 }
 
 /* Rows that gemm_skinny_mma takes, too; it is slower where tiles of 64 rows keep most units busy. */
@@ -187,7 +195,7 @@ vn_status vn__run_split(vn_queue *q, const struct vn_choice *it, const void *pro
 {
     const struct gemm *g = problem;
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * it->p[WARPGROUPS] + 128 };
-    struct side a, b;
+    struct vn_side a, b;
     vn_buffer *parts, *parts_b;
     size_t at;
     vn_status s;
@@ -196,9 +204,9 @@ vn_status vn__run_split(vn_queue *q, const struct vn_choice *it, const void *pro
         l.groups[0] > INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "C has too many tiles of %d x %d; a launch holds %d",
                         64 * it->p[WARPGROUPS], it->p[BLK_N], INT_MAX);
-    if ((s = vn__lay_out_b(&parts_b, &at, &parts, q, it, g, bytes_of(&a))) || (s = split(q, it, g, &a, parts)))
+    if ((s = vn__lay_out_b(&parts_b, &at, &parts, q, it, g, vn__split_bytes(&a))) || (s = split(q, it, &a, parts)))
         return s;
-    b.view[7] = (int64_t)(at / UNIT);
+    b.view[7] = (int64_t)(at / VN_SPLIT_UNIT);
     vn__arg_int(&l, g->m);
     vn__arg_int(&l, g->n);
     vn__arg_int(&l, g->k);

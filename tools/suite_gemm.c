@@ -116,6 +116,7 @@ static void stretches(struct suite *s, vn_type type, const char *variant)
         { .m = 67, .n = 37,   .k = 1030 },
         { .m = 29, .n = 70,   .k = 1100, .packed = 1 },
         { .m = 37, .n = 97,   .k = 2100, .trans_b = 1, .packed = 1, .bias = BIAS_ROW },
+        { .m = 2,  .n = 17412, .k = 132, .trans_b = 1 },        /* more tiles than units */
     };
 
     suite_begin(s, "gemm stretches %s %s", vn_type_name(type), *variant ? variant : "(chosen)");

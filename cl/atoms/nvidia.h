@@ -121,6 +121,7 @@ DEVICE void copies_commit(void)
                  :: "r"(map), "l"((unsigned INT64)(v)) : "memory")
 
 #define MAP_F16  "6"
+#define MAP_F32  "7"
 #define MAP_BF16 "10"
 #define MAP_TF32 "11"                          /* f32 in memory, rounded on the way */
 
@@ -202,7 +203,8 @@ DEVICE void wgmma_commit(void)
 #define SUMS16(i) SUMS4(i), SUMS4((i) + 4), SUMS4((i) + 8), SUMS4((i) + 12)
 #define SUMS64(i) SUMS16(i), SUMS16((i) + 16), SUMS16((i) + 32), SUMS16((i) + 48)
 #define TEN(t)    "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
-#define SIXTY     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, " TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
+#define THIRTY    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, " TEN(1) TEN(2)
+#define SIXTY     THIRTY TEN(3) TEN(4) TEN(5)
 
 #if TYPE == 2
 #define WGMMA_KINDS "f32.bf16.bf16"
@@ -432,6 +434,19 @@ DEVICE unsigned INT64 wgmma_columns(unsigned int at, int lines)
                  : SUMS64(0), SUMS16(64), SUMS16(80) : "l"(a), "l"(b))
 #define WGMMA_WAIT_N192(d, open) \
     asm volatile(ARCH_ONLY "wgmma.wait_group.sync.aligned " open ";" : SUMS64(0), SUMS16(64), SUMS16(80) :: "memory")
+
+/* ... a being four registers of this item: two numbers each of row i / 4 of its warp's 16 (i of 32) and of
+ * the row 8 on, of k = i % 4 * 2; then the same 8 of k on.                                         */
+#define WGMMA_BF16_REGISTERS_N64(d, a, b, add) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" \
+                 THIRTY "%30, %31}, {%32, %33, %34, %35}, %36, " add ", 1, 1, 0;" \
+                 : SUMS16(0), SUMS16(16) : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b))
+#define WGMMA_BF16_REGISTERS_N128(d, a, b, add) \
+    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" \
+                 SIXTY "%60, %61, %62, %63}, {%64, %65, %66, %67}, %68, " add ", 1, 1, 0;" \
+                 : SUMS64(0) : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b))
+#define WGMMA_WAIT_N64(d, open) \
+    asm volatile(ARCH_ONLY "wgmma.wait_group.sync.aligned " open ";" : SUMS16(0), SUMS16(16) :: "memory")
 
 /* d += a b of tf32, of which the lower 13 bits are ignored; K runs along memory.  a: an operand, or
  * four registers of this item.                                                                  */
