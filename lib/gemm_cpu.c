@@ -60,13 +60,16 @@ const char *vn__pays_rank(const void *problem, const struct vn_facts *f)
     return g->m > 32 ? "M is above 32: panels pay better" : NULL;
 }
 
-/* Else a work-group packs rows of A for itself, and keeps them in the cache for all of N. */
+/* Else a work-group packs rows of A for itself, and keeps them in the cache for all of N.  A few rows
+ * it packs several times, but its tiles ask for the next of B, which is most of the work then.  */
 const char *vn__pays_packed(const void *problem, const struct vn_facts *f)
 {
-    enum { ONE_BLOCK = 512, ONE_STRETCH = 1024 };
+    enum { ONE_BLOCK = 512, ONE_STRETCH = 1024, FEW_ROWS = 144 };
     const struct gemm *g = problem;
 
     (void)f;
+    if (g->m <= (vn__col(&g->b) == 1 ? 2 * FEW_ROWS : FEW_ROWS))
+        return "M is at most 144, or 288 where rows of B run along memory: they are packed as they come";
     return g->n <= ONE_BLOCK || g->k <= ONE_STRETCH
          ? "N is at most 512, or K at most 1024: packing A for all costs more than it saves" : NULL;
 }
