@@ -32,8 +32,12 @@
  * faster than two with 4 each (128 x 4096 x 14336: 53 us, 80 before), for what counts is how far
  * ahead it copies; and a warpgroup with 64 x 256 keeps the engine as busy as two with 64 x 128 each
  * (2048 x 1024 x 8192: 50 us, against 52; 79 with 128 x 256, which leaves half of the units idle).
- * NVIDIA's OpenCL takes the PTX directive for clusters, but launches work-groups one by one;
- * what a cluster of 2 brings is 4 to 8 per cent.
+ * NVIDIA's OpenCL takes the PTX directives for clusters (.reqnctapercluster, .blocksareclusters,
+ * .explicitcluster, .maxclusterrank), but launches work-groups one by one.
+ * Large products stand at the power cap, where what is left of idle time counts for little: sums stored by
+ * the copy engine during the next tile cost a stage and gain nothing, a tile of 256 x 192 takes a fifth
+ * less from the second-level cache and no less energy (256 x 192: 0.94 of cuBLAS at 4096, where 128 x 256
+ * has 1.05).
  * Method: warp-specialised producer and consumers, persistent grid and multicast, as in
  * NVIDIA's CUTLASS for Hopper.
  */
@@ -47,10 +51,10 @@
 #define PART    (BLK_N / CLUSTER)               /* columns of B that a work-group copies */
 
 #if BLK_N == 256
-#define WGMMA(d, a, b, x, y) WGMMA_N256(d, a, b, x, y)
+#define WGMMA(d, a, b, add)  WGMMA_N256(d, a, b, add, FLAG_A, FLAG_B)
 #define WGMMA_WAIT(d, open)  WGMMA_WAIT_N256(d, open)
 #elif BLK_N == 128
-#define WGMMA(d, a, b, x, y) WGMMA_N128(d, a, b, x, y)
+#define WGMMA(d, a, b, add)  WGMMA_N128(d, a, b, add, FLAG_A, FLAG_B)
 #define WGMMA_WAIT(d, open)  WGMMA_WAIT_N128(d, open)
 #else
 #error "BLK_N must be 128 or 256"
@@ -107,12 +111,12 @@ DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, in
     if (me < 2 * MAP_BYTES / 8)
         room[me] = 0;
     BARRIER();
-    if (me == 0) {
+    if (me == 0)
         MAP_DESCRIBE(at, MAP_KIND, gA + vA.s0, ACROSS_A ? M : K, ACROSS_A ? K : M, vA.s4 ? batches : 1,
                      2 * (ACROSS_A ? vA.s6 : vA.s5), 2 * (vA.s4 ? vA.s4 : 8), LINES_A);
+    if (me == 32)                               /* another warp, at the same time */
         MAP_DESCRIBE(at + MAP_BYTES, MAP_KIND, gB + vB.s0, ACROSS_B ? N : K, ACROSS_B ? K : N, vB.s4 ? batches : 1,
                      2 * (ACROSS_B ? vB.s5 : vB.s6), 2 * (vB.s4 ? vB.s4 : 8), LINES_B);
-    }
     BARRIER();
     if (me < 2 * MAP_BYTES / 8) {
         maps[me] = room[me];
@@ -142,10 +146,10 @@ DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m
 #endif
 }
 
-/* Where the work-group's next tile lies, and the slices of K that go into it. */
-struct tile { int m0, n0, batch, part, slices; };
+/* Where a tile lies, and which part of K goes into it. */
+struct tile { int m0, n0, batch, part; };
 
-DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank, int batches, int slices, int span)
+DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank, int batches)
 {
     const int rows = (tiles_m + CLUSTER - 1) / CLUSTER, most = BAND / CLUSTER;      /* of clusters */
     const int batch = at / (rows * tiles_n), in_batch = at - batch * (rows * tiles_n);
@@ -153,15 +157,26 @@ DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank, int batch
     const int band_rows = rows - band * most < most ? rows - band * most : most;
     const int column = in_band / band_rows;
     struct tile t = {
-        ((band * most + in_band - column * band_rows) * CLUSTER + rank) * BLK_M, column * BLK_N, batch, 0, slices
+        ((band * most + in_band - column * band_rows) * CLUSTER + rank) * BLK_M, column * BLK_N, batch, 0
     };
 
 #if PARTS
     t.part = batch / batches;
     t.batch = batch - t.part * batches;
-    t.slices = slices - t.part * span < span ? slices - t.part * span : span;
 #endif
     return t;
+}
+
+/* Of how many slices it consists: each part of K has `tiles` of them. */
+DEVICE int slices_at(int at, int tiles, int slices, int span)
+{
+#if PARTS
+    const int left = slices - at / tiles * span;
+
+    return left < span ? left : span;
+#else
+    return slices;
+#endif
 }
 
 /* An item's sums are pairs of columns: of row r and r + 8, 8 columns apart.  Four items of a
@@ -221,6 +236,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_BYTES / 8);
     const int rank = cluster_rank();
     const int slices = (K + BLK_K - 1) / BLK_K;
+    const int in_part = (tiles_m + CLUSTER - 1) / CLUSTER * tiles_n * batches;     /* tiles */
     unsigned int slice = 0;                     /* counted over all tiles */
 
     if (me == 0) {
@@ -240,9 +256,10 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
             map_acquire(maps);
             map_acquire(maps + 16);
             for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
-                const struct tile t = tile_at(at, tiles_m, tiles_n, rank, batches, slices, SPAN);
+                const struct tile t = tile_at(at, tiles_m, tiles_n, rank, batches);
+                const int count = slices_at(at, in_part, slices, SPAN);
 
-                for (int i = 0; i < t.slices; i++, slice++) {
+                for (int i = 0; i < count; i++, slice++) {
                     const unsigned int s = slice % STAGES;
 
                     if (slice >= STAGES)
@@ -261,20 +278,21 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
 #endif
 
         for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
-            const struct tile t = tile_at(at, tiles_m, tiles_n, rank, batches, slices, SPAN);
+            const int count = slices_at(at, in_part, slices, SPAN);
+            struct tile t;
             float d[SUMS];
 
-            UNROLL for (int i = 0; i < SUMS; i++)
-                d[i] = 0.0f;
-            for (int i = 0; i < t.slices; i++, slice++) {
+            for (int i = 0; i < count; i++, slice++) {
                 const unsigned int s = slice % STAGES;
                 const unsigned int a = stages + s * STAGE + group * 8192, b = stages + s * STAGE + BYTES_A;
 
                 barrier_wait(full + 8 * s, slice / STAGES & 1);
                 wgmma_begin();
                 UNROLL for (int k = 0; k < BLK_K / 16; k++)
-                    WGMMA(d, wgmma_operand(a + k * STEP_A, 8192), wgmma_operand(b + k * STEP_B, 8192), FLAG_A, FLAG_B);
+                    WGMMA(d, wgmma_operand(a + k * STEP_A, 8192), wgmma_operand(b + k * STEP_B, 8192), i + k > 0);
                 wgmma_commit();
+                if (i == 0)                     /* while the engine is at work */
+                    t = tile_at(at, tiles_m, tiles_n, rank, batches);
                 WGMMA_WAIT(d, "1");             /* the slice before is read */
                 if (i > 0 && me % 128 < CLUSTER)
                     BARRIER_ARRIVE_AT(CLUSTER, empty + 8 * ((slice - 1) % STAGES), me % 128);

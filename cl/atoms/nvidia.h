@@ -247,16 +247,19 @@ DEVICE void store16(GLOBAL T *to, const unsigned int *u)
                  :: "l"((unsigned INT64)to), "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]) : "memory");
 }
 
-/* d += a b.  across_a, across_b: "1" where M (N) runs along memory, "0" where K does. */
-#define WGMMA_N128(d, a, b, across_a, across_b) \
-    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n128k16." WGMMA_KINDS " {" \
-                 SIXTY "%60, %61, %62, %63}, %64, %65, 1, 1, 1, " across_a ", " across_b ";" \
-                 : SUMS64(0) : "l"(a), "l"(b))
-#define WGMMA_N256(d, a, b, across_a, across_b) \
-    asm volatile(ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n256k16." WGMMA_KINDS " {" \
+/* d += a b; or where `add` is 0, d = a b.  across_a, across_b: "1" where M (N) runs along memory, "0"
+ * where K does.                                                                                    */
+#define WGMMA_N128(d, a, b, add, across_a, across_b) \
+    asm volatile("{ .reg .pred add; setp.ne.b32 add, %66, 0;\n" \
+                 ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n128k16." WGMMA_KINDS " {" \
+                 SIXTY "%60, %61, %62, %63}, %64, %65, add, 1, 1, " across_a ", " across_b ";\n}" \
+                 : SUMS64(0) : "l"(a), "l"(b), "r"((int)(add)))
+#define WGMMA_N256(d, a, b, add, across_a, across_b) \
+    asm volatile("{ .reg .pred add; setp.ne.b32 add, %130, 0;\n" \
+                 ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n256k16." WGMMA_KINDS " {" \
                  SIXTY TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) \
-                 "%120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, 1, 1, 1, " across_a ", " across_b ";" \
-                 : SUMS64(0), SUMS64(64) : "l"(a), "l"(b))
+                 "%120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, add, 1, 1, " across_a ", " across_b ";\n}" \
+                 : SUMS64(0), SUMS64(64) : "l"(a), "l"(b), "r"((int)(add)))
 
 /* Waits until at most `open` groups are under way; the sums may then be looked at. */
 #define WGMMA_WAIT_N128(d, open) \
