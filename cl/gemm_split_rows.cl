@@ -86,8 +86,8 @@ LARGE_LOCAL(gemm_split_rows, STAGES * STAGE)
 /* The parts of A, whose slices are made an even number; and, by the last work-group, the map of B.  A batch
  * step of 0 means one matrix for all.                                                                */
 KERNEL(256) void
-split(int lines, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v, GLOBAL uint4 *RESTRICT parts, VIEW p,
-      int groups, int N, int batches, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *map)
+split(int lines, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
+      GLOBAL uint4 *RESTRICT parts, VIEW p, int groups, int N, int batches, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *map)
 {
     LOCAL_ARRAY(unsigned INT64, room, MAP_BYTES / 8);
     const int me = LOCAL_ID();
@@ -111,8 +111,8 @@ split(int lines, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v, GLO
 }
 
 /* The slice of K from k0 on, of which A's parts lie at `a`, to the stage at `to`. */
-DEVICE void copy_slice(unsigned int to, GLOBAL const uint4 *a, GLOBAL const unsigned INT64 *map, int n0, int k0,
-                       int batch_b, unsigned int full)
+DEVICE void copy_slice(unsigned int to, GLOBAL const uint4 *a, GLOBAL const unsigned INT64 *map,
+                       int n0, int k0, int batch_b, unsigned int full)
 {
     barrier_arrive_expect(full, STAGE);
 #if ACROSS_B
@@ -136,7 +136,7 @@ DEVICE void split_pair(UINT32 *u, R x, R y)
     }
 }
 
-/* This item's numbers of the slice of B at s, in parts: u[(k * PARTS + part) * 4 ...] for the k-th 16 of K. */
+/* This item's numbers of the slice of B at s, in parts: u[(k * PARTS + part) * 4 ...] of the k-th 16 of K. */
 DEVICE void load_parts(UINT32 u[NUMBERS], LOCAL const unsigned char *s, int me)
 {
     const int n = me / 32 * 16 + me % 32 / 4 * 2, t = me % 4;
@@ -147,8 +147,9 @@ DEVICE void load_parts(UINT32 u[NUMBERS], LOCAL const unsigned char *s, int me)
 #if ACROSS_B
             const int line = k * 16 + high * 8 + t * 2;
             LOCAL const unsigned char *at = s + n / 32 * 4096 + n % 4 * 4;
-            const float2 x = *(LOCAL const float2 *)(at + line * 128 + ((n % 32 / 4) ^ (line % 8)) * 16);
-            const float2 y = *(LOCAL const float2 *)(at + line * 128 + 128 + ((n % 32 / 4) ^ (line % 8 + 1)) * 16);
+            const int piece = n % 32 / 4;
+            const float2 x = *(LOCAL const float2 *)(at + line * 128 + (piece ^ (line % 8)) * 16);
+            const float2 y = *(LOCAL const float2 *)(at + line * 128 + 128 + (piece ^ (line % 8 + 1)) * 16);
 
             split_pair(to, x.x, y.x);
             split_pair(to + 1, x.y, y.y);
@@ -171,7 +172,8 @@ DEVICE void load_parts(UINT32 u[NUMBERS], LOCAL const unsigned char *s, int me)
         load_parts(u, sAB + STAGE_OF(i) * STAGE, me);                       \
     } while (0)
 #define PRODUCT(k, i, j, add) \
-    WGMMA(d, (left + ((k) * PARTS + (i)) * 4), wgmma_columns(a + (k) * STEP_A + (j) * (BLK_M * 32), BLK_M), add)
+    WGMMA(d, (left + ((k) * PARTS + (i)) * 4), \
+             wgmma_columns(a + (k) * STEP_A + (j) * (BLK_M * 32), BLK_M), add)
 /* Slice i, whose numbers of B are in u; and meanwhile, from slice j to v. */
 #define MULTIPLY(i, u, j, v)                                                \
     do {                                                                    \
@@ -249,8 +251,8 @@ gemm_split_rows(int M, int N, int K, VIEW eC, R alpha,
 
                     if (slice >= STAGES)
                         barrier_wait(empty + 8 * s, (slice / STAGES - 1) & 1);
-                    copy_slice(stages + s * STAGE, a + (INT64)i * (BYTES_A / 16), map, n0, (2 * first + i) * BLK_K,
-                               batch * step_b, full + 8 * s);
+                    copy_slice(stages + s * STAGE, a + (INT64)i * (BYTES_A / 16), map,
+                               n0, (2 * first + i) * BLK_K, batch * step_b, full + 8 * s);
                 }
             }
         }
@@ -282,7 +284,8 @@ gemm_split_rows(int M, int N, int K, VIEW eC, R alpha,
 
             /* To C, or where the sums of this share of the tile are, [share][batch][m][n]. */
             const int whole = here == pairs, plain = !whole || (beta == 0.0f && !has_bias && act == 0);
-            const INDEX c0 = batch_offset(vC, eC, batch), row = whole ? (INDEX)vC.s5 : N, col = whole ? (INDEX)vC.s6 : 1;
+            const INDEX c0 = batch_offset(vC, eC, batch);
+            const INDEX row = whole ? (INDEX)vC.s5 : N, col = whole ? (INDEX)vC.s6 : 1;
             const int before = whole ? 0 : share - share_of(tile * pairs, each, more);
             GLOBAL T *to = whole ? gC + c0 : gSums + start + ((INT64)before * batches + batch) * M * N;
             const R factor = whole ? alpha : 1.0f;
@@ -291,7 +294,7 @@ gemm_split_rows(int M, int N, int K, VIEW eC, R alpha,
             UNROLL for (int i = 0; i < SUMS; i++)
                 finite &= ABS(sum[i]) <= LARGEST;
 
-            /* Of an item's sums, i and i + 2 are of column n and n + 1 of C; i and i + 1 of rows below each other. */
+            /* Of an item's sums, i and i + 2 are of columns n and n + 1 of C; i and i + 1 of two rows. */
             if (plain && finite) {
                 const int in_pairs = col == 1 && row % 2 == 0 && (UINT64)to % 8 == 0 && n + 1 < N;
 
@@ -308,7 +311,7 @@ gemm_split_rows(int M, int N, int K, VIEW eC, R alpha,
                     }
                 }
             } else {
-                const INDEX bias0 = batch_offset(vBias, eC, batch);
+                const INDEX bias0 = batch_offset(vBias, eC, batch), bias_row = (INDEX)vBias.s5;
                 const int k0 = first * 2 * BLK_K, k1 = K < k0 + here * 2 * BLK_K ? K : k0 + here * 2 * BLK_K;
                 GLOBAL const T *a = gA + batch_offset(vA, eC, batch) + k0 * (INDEX)vA.s6;
                 GLOBAL const T *b = gB + batch_offset(vB, eC, batch) + k0 * (INDEX)vB.s5;
@@ -324,12 +327,13 @@ gemm_split_rows(int M, int N, int K, VIEW eC, R alpha,
                         R s = sums[i] * UNSCALE;
 
                         if (!(ABS(sums[i]) <= LARGEST))
-                            s = plain_sum(a + m * (INDEX)vA.s5, (INDEX)vA.s6, b + at_n * (INDEX)vB.s6, (INDEX)vB.s5, k1 - k0);
+                            s = plain_sum(a + m * (INDEX)vA.s5, (INDEX)vA.s6,
+                                          b + at_n * (INDEX)vB.s6, (INDEX)vB.s5, k1 - k0);
                         if (plain)
                             to[at_c] = factor * s;
                         else
                             STORE(to, at_c, epilogue(s, alpha, beta, to, at_c, has_bias, gBias,
-                                                     bias0 + m * (INDEX)vBias.s5 + at_n * (INDEX)vBias.s6, act));
+                                                     bias0 + m * bias_row + at_n * (INDEX)vBias.s6, act));
                     }
                 }
             }

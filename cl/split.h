@@ -30,8 +30,8 @@ DEVICE void load_eight(R x[8], GLOBAL const T *line, INDEX step, int k, int K, i
  * p: panels from batch to batch; s7: where the first begins, in 16 bytes.  256 items, of this group, make
  * `span` of K.                                                                                       */
 DEVICE void
-split_lines(int group, int span, int lines, int K, int whole, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
-            GLOBAL uint4 *RESTRICT parts, VIEW p)
+split_lines(int group, int span, int lines, int K, int whole, int per, VIEW e,
+            GLOBAL const T *RESTRICT g, VIEW v, GLOBAL uint4 *RESTRICT parts, VIEW p)
 {
     const int steps = (K + whole - 1) / whole * (whole / 16), columns = 2 * steps;
     const int panels = (lines + per - 1) / per, wide = span / 8, pieces = (columns + wide - 1) / wide;

@@ -30,12 +30,13 @@ static const char *fits(const struct gemm *problem, const struct vn_facts *f, in
 {
     const char *why = vn__fits_split(problem, f);
     const struct gemm g = vn__gemm_few_rows(problem);
+    const int64_t row = vn__row(&g.b), col = vn__col(&g.b);
 
     if (why)
         return why;
-    if (!(across_b ? can_copy(&g.b, vn__col(&g.b), vn__row(&g.b)) : can_copy(&g.b, vn__row(&g.b), vn__col(&g.b))))
-        return "the large operand's lines need to lie the other way, or to begin at multiples of 16 bytes, in at "
-               "most one batch dimension";
+    if (!can_copy(&g.b, across_b ? col : row, across_b ? row : col))
+        return "the large operand's lines need to lie the other way, or to begin at multiples of 16 bytes, "
+               "in at most one batch dimension";
     return NULL;
 }
 
@@ -145,8 +146,17 @@ static const char *pays(const struct gemm *problem, enum tile tile)
     return NULL;
 }
 
-const char *vn__pays_split_rows_64 (const void *p, const struct vn_facts *f) { (void)f; return pays(p, TILE_64); }
-const char *vn__pays_split_rows_128(const void *p, const struct vn_facts *f) { (void)f; return pays(p, TILE_128); }
+const char *vn__pays_split_rows_64(const void *problem, const struct vn_facts *f)
+{
+    (void)f;
+    return pays(problem, TILE_64);
+}
+
+const char *vn__pays_split_rows_128(const void *problem, const struct vn_facts *f)
+{
+    (void)f;
+    return pays(problem, TILE_128);
+}
 
 /* ---- launches ----------------------------------------------------------------------- */
 
