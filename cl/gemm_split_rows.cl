@@ -37,13 +37,13 @@
  *
  * Learnt on an H100 (OpenCL; cuBLAS's time over ours in brackets): 128 x 14336 x 4096 nt takes 0.134 ms
  * (2.8), where gemm_split took 0.369, or 0.163 with B packed; 128 x 4096 x 14336 0.138 (2.3), 128 x 4096 x
- * 4096 0.052 (2.2), 1024 x 14336 x 4096 0.91 (gemm_split: 1.16).  In tiles of 64, 64 x 14336 x 4096 takes
+ * 4096 0.052 (2.2), 1024 x 14336 x 4096 0.90 (gemm_split: 1.16).  In tiles of 64, 64 x 14336 x 4096 takes
  * 0.105 (gemm_skinny_mma: 0.180), which is B at 2.2 TB/s; up to 24 rows gemm_skinny_mma is as quick.
  * - A slice's parts are made in other registers than the engine reads: with one set, copied each time, the
  *   assembler waits for every product before the next.  Hence two slices in turns.
  * - `split` with 64 of K to a work-group takes 9 us where A is small, for most units have nothing to do; and
  *   divisions of 64 bits told where a share begins.  With 16 of K and two whole numbers instead, 1024 x 14336
- *   x 4096 went from 1.02 to 0.91 ms, 128 x 4096 x 4096 from 0.057 to 0.052.
+ *   x 4096 went from 1.02 to 0.90 ms, 128 x 4096 x 4096 from 0.057 to 0.052.
  *
  * Parameters, from gemm.tune: BLK_M (64 or 128), STAGES.
  * Method: gemm_split.cl; the left operand in registers as in CUTLASS's mixed-input kernels.

@@ -46,11 +46,12 @@ const char *vn__fits_split_rows_across(const void *p, const struct vn_facts *f) 
 /* ---- which tile, and how tiles are shared out ----------------------------------------- */
 
 /* Microseconds on an H100: of two slices of each tile where all units are at work, and of what else it takes;
- * of a launch; and what is moved in one, of memory, and of sums that the cache still has.            */
+ * of a launch; and what is moved in one, of memory, and of sums that the cache still has.  So many of the
+ * units can read all that the memory gives.                                                          */
 enum tile { TILE_64, TILE_128, TILE_COUNT };
 static const struct { int m; double pair, rest; } tiles[TILE_COUNT] = {
     [TILE_64] = { 64, 1.2, 1 }, [TILE_128] = { 128, 2.02, 2 } };
-static const double LAUNCH = 4, MEMORY = 2.5e6, SUMS = 2e6;
+static const double LAUNCH = 4, MEMORY = 2.5e6, SUMS = 2e6, READERS = 0.85;
 
 /* Tiles across N of all batches, each of so many pairs of slices; and how all these pairs are shared out, to
  * work-groups for each panel of A, so that a tile is in up to so many shares.                        */
@@ -76,10 +77,11 @@ static struct cut cut_in(const struct gemm *g, enum tile tile, int64_t shares)
 
 static double time_of(const struct gemm *g, enum tile tile, const struct cut *c)
 {
-    const double rounds = (double)VN_CEIL_DIV(c->shares * c->panels, g->units);
+    const int64_t groups = c->shares * c->panels;
+    const double rounds = (double)VN_CEIL_DIV(groups, g->units), readers = READERS * (double)g->units;
     const double pairs = (double)VN_CEIL_DIV(c->tiles * c->pairs, c->shares);
     const double work = rounds * (pairs * tiles[tile].pair + tiles[tile].rest);
-    const double least = g->head.bytes / MEMORY;
+    const double least = g->head.bytes / MEMORY * MAX(1, readers / (double)groups);
     const int64_t across = c->shares % c->tiles ? (c->tiles < c->shares ? c->tiles : c->shares) : 0;
     const double pieces = (double)(c->shares + across);     /* across: shares of more than one tile */
     const double sums = is_cut(c) ? LAUNCH + pieces * BLK_N * (double)g->m * 8 / SUMS : 0;
