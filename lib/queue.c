@@ -214,15 +214,29 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
     return VN_OK;
 }
 
-vn_status vn__counters(vn_buffer **out, vn_queue *q)
+/* On a queue of its own: the caller's may be waiting for something. */
+static vn_status write_zeros(vn_buffer *b)
 {
     static const int32_t zeros[2];
+    vn_queue *q;
+    vn_status s = vn__queue_open(&q, b->device, NULL);
+
+    if (s)
+        return s;
+    s = b->device->backend->write(q, b, 0, zeros, sizeof zeros);
+    q->borrowed = 1;                        /* the write is done: there is nothing to finish */
+    vn__queue_close(q);
+    return s;
+}
+
+vn_status vn__counters(vn_buffer **out, vn_queue *q)
+{
     vn_status s;
 
     if (!q->counters) {
-        if ((s = vn__buffer_open(&q->counters, q->device, sizeof zeros, NULL)))
+        if ((s = vn__buffer_open(&q->counters, q->device, 2 * sizeof(int32_t), NULL)))
             return s;
-        if ((s = q->device->backend->write(q, q->counters, 0, zeros, sizeof zeros))) {
+        if ((s = write_zeros(q->counters))) {
             vn__buffer_close(q->counters);
             q->counters = NULL;
             return s;
