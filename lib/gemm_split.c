@@ -155,11 +155,6 @@ double vn__time_split(const struct gemm *g)
     return best + time_to_split(g);
 }
 
-int vn__is_split_packed(const struct gemm *g)
-{
-    return vn__is_packed_by(g, split_b);
-}
-
 /* Rows that gemm_skinny_mma takes, too; it is slower where tiles of 64 rows keep most units busy. */
 int vn__gains_split_packed(const struct gemm *g)
 {

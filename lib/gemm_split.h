@@ -25,7 +25,6 @@ size_t    vn__split_bytes(const struct vn_side *s);
 /* The launch of `split`, of which a work-group makes `span` of K. */
 vn_status vn__split_launch(struct vn_launch *l, const struct vn_side *s, vn_buffer *parts, int span);
 
-/* gemm_split's time, on an H100 in microseconds; and whether B is packed as it wants it, or may be. */
+/* gemm_split's time, on an H100 in microseconds; less where B is packed as it wants it, or may be. */
 double    vn__time_split(const struct gemm *g);
-int       vn__is_split_packed(const struct gemm *g);
 #endif

@@ -130,8 +130,6 @@ static const char *pays(const struct gemm *problem, enum tile tile)
     const struct gemm g = vn__gemm_few_rows(problem);
     const double time = time_in(&g, tile);
 
-    if (vn__is_split_packed(problem))
-        return "B is split beforehand, for gemm_split";
     if (g.m <= 24 || g.n < 512 || g.k < 512)
         return "M or N is up to 24, or K or N below 512: there is little to multiply";
     for (int t = 0; t < TILE_COUNT; t++)
@@ -142,7 +140,7 @@ static const char *pays(const struct gemm *problem, enum tile tile)
     if (g.m > MOST)
         return "M and N are above 2048: tiles of gemm_split are larger";
     if (vn__time_split(problem) <= time)
-        return "splitting B first costs less than splitting it for each tile";
+        return "splitting B first, or a pack of it, costs less than splitting it for each tile";
     if (vn__time_fma(problem) <= time)
         return "multiply-adds are done sooner";
     return NULL;
