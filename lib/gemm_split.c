@@ -130,13 +130,15 @@ static double time_of(enum tile t, const struct gemm *g)
     return (double)VN_CEIL_DIV(tiles_of(t, g), g->units) * (double)g->k * tiles[t].one;
 }
 
+static const double MEMORY = 2.7e6;             /* bytes in a microsecond */
+
 /* A number is read in 4 bytes and written in 6. */
 static double time_to_split(const struct gemm *g)
 {
-    static const double launches = 8, memory = 2.7e6;
+    static const double launches = 8;
     const double lines = (double)g->m + (vn__is_packed_by(g, split_b) ? 0 : (double)g->n);
 
-    return launches + lines * (double)g->k * (double)g->batches * (4 + 6) / memory;
+    return launches + lines * (double)g->k * (double)g->batches * (4 + 6) / MEMORY;
 }
 
 /* B as it is packed does for tiles of its width only. */
@@ -145,14 +147,16 @@ static int serves(enum tile t, const struct gemm *g)
     return !g->pack || g->packed.pack != split_b || g->packed.lines == tiles[t].n;
 }
 
+/* Parts are read at least once. */
 double vn__time_split(const struct gemm *g)
 {
+    const double least = (double)(g->m + g->n) * (double)g->k * (double)g->batches * 6 / MEMORY;
     double best = time_of(TILE_64, g);
 
     for (int t = 0; t < TILE_COUNT; t++)
         if (time_of(t, g) < best)
             best = time_of(t, g);
-    return best + time_to_split(g);
+    return (best > least ? best : least) + time_to_split(g);
 }
 
 /* Rows that gemm_skinny_mma takes, too; it is slower where tiles of 64 rows keep most units busy. */
