@@ -128,3 +128,26 @@ DEVICE R epilogue(R sum, R alpha, R beta, GLOBAL const T *y, INDEX at,
         v = v + LOAD(bias, bias_at);
     return activate(act, v);
 }
+
+/* `count` neighbours of a row of C, 4 at most, n the column of the first; `one`: there are no batches to find. */
+DEVICE void store_neighbours(const R sum[4], int count, int one, int batch, INDEX m, INDEX n, VIEW eC, R alpha, R beta,
+                             GLOBAL T *gC, VIEW vC, int has_bias, GLOBAL const T *gBias, VIEW vBias, int act)
+{
+    const INDEX at = (one ? (INDEX)vC.s0 : batch_offset(vC, eC, batch)) + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+
+    if (beta == ZERO && !has_bias && act == 0) {
+        UNROLL for (int i = 0; i < 4; i++)
+            if (i < count)
+                STORE(gC, at + i * (INDEX)vC.s6, alpha * sum[i]);
+        return;
+    }
+
+    const INDEX bias_at = (one ? (INDEX)vBias.s0 : batch_offset(vBias, eC, batch)) + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6;
+
+    NO_UNROLL for (int i = 0; i < count; i++) {
+        const R x = i == 0 ? sum[0] : i == 1 ? sum[1] : i == 2 ? sum[2] : sum[3];
+        const INDEX to = at + i * (INDEX)vC.s6;
+
+        STORE(gC, to, epilogue(x, alpha, beta, gC, to, has_bias, gBias, bias_at + i * (INDEX)vBias.s6, act));
+    }
+}

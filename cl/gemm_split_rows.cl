@@ -356,7 +356,7 @@ add_shares(int M, int N, int K, VIEW eC, R alpha, int batches, int each, int mor
     const int tile = GROUP_ID(0) / eighths, batch = batches == 1 ? 0 : tile / tiles_n;
     const int n = (tile - batch * tiles_n) * BLK_N + LOCAL_ID() % (BLK_N / 4) * 4;
     const int m = (GROUP_ID(0) - tile * eighths) * 8 + LOCAL_ID() / (BLK_N / 4);
-    const int here = N - n < 4 ? N - n : 4, plain = beta == ZERO && !has_bias && act == 0;
+    const int here = N - n < 4 ? N - n : 4;
     const int pairs = (K + 2 * BLK_K - 1) / (2 * BLK_K), first = tile * pairs;
     const int count = share_of(first + pairs - 1, each, more) - share_of(first, each, more) + 1;
     const INT64 step = (INT64)batches * M * N;
@@ -385,23 +385,5 @@ add_shares(int M, int N, int K, VIEW eC, R alpha, int batches, int each, int mor
                     sum[i] = sum[i] + from[s * step + i];
     }
 
-    const INDEX c0 = batches == 1 ? (INDEX)vC.s0 : batch_offset(vC, eC, batch);
-    const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
-
-    if (plain) {
-        UNROLL for (int i = 0; i < 4; i++)
-            if (i < here)
-                STORE(gC, at + i * (INDEX)vC.s6, alpha * sum[i]);
-        return;
-    }
-
-    const INDEX bias0 = batches == 1 ? (INDEX)vBias.s0 : batch_offset(vBias, eC, batch);
-
-    NO_UNROLL for (int i = 0; i < here; i++) {
-        const R one = i == 0 ? sum[0] : i == 1 ? sum[1] : i == 2 ? sum[2] : sum[3];
-        const INDEX there = at + i * (INDEX)vC.s6;
-
-        STORE(gC, there, epilogue(one, alpha, beta, gC, there, has_bias, gBias,
-                                  bias0 + m * (INDEX)vBias.s5 + (n + i) * (INDEX)vBias.s6, act));
-    }
+    store_neighbours(sum, here, batches == 1, batch, m, n, eC, alpha, beta, gC, vC, has_bias, gBias, vBias, act);
 }

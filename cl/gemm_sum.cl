@@ -12,7 +12,7 @@ gemm_sum(int M, int N, int batches, int parts, int start, VIEW eC, R alpha, GLOB
          GLOBAL T *RESTRICT gC, VIEW vC,
          int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
-    const int each = N % 4 ? 1 : 4, plain = beta == ZERO && !has_bias && act == 0;
+    const int each = N % 4 ? 1 : 4;
     const INDEX elements = (INDEX)batches * M * N, o = ((INDEX)GROUP_ID(0) * ITEMS + LOCAL_ID()) * each;
     const INDEX line = o / N, n = o - line * N;
     const int batch = batches == 1 ? 0 : (int)(line / M);
@@ -50,23 +50,5 @@ gemm_sum(int M, int N, int batches, int parts, int start, VIEW eC, R alpha, GLOB
             sum[0] = sum[0] + p[i * elements];
     }
 
-    const INDEX c0 = batches == 1 ? (INDEX)vC.s0 : batch_offset(vC, eC, batch);
-    const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
-
-    if (plain) {
-        UNROLL for (int j = 0; j < 4; j++)
-            if (j < each)
-                STORE(gC, at + j * (INDEX)vC.s6, alpha * sum[j]);
-        return;
-    }
-
-    const INDEX bias0 = batches == 1 ? (INDEX)vBias.s0 : batch_offset(vBias, eC, batch);
-    const INDEX bias_at = bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6;
-
-    NO_UNROLL for (int j = 0; j < each; j++) {
-        const R one = j == 0 ? sum[0] : j == 1 ? sum[1] : j == 2 ? sum[2] : sum[3];
-
-        STORE(gC, at + j * (INDEX)vC.s6, epilogue(one, alpha, beta, gC, at + j * (INDEX)vC.s6, has_bias, gBias,
-                                                  bias_at + j * (INDEX)vBias.s6, act));
-    }
+    store_neighbours(sum, each, batches == 1, batch, m, n, eC, alpha, beta, gC, vC, has_bias, gBias, vBias, act);
 }
