@@ -115,12 +115,7 @@ DEVICE void copy_slice(unsigned int to, GLOBAL const uint4 *a, GLOBAL const unsi
                        int n0, int k0, int batch_b, unsigned int full)
 {
     barrier_arrive_expect(full, STAGE);
-#if ACROSS_B
-    UNROLL for (int i = 0; i < BLK_N / 32; i++)
-        copy_box(to + i * 4096, map, n0 + i * 32, k0, batch_b, full);
-#else
-    copy_box(to, map, k0, n0, batch_b, full);
-#endif
+    copy_operand(to, map, ACROSS_B, BLK_N / 32, 32, n0, k0, batch_b, full);
     copy_bytes(to + BYTES_B, a, BYTES_A, full);
 }
 

@@ -106,12 +106,7 @@ DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m
                        int batch_a, int batch_b, unsigned int full)
 {
     barrier_arrive_expect(full, STAGE);
-#if ACROSS_A
-    UNROLL for (int i = 0; i < BLK_M / 32; i++)
-        copy_box(to + i * 4096, maps, m0 + i * 32, k0, batch_a, full);
-#else
-    copy_box(to, maps, k0, m0, batch_a, full);
-#endif
+    copy_operand(to, maps, ACROSS_A, BLK_M / 32, 32, m0, k0, batch_a, full);
     copy_box(to + BYTES_A, maps + 2 * MAP_BYTES / 16, k0, n0, batch_b, full);
 }
 

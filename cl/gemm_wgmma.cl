@@ -132,12 +132,7 @@ DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m
     const unsigned int to_b = to + BYTES_A + rank * (PART * BLK_K * 2);
 
     barrier_arrive_expect(full, STAGE);
-#if ACROSS_A
-    UNROLL for (int i = 0; i < BLK_M / 64; i++)
-        copy_box(to + i * 8192, maps, m0 + i * 64, k0, batch_a, full);
-#else
-    copy_box(to, maps, k0, m0, batch_a, full);
-#endif
+    copy_operand(to, maps, ACROSS_A, BLK_M / 64, 64, m0, k0, batch_a, full);
 #if ACROSS_B
     UNROLL for (int i = 0; i < PART / 64; i++)
         COPY_TO_ALL(to_b + i * 8192, maps + 16, n0 + rank * PART + i * 64, k0, batch_b, full);

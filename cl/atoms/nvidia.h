@@ -169,6 +169,19 @@ DEVICE void copy_box(unsigned int to, GLOBAL const unsigned INT64 *map, int acro
                  :: "r"(to), "l"((unsigned INT64)map), "r"(across), "r"(line), "r"(batch), "r"(barrier_at) : "memory");
 }
 
+/* A slice of K of an operand: a box of lines from `at` on where they run along K; `across` it, boxes of 128 bytes,
+ * `wide` numbers, for each line of K.  All but `at`, k0 and the batch are constant where this is expanded.   */
+DEVICE void copy_operand(unsigned int to, GLOBAL const unsigned INT64 *map, const int across, const int boxes,
+                         const int wide, int at, int k0, int batch, unsigned int barrier_at)
+{
+    if (across) {
+        UNROLL for (int i = 0; i < boxes; i++)
+            copy_box(to + i * wide * 128, map, at + i * wide, k0, batch, barrier_at);
+    } else {
+        copy_box(to, map, k0, at, batch, barrier_at);
+    }
+}
+
 /* ... to the same place in both work-groups of a cluster; the bytes arrive at the barrier of each. */
 DEVICE void copy_box_to_both(unsigned int to, GLOBAL const unsigned INT64 *map, int across, int line, int batch,
                              unsigned int barrier_at)
