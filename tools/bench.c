@@ -45,7 +45,9 @@ static const char doc[] =
     "\n"
     "roof is the share of the device's roofline, as measured at the start: the larger of flops over the "
     "peak of fused multiply-adds and bytes over the bandwidth of a copy, over the time.  Data that stays in "
-    "a cache can pass 100 %.  Under a peer's name stands its time over ours: above 1 we are faster.\n"
+    "a cache can pass 100 %.  copy, where memory sets that roof, is the time of a copy that reads and writes "
+    "as many bytes, launched and measured alike, over the time.  Under a peer's name stands its time over "
+    "ours: above 1 we are faster.\n"
     "\n"
     "Exit status: 0, 1 if a row failed or its result was wrong, 2 if nothing could be tried.";
 

@@ -28,6 +28,7 @@ struct row {
     char   variant[32];
     double seconds;                       /* median; 0: not measured, and note says why */
     double flops, bytes, roofline;        /* roofline: the share reached */
+    double copy;                          /* seconds of a copy of as many bytes; 0: not bound by memory */
     int    samples, repeats;              /* of ours */
     int    failed;                        /* as opposed to skipped */
     char   note[SENTENCE];

@@ -49,6 +49,8 @@ void sheet_open(struct sheet *s, const struct bench *b, const struct workloads *
     if (s->gbytes)
         table_column(&s->table, "GB/s", 5, 0);
     table_column(&s->table, "roof", 5, 0);
+    if (s->gbytes)
+        table_column(&s->table, "copy", 5, 0);
     for (int i = 0; i < b->peers; i++)
         table_column(&s->table, b->peer[i]->name, 6, 0);
     table_head(&s->table);
@@ -68,6 +70,12 @@ static void ratio_cell(struct table *t, double ratio)
     table_cell(t, shade_of(ratio), text);
 }
 
+static const char *share(char out[CELL], double of_one)
+{
+    snprintf(out, CELL, of_one > 0 ? "%.0f%%" : "", of_one * 100);
+    return out;
+}
+
 void sheet_row(struct sheet *s, const struct bench *b, const struct workload *w, const struct row *r)
 {
     struct table *const t = &s->table;
@@ -85,8 +93,9 @@ void sheet_row(struct sheet *s, const struct bench *b, const struct workload *w,
     if (s->gbytes)
         table_cell(t, PLAIN, w->problem.op == SOFTMAX || row_is_bound_by_memory(b, &w->problem)
                            ? figure(cell, r->bytes / r->seconds * 1e-9) : "");
-    snprintf(cell, sizeof cell, "%.0f%%", r->roofline * 100);
-    table_cell(t, PLAIN, cell);
+    table_cell(t, PLAIN, share(cell, r->roofline));
+    if (s->gbytes)
+        table_cell(t, PLAIN, share(cell, r->copy / r->seconds));
     for (int i = 0; i < b->peers; i++)
         ratio_cell(t, row_ratio(r, i));
     table_end(t);
@@ -170,6 +179,8 @@ json_t *json_row(const struct bench *b, const struct workload *w, const struct r
         "roofline", r->roofline);
     json_object_update(entry, numbers);
     json_decref(numbers);
+    if (r->copy > 0)
+        json_object_set_new(entry, "copy_time", json_real(r->copy));
     if (b->peers)
         json_peers(entry, b, r);
     return entry;

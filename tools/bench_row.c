@@ -64,6 +64,7 @@ struct ours {
     struct bench         *bench;
     const struct problem *problem;
     struct values         values;
+    struct copier        *copier;        /* of as many bytes; NULL if that says nothing */
     void                 *result;        /* of the first run */
 };
 
@@ -73,23 +74,39 @@ static int waking_runs(int repeats)
     return repeats > 1 ? 2 : 0;
 }
 
-static int run_ours(void *state, int repeats, double *seconds)
+static vn_status run_once(const struct ours *us, const struct copier *copier)
 {
-    struct ours *const us = state;
-    vn_queue *const q = us->bench->queue;
+    return copier ? copier_run(copier) : problem_run(us->bench->queue, us->problem, &us->values.o);
+}
+
+/* Ours, or the copy if there is one: on the same queue, by the same clock. */
+static int run_on_queue(const struct ours *us, const struct copier *copier, int repeats, double *seconds)
+{
     struct stopwatch watch;
 
     if (us->bench->peers)
         peer_turn(NULL);
     for (int i = 0; i < waking_runs(repeats); i++)
-        if (problem_run(q, us->problem, &us->values.o))
+        if (run_once(us, copier))
             return -1;
-    if (stopwatch_start(&watch, q, !us->bench->info.is_cpu))
+    if (stopwatch_start(&watch, us->bench->queue, !us->bench->info.is_cpu))
         return -1;
     for (int i = 0; i < repeats; i++)
-        if (problem_run(q, us->problem, &us->values.o))
+        if (run_once(us, copier))
             return -1;
     return stopwatch_stop(seconds, &watch) ? -1 : 0;
+}
+
+static int run_ours(void *state, int repeats, double *seconds)
+{
+    return run_on_queue(state, NULL, repeats, seconds);
+}
+
+static int run_copy(void *state, int repeats, double *seconds)
+{
+    const struct ours *const us = state;
+
+    return run_on_queue(us, us->copier, repeats, seconds);
 }
 
 int theirs_run(void *state, int repeats, double *seconds)
@@ -210,8 +227,8 @@ static void note_ours(struct row *r, const struct bench *b, const struct problem
 static void take_turns(struct row *r, struct ours *us, struct theirs *them)
 {
     struct bench *const b = us->bench;
-    struct runner runner[1 + BENCH_PEERS] = { { .run = run_ours, .state = us } };
-    int peer_of[1 + BENCH_PEERS], runners = 1;
+    struct runner runner[2 + BENCH_PEERS] = { { .run = run_ours, .state = us } };
+    int peer_of[2 + BENCH_PEERS], runners = 1;
 
     for (int i = 0; i < b->peers; i++)
         if (peer_ready(r, us, &them[i], i)) {
@@ -220,10 +237,14 @@ static void take_turns(struct row *r, struct ours *us, struct theirs *them)
         }
     if (r->failed)
         return;
-    sample_in_turns(runner, runners, b->budget);
+    if (us->copier)
+        runner[runners] = (struct runner){ .run = run_copy, .state = us };
+    sample_in_turns(runner, runners + (us->copier != NULL), b->budget);
     if (b->peers)
         peer_turn(NULL);
     note_ours(r, b, us->problem, &runner[0]);
+    if (us->copier)
+        r->copy = runner[runners].median;
     for (int i = 1; i < runners; i++)
         if (runner[i].failed)
             snprintf(r->peer[peer_of[i]].note, SENTENCE, "it failed");
@@ -242,11 +263,15 @@ void row_measure(struct row *r, struct bench *b, const struct problem *p)
     if (values_open(&us.values, b->queue, b->device, p)) {
         r->failed = 1;
         snprintf(r->note, SENTENCE, "failed: %s", *vn_last_error() ? vn_last_error() : "host memory ran out");
-    } else if (!first_run(r, &us))
+    } else if (!first_run(r, &us)) {
+        if (row_is_bound_by_memory(b, p) && copier_open(&us.copier, b->queue, r->bytes))
+            us.copier = NULL;            /* no room for it: the row goes without */
         take_turns(r, &us, them);
+    }
     for (int i = 0; i < b->peers; i++)
         if (them[i].peer)
             them[i].peer->finish(them[i].state);
+    copier_close(us.copier);
     values_close(&us.values);
     free(us.result);
 }

@@ -16,9 +16,9 @@ enum { RUNS = 8, COPY_ROUNDS = 4096 };
 
 static const double RUN_SECONDS = 0.02, PATIENCE = 0.2;
 
-struct shape { int items, fma_width, copy_width, chains, groups; };
+struct roof_kernels { void *program, *fma, *copy; };
 
-struct bench_kernels { void *program, *fma, *copy; };
+struct shape { int items, fma_width, copy_width, chains, groups; };
 
 /* As our own kernels: CPUs get one work-item a work-group, and vectors written out. */
 static struct shape shape_for(const struct vn_facts *f, vn_type type)
@@ -39,7 +39,7 @@ static const struct vn_variant roofs = {
     .name = "roofline", .texts = "cl/peak.cl", .params = "ITEMS FMA_WIDTH COPY_WIDTH CHAINS"
 };
 
-static vn_status kernels_open(struct bench_kernels *k, vn_device *d, const struct shape *s, vn_type type)
+static vn_status kernels_open(struct roof_kernels *k, vn_device *d, const struct shape *s, vn_type type)
 {
     const int p[VN_PARAMS] = { s->items, s->fma_width, s->copy_width, s->chains };
     char *const text = vn__assemble(d->backend->name, &roofs, p, type, 0);
@@ -56,7 +56,7 @@ static vn_status kernels_open(struct bench_kernels *k, vn_device *d, const struc
     return status;
 }
 
-static void kernels_close(struct bench_kernels *k, vn_device *d)
+static void kernels_close(struct roof_kernels *k, vn_device *d)
 {
     if (k->fma)
         d->backend->kernel_close(k->fma);
@@ -130,41 +130,94 @@ static vn_status measure_peak(double *out, vn_queue *q, void *kernel, const stru
     return status;
 }
 
-/* 256 MiB, as long as that is a small part of the device: well beyond any cache. */
-static size_t copy_bytes(const vn_device *d)
+/* ---- copies ---- */
+
+struct copier {
+    vn_queue           *queue;
+    struct roof_kernels kernels;
+    vn_buffer          *from, *to;
+    struct vn_launch    launch;
+    double              bytes;               /* read and written, by a run */
+};
+
+/* Rounds enough to pay for a work-group, but no fewer work-groups than keep the device busy. */
+static vn_status copier_buffers(struct copier *c, const struct shape *s, vn_type type, size_t bytes)
+{
+    vn_device *const d = c->queue->device;
+    const size_t chunk = (size_t)s->items * s->copy_width * vn_type_bytes(type);
+    const size_t most = s->items == 1 ? COPY_ROUNDS : 16;
+    const size_t chunks = (bytes / 2 + chunk - 1) / chunk, wanted = chunks / (8 * (size_t)d->facts.units);
+    const size_t rounds = wanted < 1 ? 1 : wanted > most ? most : wanted, groups = (chunks + rounds - 1) / rounds;
+    vn_status status = vn_buffer_open(&c->from, d, groups * rounds * chunk);
+
+    if (!status)
+        status = vn_buffer_open(&c->to, d, groups * rounds * chunk);
+    c->bytes  = 2.0 * (double)(groups * rounds * chunk);
+    c->launch = (struct vn_launch){ .groups = { (int64_t)groups, 1, 1 }, .items = s->items };
+    vn__arg_buffer(&c->launch, c->from);
+    vn__arg_buffer(&c->launch, c->to);
+    vn__arg_int(&c->launch, (int64_t)rounds);
+    return status;
+}
+
+vn_status copier_open(struct copier **out, vn_queue *q, double bytes)
+{
+    const struct shape s = shape_for(&q->device->facts, VN_F32);
+    struct copier *const c = *out = calloc(1, sizeof *c);
+
+    if (!c)
+        return vn__fail(VN_NO_MEMORY, "host memory ran out");
+    c->queue = q;
+
+    vn_status status = kernels_open(&c->kernels, q->device, &s, VN_F32);
+
+    if (!status)
+        status = copier_buffers(c, &s, VN_F32, (size_t)bytes);
+    if (!status && !(status = copier_run(c)))                   /* touches the pages */
+        status = vn_queue_finish(q);
+    if (status) {
+        copier_close(c);
+        *out = NULL;
+    }
+    return status;
+}
+
+vn_status copier_run(const struct copier *c)
+{
+    return c->queue->device->backend->launch(c->queue, c->kernels.copy, &c->launch);
+}
+
+void copier_close(struct copier *c)
+{
+    if (!c)
+        return;
+    vn_buffer_close(c->from);
+    vn_buffer_close(c->to);
+    kernels_close(&c->kernels, c->queue->device);
+    free(c);
+}
+
+/* Twice 256 MiB, as long as that is a small part of the device: well beyond any cache. */
+static double bytes_beyond_caches(const vn_device *d)
 {
     size_t bytes = (size_t)256 << 20;
 
     while (bytes > (size_t)d->info.memory / 8 || (d->facts.buffer_bytes && bytes > d->facts.buffer_bytes))
         bytes /= 2;
-    return bytes;
+    return 2.0 * (double)bytes;
 }
 
-static vn_status measure_bandwidth(double *out, vn_queue *q, void *kernel, const struct shape *s,
-                                   vn_type type)
+static vn_status measure_bandwidth(double *out, vn_queue *q)
 {
-    const size_t chunk = (size_t)s->items * s->copy_width * vn_type_bytes(type);
-    const size_t rounds = s->items == 1 ? COPY_ROUNDS : 16;
-    const size_t groups = copy_bytes(q->device) / (chunk * rounds);
-    const size_t bytes = groups * chunk * rounds;
-    vn_buffer *x = NULL, *y = NULL;
+    struct copier *c;
     double seconds;
-    vn_status status = vn_buffer_open(&x, q->device, bytes);
+    vn_status status = copier_open(&c, q, bytes_beyond_caches(q->device));
 
-    if (!status)
-        status = vn_buffer_open(&y, q->device, bytes);
-    if (!status) {
-        struct vn_launch l = { .groups = { (int64_t)groups, 1, 1 }, .items = s->items };
-
-        vn__arg_buffer(&l, x);
-        vn__arg_buffer(&l, y);
-        vn__arg_int(&l, (int64_t)rounds);
-        if (!(status = timed_launch(&seconds, q, kernel, &l)))       /* pages are touched here */
-            status = best_of_runs(&seconds, q, kernel, &l);
-        *out = 2.0 * bytes / seconds;
-    }
-    vn_buffer_close(x);
-    vn_buffer_close(y);
+    if (status)
+        return status;
+    if (!(status = best_of_runs(&seconds, q, c->kernels.copy, &c->launch)))
+        *out = c->bytes / seconds;
+    copier_close(c);
     return status;
 }
 
@@ -177,13 +230,13 @@ vn_status roofline_measure(struct roofline *r, vn_queue *q, vn_type type)
         return VN_OK;
 
     const struct shape shape = shape_for(&q->device->facts, real);
-    struct bench_kernels k = { NULL, NULL, NULL };
+    struct roof_kernels k = { NULL, NULL, NULL };
     vn_status s = kernels_open(&k, q->device, &shape, real);
 
     if (!s)
         s = measure_peak(peak, q, k.fma, &shape, real);
     if (!s && r->bandwidth == 0)
-        s = measure_bandwidth(&r->bandwidth, q, k.copy, &shape, real);
+        s = measure_bandwidth(&r->bandwidth, q);
     kernels_close(&k, q->device);
     return s;
 }

@@ -22,4 +22,12 @@ vn_status roofline_measure(struct roofline *r, vn_queue *q, vn_type type);
 double    roofline_peak   (const struct roofline *r, vn_type type);
 /* The least time on this device. */
 double    roofline_seconds(const struct roofline *r, vn_type type, double flops, double bytes);
+
+/* A copy of so many bytes, half of them read and half written: what a run that moves as many takes at
+ * least, with the caches and the launches as they are.                                              */
+struct copier;
+
+vn_status copier_open (struct copier **out, vn_queue *q, double bytes);
+vn_status copier_run  (const struct copier *c);
+void      copier_close(struct copier *c);        /* takes NULL */
 #endif
