@@ -23,7 +23,8 @@
  * and a tile costs 120 cycles on top, so BLK_K is as long as the cache allows.  Packing A for
  * everyone costs 3 % at 1024 (to memory and back), in the cache 1 %, and not at all where a few
  * rows fit the first-level cache as they lie, at 256 and 512; it needs other rows of A to be asked for while
- * a tile computes, and so does writing C (2 % at 1024).  Filling a panel of B in the first tile costs a
+ * a tile computes.  Writing C cost 3 % at 256 and 512, 2 % at 1024, by way of sums that wait and 16 bytes at a
+ * time; out of the registers, and asked for in the last steps of k, it costs 1 %.  Filling a panel of B in the first tile costs a
  * tenth of that tile, where a copy of its own cost 7 % at 1024.  Pieces for two cores that are
  * dealt beforehand cost 5 % at 256: one core begins late.  Panels of B made for everyone
  * beforehand cost more (they go to memory and back) than they save, unless many products use them: then, of
@@ -210,6 +211,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups,
                 GLOBAL R *const at = batch_columns + n / THR_N * (INDEX)vQ.s5 + (INDEX)k0 * THR_N;
                 GLOBAL RV *columns = (GLOBAL RV *)at;
                 const struct ask ask = { gB, 0, 0 };
+                const int fills = 0;
 #else
                 LOCAL RV *columns = PACKED ? sB + n / VEC * depth : sB;
                 const struct ask from = { gB + b0 + k0 * (INDEX)vB.s5 + n * (INDEX)vB.s6, vB.s5, 0 };
@@ -221,7 +223,12 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups,
 #endif
 #endif
 
-                if (is_last && vC.s6 == 1)
+                const int in_rows = is_last && vC.s6 == 1;
+                const int is_plain = in_rows && height == THR_M && wide == THR_N && !has_bias && act == 0;
+                const int turn = in_rows && !fills && !ask.step && depth > LAST ? depth - LAST : depth;
+                const struct target target = { gC + to, (INDEX)vC.s5, turn, is_plain, alpha, beta };
+
+                if (in_rows && turn == depth)
                     for (int j = 0; j < height; j++)
                         UNROLL for (int v = 0; v < THR_V; v++)
                             PREFETCH(gC + to + j * (INDEX)vC.s5 + v * VEC);
@@ -237,18 +244,18 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups,
 #if DIRECT
                 if (height == THR_M && fills)
                     tile_direct(THR_M, THR_V, 1, waiting, lines, (INDEX)vA.s5, columns, step, from,
-                                depth, k0 == 0);
+                                depth, k0 == 0, target);
                 else if (height == THR_M)
                     tile_direct(THR_M, THR_V, 0, waiting, lines, (INDEX)vA.s5, columns, THR_V, ask,
-                                depth, k0 == 0);
+                                depth, k0 == 0, target);
                 else
 #endif
                 if (fills)
-                    TILE_FILLING(tile, height, waiting, panel, columns, step, from, depth, k0 == 0);
+                    TILE_FILLING(tile, height, waiting, panel, columns, step, from, depth, k0 == 0, target);
                 else
 #endif
-                    TILE_FITTED(tile, height, wide, waiting, panel, columns, ask, depth, k0 == 0);
-                if (is_last)
+                    TILE_FITTED(tile, height, wide, waiting, panel, columns, ask, depth, k0 == 0, target);
+                if (is_last && !is_plain)
                     for (int j = 0; j < height; j++)
                         tile_store_row(waiting + j * THR_V, 0, wide, gC, to + j * (INDEX)vC.s5, (INDEX)vC.s6,
                                        alpha, beta, has_bias, gBias,

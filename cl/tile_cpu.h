@@ -19,6 +19,14 @@
 
 typedef VECTOR(R, VEC) RV;
 
+/* A vector to global memory, wherever it begins there. */
+#if R_IS_T
+UNALIGNED(RV, RV_ANYWHERE, T_BYTES);
+#define STORE_ANYWHERE(p, v) VSTORE_ALIGNED(RV_ANYWHERE, p, v)
+#else
+#define STORE_ANYWHERE(p, v) STORE_VECTOR(VEC, p, v)
+#endif
+
 /* ---- panels -------------------------------------------------------------------------- */
 
 /* Four rows of VEC numbers as VEC groups of four. */
@@ -80,17 +88,22 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
 
 /* ---- the tile ------------------------------------------------------------------------ */
 
+#define LAST  (16 * THR_V)                      /* of k: enough to ask for a tile of C */
 #define AHEAD 16                                /* rows of B to ask for while one is used */
 
 /* What the caches are asked for while a tile that fills no panel computes: for each 16 of k 16 lines,
  * `step` apart; then the next 16, `advance` on.                                                 */
 struct ask { GLOBAL const T *at; INDEX step, advance; };
 
-/* waiting := A B over `depth` of k, added to what waits there unless it is the first stretch.
- * `rows` and `vectors` of the tile count; they and `filling` are constants where this is expanded.
- * Filling, rows of B come from memory, `ask.step` apart, and are kept in the panel b, where the next
- * one lies `step` vectors on: the copy hides behind the arithmetic.  READ is how A is
- * read: from a panel, or, in rows `across` apart, where it lies.                            */
+/* Rows of C, `step` apart.  They are asked for from k = turn on.  Where they are plain, that is need no more
+ * than alpha and beta, a whole tile goes there out of the registers.                           */
+struct target { GLOBAL T *at; INDEX step; int turn, is_plain; R alpha, beta; };
+
+/* waiting := A B over `depth` of k, added to what waits there unless it is the first stretch; or, where C is
+ * plain, C := alpha A B + beta C at once.  `rows` and `vectors` of the tile count; they and `filling` are
+ * constants where this is expanded.  Filling, rows of B come from memory, `ask.step` apart, and are kept in
+ * the panel b, where the next one lies `step` vectors on: the copy hides behind the arithmetic.  READ is how
+ * A is read: from a panel, or, in rows `across` apart, where it lies.                             */
 #define PANEL(a, across, i) (a)[i]
 #define NEXT_PANEL(a)       PREFETCH(a + 32 * THR_M); a += THR_M
 #define ROWS(a, across, i)  LOAD(a, (i) * (across))
@@ -100,7 +113,7 @@ struct ask { GLOBAL const T *at; INDEX step, advance; };
 DEVICE void name(const int rows, const int vectors, const int filling,                     \
                  LOCAL RV *RESTRICT waiting,                                              \
                  SPACE_A const A *RESTRICT a, INDEX across, SPACE_B RV *RESTRICT b, int step, struct ask ask,\
-                 int depth, int is_first)                                                  \
+                 int depth, int is_first, struct target to)                                \
 {                                                                                          \
     RV rC[THR_M][THR_V];                                                                   \
                                                                                            \
@@ -108,31 +121,50 @@ DEVICE void name(const int rows, const int vectors, const int filling,          
     UNROLL for (int j = 0; j < THR_V; j++)                                                 \
         if (i < rows && j < vectors)                                                       \
             rC[i][j] = is_first ? (RV)(ZERO) : waiting[i * THR_V + j];                     \
-    for (int k = 0; k < depth; k++) {                                                      \
-        RV rB[THR_V];                                                                      \
+    NO_UNROLL for (int k = 0, end = to.turn; k < depth; end = depth) {                     \
+        for (int at = 0; k < end; k++, at++) {                                             \
+            RV rB[THR_V];                                                                  \
                                                                                            \
-        if (filling)                                                                       \
-            UNROLL for (int j = 0; j < THR_V; j++)                                         \
-                PREFETCH(ask.at + AHEAD * ask.step + j * VEC);                             \
-        else                                                                               \
-            PREFETCH(ask.at + k % 16 * ask.step + k / 16 * ask.advance);                   \
-        UNROLL for (int j = 0; j < THR_V; j++)                                             \
             if (filling)                                                                   \
-                b[j] = rB[j] = LOAD_VECTOR(VEC, ask.at + j * VEC);                         \
-            else if (j < vectors)                                                          \
-                rB[j] = b[j];                                                              \
-        UNROLL for (int i = 0; i < THR_M; i++)                                             \
-            if (i < rows) {                                                                \
-                const RV rA = (RV)(READ(a, across, i));                                    \
-                                                                                           \
                 UNROLL for (int j = 0; j < THR_V; j++)                                     \
-                    if (j < vectors)                                                       \
-                        rC[i][j] = FMA(rA, rB[j], rC[i][j]);                               \
-            }                                                                              \
-        NEXT_##READ(a);                                                                    \
-        b += step;                                                                         \
-        if (filling)                                                                       \
-            ask.at += ask.step;                                                            \
+                    PREFETCH(ask.at + AHEAD * ask.step + j * VEC);                         \
+            else                                                                           \
+                PREFETCH(ask.at + at % 16 * ask.step + at / 16 * ask.advance);             \
+            UNROLL for (int j = 0; j < THR_V; j++)                                         \
+                if (filling)                                                               \
+                    b[j] = rB[j] = LOAD_VECTOR(VEC, ask.at + j * VEC);                     \
+                else if (j < vectors)                                                      \
+                    rB[j] = b[j];                                                          \
+            UNROLL for (int i = 0; i < THR_M; i++)                                         \
+                if (i < rows) {                                                            \
+                    const RV rA = (RV)(READ(a, across, i));                                \
+                                                                                           \
+                    UNROLL for (int j = 0; j < THR_V; j++)                                 \
+                        if (j < vectors)                                                   \
+                            rC[i][j] = FMA(rA, rB[j], rC[i][j]);                           \
+                }                                                                          \
+            NEXT_##READ(a);                                                                \
+            b += step;                                                                     \
+            if (filling)                                                                   \
+                ask.at += ask.step;                                                        \
+        }                                                                                  \
+        if (!filling)                                                                      \
+            ask = (struct ask){ to.at, to.step, VEC };                                     \
+    }                                                                                      \
+    if (to.is_plain && rows == THR_M && vectors == THR_V) {                                \
+        if (to.beta != ZERO)                                                               \
+            UNROLL for (int i = 0; i < THR_M; i++)                                         \
+            UNROLL for (int j = 0; j < THR_V; j++)                                         \
+                rC[i][j] = FMA((RV)(to.beta), LOAD_VECTOR(VEC, to.at + i * to.step + j * VEC),\
+                               (RV)(to.alpha) * rC[i][j]);                                 \
+        else                                                                               \
+            UNROLL for (int i = 0; i < THR_M; i++)                                         \
+            UNROLL for (int j = 0; j < THR_V; j++)                                         \
+                rC[i][j] = (RV)(to.alpha) * rC[i][j];                                      \
+        UNROLL for (int i = 0; i < THR_M; i++)                                             \
+        UNROLL for (int j = 0; j < THR_V; j++)                                             \
+            STORE_ANYWHERE(to.at + i * to.step + j * VEC, rC[i][j]);                       \
+        return;                                                                            \
     }                                                                                      \
     UNROLL for (int i = 0; i < THR_M; i++)                                                 \
     UNROLL for (int j = 0; j < THR_V; j++)                                                 \
@@ -143,25 +175,25 @@ DEVICE void name(const int rows, const int vectors, const int filling,          
 /* The same for `height` rows and `count` columns: a tile at the edge of C costs about what is in it. */
 #define ROWS_2 ((2 * THR_M + 2) / 3)
 #define ROWS_1 ((THR_M + 2) / 3)
-#define TILE_FITTED(tile, height, count, waiting, a, b, ask, depth, is_first)              \
+#define TILE_FITTED(tile, height, count, waiting, a, b, ask, depth, is_first, to)          \
     do {                                                                                   \
         if (THR_V > 1 && (count) <= THR_N - VEC)                                           \
-            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);\
+            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, 0, waiting, a, 0, b, THR_V, ask, depth, is_first, to);\
         else if ((height) > ROWS_2)                                                        \
-            tile(THR_M, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);       \
+            tile(THR_M, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first, to);       \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);      \
+            tile(ROWS_2, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first, to);      \
         else                                                                               \
-            tile(ROWS_1, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first);      \
+            tile(ROWS_1, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first, to);      \
     } while (0)
-#define TILE_FILLING(tile, height, waiting, a, b, step, ask, depth, is_first)              \
+#define TILE_FILLING(tile, height, waiting, a, b, step, ask, depth, is_first, to)          \
     do {                                                                                   \
         if ((height) > ROWS_2)                                                             \
-            tile(THR_M, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first);        \
+            tile(THR_M, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first, to);        \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first);       \
+            tile(ROWS_2, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first, to);       \
         else                                                                               \
-            tile(ROWS_1, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first);       \
+            tile(ROWS_1, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first, to);       \
     } while (0)
 
 /* To row[first ... end) of y, steps of `step` from `at`: one row of a tile. */
@@ -177,7 +209,7 @@ DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, GLO
                 v = FMA((RV)(beta), LOAD_VECTOR(VEC, y + at + j * VEC), v);
             if (has_bias)
                 v = v + (bias_step ? LOAD_VECTOR(VEC, bias + bias_at + j * VEC) : (RV)(LOAD(bias, bias_at)));
-            STORE_VECTOR(VEC, y + at + j * VEC, v);
+            STORE_ANYWHERE(y + at + j * VEC, v);
         }
         return;
     }

@@ -6,7 +6,7 @@
  *   T        float   half   unsigned short  double
  *   R        float   float  float           double
  *
- * WIDE says that some offset of the problem needs 64 bits.
+ * R_IS_T says that they are one.  WIDE says that some offset of the problem needs 64 bits.
  */
 #if WIDE
 #define INDEX INT64
@@ -29,6 +29,7 @@ DEVICE unsigned short bf16_bits(float x)
 #if TYPE == 0
 #define T                   float
 #define T_BYTES             4
+#define R_IS_T              1
 #define R                   float
 #define LOAD(p, i)          ((p)[i])
 #define STORE(p, i, x)      ((p)[i] = (x))
@@ -39,6 +40,7 @@ DEVICE unsigned short bf16_bits(float x)
 #elif TYPE == 1
 #define T                   HALF
 #define T_BYTES             2
+#define R_IS_T              0
 #define R                   float
 #define LOAD(p, i)          HALF_LOAD(p, i)
 #define STORE(p, i, x)      HALF_STORE(p, i, x)
@@ -49,6 +51,7 @@ DEVICE unsigned short bf16_bits(float x)
 #elif TYPE == 2
 #define T                   unsigned short
 #define T_BYTES             2
+#define R_IS_T              0
 #define R                   float
 #define LOAD(p, i)          BITS_FLOAT((unsigned int)(p)[i] << 16)
 #define STORE(p, i, x)      ((p)[i] = bf16_bits(x))
@@ -62,6 +65,7 @@ DEVICE unsigned short bf16_bits(float x)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define T                   double
 #define T_BYTES             8
+#define R_IS_T              1
 #define R                   double
 #define LOAD(p, i)          ((p)[i])
 #define STORE(p, i, x)      ((p)[i] = (x))

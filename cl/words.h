@@ -85,6 +85,8 @@
 #define VHALF_LOAD_ALIGNED(n, p) VHALF_LOAD_ALIGNED_(n, p)
 #define VHALF_STORE_ALIGNED_(n, p, v) vstorea_half##n##_rte(v, 0, p)
 #define VHALF_STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED_(n, p, v)
+/* names a vector like V for which p need be no more than a multiple of so many bytes */
+#define UNALIGNED(V, name, bytes) typedef V name __attribute__((aligned(bytes)))
 
 /* low and high become a0 b0 a1 b1 ..., two vectors long */
 #define ZIP(low, high, a, b) ((low).even = (a).lo, (low).odd = (b).lo, (high).even = (a).hi, (high).odd = (b).hi)

@@ -86,7 +86,7 @@ const char *vn__fits_direct(const void *problem, const struct vn_facts *f)
 /* Rows of A that are long lie in the same set of the first-level cache, where a tile's do not fit. */
 const char *vn__pays_direct(const void *problem, const struct vn_facts *f)
 {
-    enum { SHORT = 2048 };                      /* bytes from row to row, and of a row */
+    enum { SHORT = 3072 };                      /* bytes from row to row, and of a row */
     const struct gemm *g = problem;
     const int64_t bytes = vn_type_bytes(g->head.type);
 
@@ -94,7 +94,7 @@ const char *vn__pays_direct(const void *problem, const struct vn_facts *f)
     if (bytes == 2)
         return "numbers of 16 bits are quicker to read many at a time";
     return g->k * bytes > SHORT || vn__row(&g->a) * bytes > SHORT || g->n > 1024
-         ? "rows of A are longer than 2048 bytes, or N is above 1024: packing A pays" : NULL;
+         ? "rows of A are longer than 3072 bytes, or N is above 1024: packing A pays" : NULL;
 }
 
 /* Columns that fill two vectors and need a third: a tile of three wastes less than two tiles of two. */
