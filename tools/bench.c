@@ -41,7 +41,8 @@ static const char doc[] =
     "deepbench-gemm, deepbench-conv, softmax-rows; or overhead, which is what a call and a start cost."
     "\v"
     "Times are medians of samples taken in turns with the peers, on random data, after a run that is "
-    "checked against them; on a CPU by the clock on the wall, else by the device's events.\n"
+    "checked against them; on a CPU by the clock on the wall, else by the device's events, with the device "
+    "held until all runs of a sample are queued, so that the host does not set the pace.\n"
     "\n"
     "roof is the share of the device's roofline, as measured at the start: the larger of flops over the "
     "peak of fused multiply-adds and bytes over the bandwidth of a copy, over the time.  Data that stays in "
@@ -312,12 +313,15 @@ static int bench(const struct request *r, const struct plan *plan, const char *p
         return status;
     vn_device_describe(&b->info, b->device);
     b->budget    = r->budget;
+    if (!b->info.is_cpu && hold_open(&b->hold, b->queue))
+        b->hold = NULL;                         /* short runs go without */
     s.benchmarks = json_array();
     s.suites     = json_object();
     if (!(status = open_peers(b, r->compare)))
         status = run_session(&s, plan, program);
     for (int i = 0; i < b->peers; i++)
         b->peer[i]->close();
+    hold_close(b->hold);
     vn_queue_close(b->queue);
     vn_device_close(b->device);
     return status;

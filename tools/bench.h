@@ -18,6 +18,7 @@ struct bench {
     vn_queue          *queue;
     vn_device_info     info;
     struct roofline    roofline;
+    struct hold       *hold;              /* or NULL */
     const struct peer *peer[BENCH_PEERS];
     int                peers;
     double             budget;            /* seconds of a row */
@@ -50,6 +51,8 @@ struct theirs {
     int                by_device;         /* its own device time counts */
 };
 int    theirs_run(void *state, int repeats, double *seconds);
+/* Runs it once: does it know its device time, if that is what counts? */
+int    theirs_by_device(const struct theirs *them, int by_events);
 
 /* "variant" of what the queue explains */
 void   explained_variant(char out[32], vn_queue *q);

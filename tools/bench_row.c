@@ -65,6 +65,7 @@ struct ours {
     const struct problem *problem;
     struct values         values;
     struct copier        *copier;        /* of as many bytes; NULL if that says nothing */
+    struct series         series, copies;
     void                 *result;        /* of the first run */
 };
 
@@ -74,39 +75,42 @@ static int waking_runs(int repeats)
     return repeats > 1 ? 2 : 0;
 }
 
-static vn_status run_once(const struct ours *us, const struct copier *copier)
+static vn_status run_once(void *state)
 {
-    return copier ? copier_run(copier) : problem_run(us->bench->queue, us->problem, &us->values.o);
+    const struct ours *const us = state;
+
+    return problem_run(us->bench->queue, us->problem, &us->values.o);
 }
 
-/* Ours, or the copy if there is one: on the same queue, by the same clock. */
-static int run_on_queue(const struct ours *us, const struct copier *copier, int repeats, double *seconds)
+static vn_status copy_once(void *state)
 {
-    struct stopwatch watch;
+    return copier_run(state);
+}
 
-    if (us->bench->peers)
+/* Ours, or the copy: on the same queue, by the same clock. */
+static int time_on_queue(const struct bench *b, struct series *s, vn_status (*once)(void *), void *state, int repeats,
+                         double *seconds)
+{
+    if (b->peers)
         peer_turn(NULL);
     for (int i = 0; i < waking_runs(repeats); i++)
-        if (run_once(us, copier))
+        if (once(state))
             return -1;
-    if (stopwatch_start(&watch, us->bench->queue, !us->bench->info.is_cpu))
-        return -1;
-    for (int i = 0; i < repeats; i++)
-        if (run_once(us, copier))
-            return -1;
-    return stopwatch_stop(seconds, &watch) ? -1 : 0;
+    return series_time(seconds, s, once, state, repeats) ? -1 : 0;
 }
 
 static int run_ours(void *state, int repeats, double *seconds)
 {
-    return run_on_queue(state, NULL, repeats, seconds);
+    struct ours *const us = state;
+
+    return time_on_queue(us->bench, &us->series, run_once, us, repeats, seconds);
 }
 
 static int run_copy(void *state, int repeats, double *seconds)
 {
-    const struct ours *const us = state;
+    struct ours *const us = state;
 
-    return run_on_queue(us, us->copier, repeats, seconds);
+    return time_on_queue(us->bench, &us->copies, copy_once, us->copier, repeats, seconds);
 }
 
 int theirs_run(void *state, int repeats, double *seconds)
@@ -117,18 +121,21 @@ int theirs_run(void *state, int repeats, double *seconds)
     for (int i = 0; i < waking_runs(repeats); i++)
         if (them->peer->run(them->state))
             return -1;
+    if (them->by_device)
+        return (*seconds = them->peer->timed(them->state, repeats)) >= 0 ? 0 : -1;
 
     const double start = vn__seconds();
-    double device = 0;
 
-    for (int i = 0; i < repeats; i++) {
+    for (int i = 0; i < repeats; i++)
         if (them->peer->run(them->state))
             return -1;
-        if (them->by_device)
-            device += them->peer->seconds(them->state);
-    }
-    *seconds = them->by_device ? device : vn__seconds() - start;
+    *seconds = vn__seconds() - start;
     return 0;
+}
+
+int theirs_by_device(const struct theirs *them, int by_events)
+{
+    return by_events && them->peer->timed && them->peer->timed(them->state, 1) >= 0;
 }
 
 /* ---- first runs, and whether they agree ---- */
@@ -202,7 +209,7 @@ static int peer_ready(struct row *r, const struct ours *us, struct theirs *them,
 
     if (!peer_agrees(r, us, them, note))
         return 0;
-    them->by_device = !us->bench->info.is_cpu && them->peer->seconds(them->state) >= 0;
+    them->by_device = theirs_by_device(them, !us->bench->info.is_cpu);
     if (vn__seconds() - start <= patience(us->bench))
         return 1;
     snprintf(note, SENTENCE, "%.3g s for its first run is too long", vn__seconds() - start);
@@ -227,18 +234,19 @@ static void note_ours(struct row *r, const struct bench *b, const struct problem
 static void take_turns(struct row *r, struct ours *us, struct theirs *them)
 {
     struct bench *const b = us->bench;
-    struct runner runner[2 + BENCH_PEERS] = { { .run = run_ours, .state = us } };
+    const int most = b->info.is_cpu ? 0 : HELD;
+    struct runner runner[2 + BENCH_PEERS] = { { .run = run_ours, .state = us, .most = most } };
     int peer_of[2 + BENCH_PEERS], runners = 1;
 
     for (int i = 0; i < b->peers; i++)
         if (peer_ready(r, us, &them[i], i)) {
             peer_of[runners] = i;
-            runner[runners++] = (struct runner){ .run = theirs_run, .state = &them[i] };
+            runner[runners++] = (struct runner){ .run = theirs_run, .state = &them[i], .most = most };
         }
     if (r->failed)
         return;
     if (us->copier)
-        runner[runners] = (struct runner){ .run = run_copy, .state = us };
+        runner[runners] = (struct runner){ .run = run_copy, .state = us, .most = most };
     sample_in_turns(runner, runners + (us->copier != NULL), b->budget);
     if (b->peers)
         peer_turn(NULL);
@@ -254,7 +262,8 @@ static void take_turns(struct row *r, struct ours *us, struct theirs *them)
 
 void row_measure(struct row *r, struct bench *b, const struct problem *p)
 {
-    struct ours us = { .bench = b, .problem = p };
+    const struct series none = { .queue = b->queue, .by_events = !b->info.is_cpu, .hold = b->hold };
+    struct ours us = { .bench = b, .problem = p, .series = none, .copies = none };
     struct theirs them[BENCH_PEERS] = { { NULL, NULL, 0 } };
 
     *r = (struct row){ .flops = problem_flops(p), .bytes = problem_bytes(p) };

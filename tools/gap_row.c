@@ -197,7 +197,7 @@ static int peer_first_run(struct contender *c, const struct peer *peer)
     }
     right = agrees_with_first(c, result);
     free(result);
-    c->theirs.by_device = t->gap->side[FIRST].by_events && peer->seconds(c->theirs.state) >= 0;
+    c->theirs.by_device = theirs_by_device(&c->theirs, t->gap->side[FIRST].by_events);
     return right ? 0 : -1;
 }
 

@@ -5,6 +5,7 @@
  * They are built and launched as the library's own are, so what is measured is what its
  * kernels could reach.  Each figure is the best of a few runs: a roof is a maximum.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,70 @@ static vn_status measure_bandwidth(double *out, vn_queue *q)
     copier_close(c);
     return status;
 }
+
+/* ---- holds ---- */
+
+struct hold {
+    vn_queue           *queue;
+    struct roof_kernels kernels;
+    struct shape        shape;
+    vn_buffer          *y;
+    double              rounds;              /* in a second, by one work-group */
+};
+
+static vn_status hold_measure(struct hold *h)
+{
+    const int rounds = 1 << 16;
+    struct vn_launch l;
+    double seconds;
+    vn_status s = vn_buffer_open(&h->y, h->queue->device, (size_t)h->shape.items * h->shape.fma_width * sizeof(float));
+
+    if (s)
+        return s;
+    l = fma_launch(&h->shape, VN_F32, h->y, rounds);
+    if (!(s = best_of_runs(&seconds, h->queue, h->kernels.fma, &l)))
+        h->rounds = rounds / seconds;
+    return s;
+}
+
+vn_status hold_open(struct hold **out, vn_queue *q)
+{
+    struct hold *const h = *out = calloc(1, sizeof *h);
+
+    if (!h)
+        return vn__fail(VN_NO_MEMORY, "host memory ran out");
+    h->queue = q;
+    h->shape = shape_for(&q->device->facts, VN_F32);
+    h->shape.groups = 1;
+
+    vn_status s = kernels_open(&h->kernels, q->device, &h->shape, VN_F32);
+
+    if (!s)
+        s = hold_measure(h);
+    if (s) {
+        hold_close(h);
+        *out = NULL;
+    }
+    return s;
+}
+
+vn_status hold_run(const struct hold *h, double seconds)
+{
+    const struct vn_launch l = fma_launch(&h->shape, VN_F32, h->y, (int)fmin(h->rounds * seconds, 1e9));
+
+    return h->queue->device->backend->launch(h->queue, h->kernels.fma, &l);
+}
+
+void hold_close(struct hold *h)
+{
+    if (!h)
+        return;
+    vn_buffer_close(h->y);
+    kernels_close(&h->kernels, h->queue->device);
+    free(h);
+}
+
+/* ---- both roofs ---- */
 
 vn_status roofline_measure(struct roofline *r, vn_queue *q, vn_type type)
 {

@@ -30,4 +30,11 @@ struct copier;
 vn_status copier_open (struct copier **out, vn_queue *q, double bytes);
 vn_status copier_run  (const struct copier *c);
 void      copier_close(struct copier *c);        /* takes NULL */
+
+/* Something for a device to do while the host queues what is to be measured: a work-group of arithmetic. */
+struct hold;
+
+vn_status hold_open (struct hold **out, vn_queue *q);
+vn_status hold_run  (const struct hold *h, double seconds);
+void      hold_close(struct hold *h);            /* takes NULL */
 #endif

@@ -16,7 +16,20 @@ struct stopwatch { vn_queue *queue; int by_events; vn_event *from; double start;
 vn_status stopwatch_start(struct stopwatch *s, vn_queue *q, int by_events);
 vn_status stopwatch_stop (double *seconds, struct stopwatch *s);
 
-enum { SAMPLES = 31 };
+/* Runs of one kind after the other on a queue.  Where a device takes less time for a run than the host takes
+ * to queue it, the device first gets something else to do (a hold), so that all runs are queued when the
+ * first begins: what is timed is the device alone.                                                     */
+struct series {
+    vn_queue          *queue;
+    int                by_events;
+    const struct hold *hold;          /* NULL: none; then short runs take as long as queueing them */
+    double             host, device;  /* least seconds that a run took so far, to queue and to run; 0 at first */
+};
+
+/* The seconds of all. */
+vn_status series_time (double *seconds, struct series *s, vn_status (*run)(void *state), void *state, int repeats);
+
+enum { SAMPLES = 31, HELD = 256 };    /* HELD: so many runs to a hold; a driver may not queue many more */
 
 /* One that takes turns. */
 struct runner {
@@ -24,6 +37,7 @@ struct runner {
     int   (*run)(void *state, int repeats, double *seconds);
     void   *state;
 
+    int     most;                     /* repeats; 0: any number */
     int     repeats;                  /* in a sample: short runs are repeated */
     int     count, failed;
     double  sample[SAMPLES];          /* seconds of one run */

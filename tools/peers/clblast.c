@@ -63,7 +63,6 @@ struct run {
     struct operands  o;
     struct peer_blas g;
     cl_mem           m[3];
-    cl_event         from, to;               /* around the last run, on devices that are no CPUs */
 };
 
 /* ---- the library and the device ---- */
@@ -250,15 +249,6 @@ static int check(struct run *r, char *why, size_t why_size)
     return r->p.op == CONV ? check_conv(r, why, why_size) : peer_blas(&r->g, &r->p, &r->o, why, why_size);
 }
 
-static void forget_events(struct run *r)
-{
-    if (r->from)
-        clReleaseEvent(r->from);
-    if (r->to)
-        clReleaseEvent(r->to);
-    r->from = r->to = NULL;
-}
-
 static void finish(void *state)
 {
     struct run *r = state;
@@ -266,7 +256,6 @@ static void finish(void *state)
 
     if (!r)
         return;
-    forget_events(r);
     for (i = 0; i < 3; i++)
         if (r->m[i])
             clReleaseMemObject(r->m[i]);
@@ -372,30 +361,45 @@ static int run_conv(const struct run *r)
         r->m[1], (size_t)r->o.t[1].start, r->m[2], (size_t)r->o.t[2].start, &clblast.queue, NULL);
 }
 
+static int enqueue(const struct run *r)
+{
+    return r->p.op == CONV ? run_conv(r) : run_gemm(r);
+}
+
 static int run(void *state)
 {
-    struct run *r = state;
-    int status;
+    const int status = enqueue(state);
 
-    forget_events(r);
-    if (!clblast.is_cpu && clEnqueueMarkerWithWaitList(clblast.queue, 0, NULL, &r->from))
-        return -1;
-    status = r->p.op == CONV ? run_conv(r) : run_gemm(r);
-    if (!status && !clblast.is_cpu)
-        status = clEnqueueMarkerWithWaitList(clblast.queue, 0, NULL, &r->to);
     return status ? status : clFinish(clblast.queue);
 }
 
-static double seconds(void *state)
+static double between(cl_event from, cl_event to)
 {
-    const struct run *r = state;
-    cl_ulong from, to;
+    cl_ulong start, end;
 
-    if (!r->from || !r->to
-        || clGetEventProfilingInfo(r->from, CL_PROFILING_COMMAND_END, sizeof from, &from, NULL)
-        || clGetEventProfilingInfo(r->to, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL) || to < from)
+    if (clGetEventProfilingInfo(from, CL_PROFILING_COMMAND_END, sizeof start, &start, NULL)
+        || clGetEventProfilingInfo(to, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) || end < start)
         return -1;
-    return 1e-9 * (double)(to - from);
+    return 1e-9 * (double)(end - start);
+}
+
+static double timed(void *state, int repeats)
+{
+    cl_event from = NULL, to = NULL;
+    double seconds = -1;
+    int status = clEnqueueMarkerWithWaitList(clblast.queue, 0, NULL, &from);
+
+    for (int i = 0; i < repeats && !status; i++)
+        status = enqueue(state);
+    if (!status)
+        status = clEnqueueMarkerWithWaitList(clblast.queue, 0, NULL, &to);
+    if (!clFinish(clblast.queue) && !status)
+        seconds = between(from, to);
+    if (from)
+        clReleaseEvent(from);
+    if (to)
+        clReleaseEvent(to);
+    return seconds;
 }
 
 static int read_output(void *state, void *to)
@@ -412,5 +416,5 @@ static int read_output(void *state, void *to)
 }
 
 const struct peer peer_clblast = {
-    "clblast", 0, load, version, prepare, run, seconds, read_output, finish, unload
+    "clblast", 0, load, version, prepare, run, timed, read_output, finish, unload
 };

@@ -7,6 +7,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "../roofline.h"
+#include "../sampling.h"
 #include "peer.h"
 #include "vendor.h"
 
@@ -17,6 +19,7 @@ struct nvidia {
     const char *(*version)(void);
     vn_device  *device;
     vn_queue   *queue;
+    struct hold *hold;
 };
 
 #if VN_WITH_CUDA
@@ -34,7 +37,7 @@ struct run {
     struct nvidia  *peer;
     struct problem  p;
     struct operands o;                       /* on the peer's device */
-    vn_event       *from, *to;
+    struct series   series;
 };
 
 /* ---- the device ---- */
@@ -61,8 +64,10 @@ static int find_gpu(char spec[32], const struct peer_context *c)
 
 static void unload(struct nvidia *n)
 {
+    hold_close(n->hold);
     vn_queue_close(n->queue);
     vn_device_close(n->device);
+    n->hold   = NULL;
     n->queue  = NULL;
     n->device = NULL;
 }
@@ -75,8 +80,11 @@ static int load(struct nvidia *n, const struct peer_context *c, char *why, size_
         return 0;
     if (find_gpu(spec, c))
         return peer_refuse(why, why_size, "\"%s\" is no GPU that CUDA knows, too (see vernier devices)", c->device);
-    if (!vn_device_open(&n->device, spec) && !vn_queue_open(&n->queue, n->device))
+    if (!vn_device_open(&n->device, spec) && !vn_queue_open(&n->queue, n->device)) {
+        if (hold_open(&n->hold, n->queue))
+            n->hold = NULL;                  /* short runs go without */
         return 0;
+    }
     peer_refuse(why, why_size, "%s", vn_last_error());
     unload(n);
     return -1;
@@ -90,8 +98,6 @@ static void finish(void *state)
 
     if (!r)
         return;
-    vn_event_close(r->from);
-    vn_event_close(r->to);
     for (int i = 0; i < r->o.count; i++)
         vn_buffer_close(r->o.t[i].buffer);
     vn_buffer_close(r->o.bias.buffer);
@@ -143,6 +149,7 @@ static int prepare(struct nvidia *n, void **out, const struct problem *p, const 
         return peer_refuse(why, why_size, "out of memory");
     r->peer = n;
     r->p = *p;
+    r->series = (struct series){ .queue = n->queue, .by_events = 1, .hold = n->hold };
     snprintf(r->p.variant, sizeof r->p.variant, "%s", n->variant);
     if (problem_operands(&r->o, &r->p)) {
         finish(r);
@@ -159,24 +166,26 @@ static int prepare(struct nvidia *n, void **out, const struct problem *p, const 
 
 /* ---- running it ---- */
 
-static int run(void *state)
-{
-    struct run *r = state;
-    vn_queue *q = r->peer->queue;
-
-    vn_event_close(r->from);
-    vn_event_close(r->to);
-    r->from = r->to = NULL;
-    return vn_event_record(&r->from, q) || problem_run(q, &r->p, &r->o) || vn_event_record(&r->to, q) ||
-           vn_queue_finish(q);
-}
-
-static double seconds(void *state)
+static vn_status enqueue(void *state)
 {
     const struct run *r = state;
-    double s;
 
-    return r->from && r->to && !vn_event_seconds(&s, r->from, r->to) ? s : -1;
+    return problem_run(r->peer->queue, &r->p, &r->o);
+}
+
+static int run(void *state)
+{
+    const struct run *r = state;
+
+    return enqueue(state) || vn_queue_finish(r->peer->queue);
+}
+
+static double timed(void *state, int repeats)
+{
+    struct run *r = state;
+    double seconds;
+
+    return series_time(&seconds, &r->series, enqueue, state, repeats) ? -1 : seconds;
 }
 
 static int read_output(void *state, void *to)
@@ -212,7 +221,7 @@ static int read_output(void *state, void *to)
         unload(&library);                                                                          \
     }                                                                                              \
     const struct peer peer_##library = {                                                           \
-        #library, 0, library##_open, library##_version, library##_prepare, run, seconds, read_output, finish, \
+        #library, 0, library##_open, library##_version, library##_prepare, run, timed, read_output, finish, \
         library##_close                                                                            \
     };
 PEER(cublas)

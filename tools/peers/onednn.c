@@ -652,12 +652,6 @@ static int prepare(void **out, const struct problem *p, const struct peer_data *
     return 0;
 }
 
-static double seconds(void *state)
-{
-    (void)state;
-    return -1;
-}
-
 static int read_output(void *state, void *to)
 {
     struct run *r = state;
@@ -728,5 +722,5 @@ static int load(const struct peer_context *c, char *why, size_t why_size)
 }
 
 const struct peer peer_onednn = {
-    "onednn", 1, load, version, prepare, run, seconds, read_output, finish, unload
+    "onednn", 1, load, version, prepare, run, NULL, read_output, finish, unload
 };

@@ -147,12 +147,6 @@ static int run(void *state)
     return 0;
 }
 
-static double seconds(void *state)
-{
-    (void)state;
-    return -1;
-}
-
 static int read_output(void *state, void *to)
 {
     const struct run *r = state;
@@ -167,5 +161,5 @@ static void unload(void)
 }
 
 const struct peer peer_openblas = {
-    "openblas", 1, load, version, prepare, run, seconds, read_output, finish, unload
+    "openblas", 1, load, version, prepare, run, NULL, read_output, finish, unload
 };

@@ -50,8 +50,9 @@ struct peer {
     /* One complete run, finished on return; 0, or the peer's own error.  Runs of several
      * peers and problems may alternate.  Where beta is not 0, each run adds to the last. */
     int         (*run)    (void *state);
-    /* Seconds that the device spent on the last run; below 0 if not known. */
-    double      (*seconds)(void *state);
+    /* NULL, or: seconds that the device spent on so many runs, queued one after the other as
+     * ours are; below 0 if not known.                                                     */
+    double      (*timed)  (void *state, int repeats);
     /* Writes the elements of the output into a buffer of the problem's layout and type;
      * gaps and start are left as they are.                                             */
     int         (*read)   (void *state, void *out);
