@@ -13,6 +13,7 @@
 #include "core.h"
 #include "oracle.h"
 #include "sampling.h"
+#include "series.h"
 #include "spot.h"
 
 /* What a first run may take: it also builds. */

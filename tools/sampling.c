@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 #include "core.h"
-#include "roofline.h"
 #include "sampling.h"
 
 static const double SAMPLE_SECONDS = 0.01;   /* a sample this long is well above the clock's grain */
@@ -37,41 +36,6 @@ vn_status stopwatch_stop(double *seconds, struct stopwatch *s)
     vn_event_close(s->from);
     return status;
 }
-
-/* ---- runs in a row ---- */
-
-/* Long enough for a host that is a little slower this time. */
-static vn_status hold_for(const struct series *s, int repeats)
-{
-    if (!s->hold || repeats == 1 || s->device > 2 * s->host)
-        return VN_OK;
-    return hold_run(s->hold, 1.5 * s->host * repeats);
-}
-
-vn_status series_time(double *seconds, struct series *s, vn_status (*run)(void *state), void *state, int repeats)
-{
-    struct stopwatch watch;
-    vn_status status = hold_for(s, repeats);
-    double start;
-
-    if (!status)
-        status = stopwatch_start(&watch, s->queue, s->by_events);
-    start = vn__seconds();
-    for (int i = 0; i < repeats && !status; i++)
-        status = run(state);
-
-    const double host = (vn__seconds() - start) / repeats;
-
-    if (status || (status = stopwatch_stop(seconds, &watch)))
-        return status;
-    if (s->host == 0 || host < s->host)
-        s->host = host;
-    if (s->device == 0 || *seconds / repeats < s->device)
-        s->device = *seconds / repeats;
-    return VN_OK;
-}
-
-/* ---- samples ---- */
 
 static int ascending(const void *a, const void *b)
 {

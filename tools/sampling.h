@@ -16,20 +16,7 @@ struct stopwatch { vn_queue *queue; int by_events; vn_event *from; double start;
 vn_status stopwatch_start(struct stopwatch *s, vn_queue *q, int by_events);
 vn_status stopwatch_stop (double *seconds, struct stopwatch *s);
 
-/* Runs of one kind after the other on a queue.  Where a device takes less time for a run than the host takes
- * to queue it, the device first gets something else to do (a hold), so that all runs are queued when the
- * first begins: what is timed is the device alone.                                                     */
-struct series {
-    vn_queue          *queue;
-    int                by_events;
-    const struct hold *hold;          /* NULL: none; then short runs take as long as queueing them */
-    double             host, device;  /* least seconds that a run took so far, to queue and to run; 0 at first */
-};
-
-/* The seconds of all. */
-vn_status series_time (double *seconds, struct series *s, vn_status (*run)(void *state), void *state, int repeats);
-
-enum { SAMPLES = 31, HELD = 256 };    /* HELD: so many runs to a hold; a driver may not queue many more */
+enum { SAMPLES = 31 };
 
 /* One that takes turns. */
 struct runner {

@@ -7,8 +7,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "../roofline.h"
-#include "../sampling.h"
+#include "../series.h"
 #include "peer.h"
 #include "vendor.h"
 
