@@ -3,7 +3,7 @@
  *
  * The items, or warps, that share a column leave their sums in local memory, and these are added
  * in order.  Where K is split over work-groups as well, that is one part of it: it goes to the
- * workspace, and gemm_sum adds the parts, also in order.
+ * workspace, and the parts are added there, also in order: by gemm_sum, or by the last work-group.
  */
 struct task {
     int m0, n0, wide;                           /* THR_M rows, and so many columns */

@@ -177,8 +177,8 @@ vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *
     { .name = "gemm_skinny_mma", .fits = vn__fits_skinny_mma_##along##rows,                     \
       .pays = vn__pays_skinny_mma, .run = vn__run_skinny_mma,                                   \
       .workspace = vn__workspace_skinny_mma, .trial = vn__trial_gemm,                           \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny_mma.cl", \
-      .entries = "gemm_skinny_mma gemm_sum", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT", \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_skinny_mma.cl",        \
+      .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT", \
       .defines = "#define DEPTH DEPTH_" #ALONG "\n#define TILES TILES_" #tiles "\n"             \
                  "#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
 #define VN_FITS_SKINNY(suffix) \

@@ -70,7 +70,8 @@ struct engine {
     int depth;                    /* of K, that a strand reads before it waits for the first of it */
     int across, apart;            /* at least so many strands share a column, and lie side by side */
     int fill;                     /* work-groups wanted for each unit */
-    int split;                    /* KiB of B that a work-group reads before it is worth a second launch */
+    int split;                    /* KiB of B that a work-group reads before parts of it gain more than they cost */
+    int meets;                    /* the last work-group of a tile adds its parts; else a second launch does */
     int enough;                   /* items for each unit whose reads keep the memory busy */
 };
 
@@ -113,6 +114,7 @@ static struct engine mma_engine(const struct gemm *g, const int *p)
         .apart   = 1,
         .fill    = p[MMA_FILL],
         .split   = p[MMA_SPLIT],
+        .meets   = 1,
         .enough  = 192,
     };
 }
@@ -243,15 +245,28 @@ static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t t
     return best;
 }
 
-/* A work-group reads so much that parts of it gain more than a second launch costs; where most of the
+/* A work-group reads so much that parts of it gain more than it costs to add them; where most of the
  * device would idle, half of that will do.                                                    */
 static int is_worth_parts(const struct gemm *g, const struct engine *e, int64_t groups, int64_t share)
 {
-    return share * (4 * groups < g->units ? 2 : 1) >= (int64_t)e->split << 10;
+    return share * (4 * groups < g->units ? 2 : 1) >= (int64_t)e->split << 10 &&
+           (!e->meets || groups <= VN_COUNTERS);
 }
 
-/* Parts make up for work-groups that are missing; where K is very long, and a second launch no
- * matter, for four to a unit.                                                                */
+/* Parts make up for work-groups that are missing; one less, if the unit with the most work-groups then ends
+ * sooner.  Where K is very long, and what parts cost no matter, four work-groups to a unit.            */
+static int64_t parts_of(const struct gemm *g, int64_t groups, int64_t wanted, int64_t most)
+{
+    const int64_t more = VN_CEIL_DIV(4 * (int64_t)g->units, groups), deep = more < g->k / LONG ? more : g->k / LONG;
+    int64_t parts = VN_CEIL_DIV(wanted, groups);
+
+    parts = parts < most ? parts : most;
+    if (parts > 1 && VN_CEIL_DIV(groups * (parts - 1), g->units) * parts <=
+                     VN_CEIL_DIV(groups * parts, g->units) * (parts - 1))
+        parts--;
+    return parts > deep ? parts : deep;
+}
+
 static struct plan plan_of(const struct gemm *g, const struct engine *e)
 {
     const int64_t wanted = (int64_t)e->fill * g->units;
@@ -264,10 +279,7 @@ static struct plan plan_of(const struct gemm *g, const struct engine *e)
     most   = g->k / (plan.across * e->depth);
     share  = g->n * g->k / plan.tiles_n * (int64_t)vn_type_bytes(g->head.type);
     if (groups * e->items < (int64_t)g->units * e->enough && most > 1 && is_worth_parts(g, e, groups, share)) {
-        const int64_t parts = VN_CEIL_DIV(wanted, groups), more = VN_CEIL_DIV(4 * (int64_t)g->units, groups);
-        const int64_t some = parts < most ? parts : most, deep = more < g->k / LONG ? more : g->k / LONG;
-
-        plan.span  = VN_CEIL_DIV(VN_CEIL_DIV(g->k, some > deep ? some : deep), SPAN) * SPAN;
+        plan.span  = VN_CEIL_DIV(VN_CEIL_DIV(g->k, parts_of(g, groups, wanted, most)), SPAN) * SPAN;
         plan.parts = VN_CEIL_DIV(g->k, plan.span);
     }
     return plan;
@@ -313,13 +325,15 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm 
     const struct plan plan = plan_of(g, e);
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = e->items };
     const size_t bytes = workspace(g, &plan);
-    vn_buffer *sums = g->c.buffer;
+    vn_buffer *sums = g->c.buffer, *done = g->c.buffer;     /* where there are no parts: any buffer */
     vn_status s;
 
     if (!vn__mul(&l.groups[0], plan.tiles_m * plan.tiles_n, g->batches) ||
         !vn__mul(&l.groups[0], l.groups[0], plan.parts) || l.groups[0] > INT_MAX)
         return too_many(it);
     if (bytes && (s = vn__workspace(&sums, q, bytes)))
+        return s;
+    if (bytes && e->meets && (s = vn__counters(&done, q)))
         return s;
     vn__gemm_sizes(&l, g);
     vn__arg_int(&l, plan.across);
@@ -331,8 +345,12 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm 
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__gemm_inputs(&l, g);
     vn__arg_buffer(&l, sums);
+    if (e->meets) {
+        vn__arg_buffer(&l, done);
+        vn__arg_int(&l, plan.tiles_m * plan.tiles_n);
+    }
     vn__gemm_output(&l, g);
-    if ((s = vn__launch(q, it, 0, &l)) || plan.parts == 1)
+    if ((s = vn__launch(q, it, 0, &l)) || plan.parts == 1 || e->meets)
         return s;
     return vn__add_parts(q, it, 1, e->items, g, sums, 0, plan.parts);
 }

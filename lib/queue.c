@@ -217,7 +217,7 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
 /* On a queue of its own: the caller's may be waiting for something. */
 static vn_status write_zeros(vn_buffer *b)
 {
-    static const int32_t zeros[2];
+    static const int32_t zeros[VN_COUNTERS];
     vn_queue *q;
     vn_status s = vn__queue_open(&q, b->device, NULL);
 
@@ -234,7 +234,7 @@ vn_status vn__counters(vn_buffer **out, vn_queue *q)
     vn_status s;
 
     if (!q->counters) {
-        if ((s = vn__buffer_open(&q->counters, q->device, 2 * sizeof(int32_t), NULL)))
+        if ((s = vn__buffer_open(&q->counters, q->device, VN_COUNTERS * sizeof(int32_t), NULL)))
             return s;
         if ((s = write_zeros(q->counters))) {
             vn__buffer_close(q->counters);

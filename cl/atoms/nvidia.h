@@ -52,6 +52,28 @@ DEVICE void barrier_wait(unsigned int at, int parity)
                      : "=r"(done) : "r"(at), "r"(parity) : "memory");
 }
 
+/* ---- work-groups that do not run together ------------------------------------------------------ */
+
+/* In all items of the last of `groups` work-groups that come here; it sees what the others wrote before, and
+ * leaves the count at 0, as it was.  room: for one number.                                             */
+DEVICE int is_last(GLOBAL int *count, int groups, LOCAL int *room)
+{
+    asm volatile("" ::: "memory");
+    BARRIER();                                  /* all have written, and have done with the room */
+    if (LOCAL_ID() == 0) {
+        int before;
+
+        asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], 1;"
+                     : "=r"(before) : "l"((unsigned INT64)count) : "memory");
+        if (before == groups - 1)
+            *count = 0;
+        *room = before == groups - 1;
+    }
+    BARRIER();
+    asm volatile("" ::: "memory");
+    return *room;
+}
+
 /* ---- clusters: work-groups that run together and reach each other's local memory ---------- */
 
 /* This one's number in its cluster. */
