@@ -22,6 +22,7 @@ struct side {
     vn_device_info  info;
     struct roofline roofline;
     int             by_events;            /* its event times are times */
+    struct hold    *hold;                 /* or NULL */
 };
 
 /* A vendor's library: a variant of ours on one of the devices, or else a peer. */

@@ -584,8 +584,8 @@ static const char *const method[] = {
     "Both devices compute on the same random numbers in [-1, 1); never zeros, which save power and raise clocks. Every result is "
     "compared with that of device 1, which an oracle in double precision has checked, before anything is timed.",
     "All runners take turns on one machine, with fixed warm-up runs, each for the same share of the time. Times are medians.",
-    "Kernel time is the time between two events of the device around a batch of calls; wall time is the host's, with a finish, and is "
-    "reported apart. Where the events of either device are no times, kernel time is the wall's.",
+    "Kernel time is the time between two events of the device around a batch of calls, which begins when all are queued if the host "
+    "would be slower; wall time is the host's, with a finish, and is reported apart. Where the events of either device are no times, kernel time is the wall's.",
     "Transfers are of pageable memory, as malloc gives it, and of pinned memory, as each interface makes it. Builds are measured in a "
     "process of their own, with all caches empty and then full.",
     "Clocks are read before and after each row and are never set.",

@@ -133,6 +133,12 @@ static int side_open(struct side *s, const char *spec)
     return 0;
 }
 
+static void open_hold(struct side *s)
+{
+    if (s->by_events && !s->info.is_cpu && hold_open(&s->hold, s->queue))
+        s->hold = NULL;                  /* short runs go without */
+}
+
 static int open_both(struct gap *g, const char *first, const char *second)
 {
     int status = side_open(&g->side[FIRST], first);
@@ -145,6 +151,8 @@ static int open_both(struct gap *g, const char *first, const char *second)
     }
     /* two kinds of clock cannot be compared */
     g->side[FIRST].by_events = g->side[SECOND].by_events = g->side[FIRST].by_events && g->side[SECOND].by_events;
+    for (int i = 0; i < 2 && !status; i++)
+        open_hold(&g->side[i]);
     return status;
 }
 
@@ -176,12 +184,14 @@ int twin_open(struct gap *g, int side)
         return -1;
     s->info      = original->info;
     s->by_events = original->by_events;
+    open_hold(s);
     return 0;
 }
 
 void pair_close(struct gap *g)
 {
     for (int i = 0; i < SIDES; i++) {
+        hold_close(g->side[i].hold);
         vn_queue_close(g->side[i].queue);
         vn_device_close(g->side[i].device);
     }

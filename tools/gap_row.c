@@ -16,6 +16,7 @@
 #include "gap.h"
 #include "launched.h"
 #include "sampling.h"
+#include "series.h"
 #include "spot.h"
 
 enum { CONTENDERS = 5 + LIBRARIES };
@@ -37,6 +38,7 @@ struct contender {
     char            note[SENTENCE];
     double          wall[SAMPLES], wall_median;
     struct runner  *runner;
+    struct series   series;
 };
 
 struct contest {
@@ -58,32 +60,47 @@ static int is_ours(const struct vn_variant *v)
 
 /* ---- running ---- */
 
+static vn_status run_once(void *state)
+{
+    const struct contender *const c = state;
+
+    return problem_run(c->contest->gap->side[c->side].queue, &c->problem, &c->contest->values[c->side].o);
+}
+
+/* By the clock on the wall, with nothing else on the queue. */
+static int time_wall(double *seconds, struct contender *c, int repeats)
+{
+    vn_queue *const q = c->contest->gap->side[c->side].queue;
+    const double start = vn__seconds();
+
+    for (int i = 0; i < repeats; i++)
+        if (run_once(c))
+            return -1;
+    if (vn_queue_finish(q))
+        return -1;
+    *seconds = vn__seconds() - start;
+    return 0;
+}
+
 static int run_ours(void *state, int repeats, double *seconds)
 {
     struct contender *const c = state;
     const struct side *const s = &c->contest->gap->side[c->side];
-    const struct operands *const o = &c->contest->values[c->side].o;
-    struct stopwatch events;
-    double wall, start;
+    double wall;
 
     if (c->contest->gap->peers)
         peer_turn(NULL);
     for (int i = 0; i < 2 && repeats > 1; i++)          /* not measured: they wake what sleeps */
-        if (problem_run(s->queue, &c->problem, o))
+        if (run_once(c))
             return -1;
     if (vn_queue_finish(s->queue))
         return -1;
-    start = vn__seconds();
-    if (s->by_events && stopwatch_start(&events, s->queue, 1))
+    wall = vn__seconds();
+    if (s->by_events && (series_time(seconds, &c->series, run_once, c, repeats) || vn_queue_finish(s->queue)))
         return -1;
-    for (int i = 0; i < repeats; i++)
-        if (problem_run(s->queue, &c->problem, o))
-            return -1;
-    if (s->by_events && stopwatch_stop(seconds, &events))
+    wall = vn__seconds() - wall;
+    if ((!s->by_events || c->series.held) && time_wall(&wall, c, repeats))
         return -1;
-    if (vn_queue_finish(s->queue))
-        return -1;
-    wall = vn__seconds() - start;
     c->wall[c->runner->count] = wall / repeats;         /* where sampling.c will put this sample */
     if (!s->by_events)
         *seconds = wall;
@@ -404,9 +421,12 @@ static void take_turns(struct contest *t)
     for (int i = 0; i < t->count; i++)
         if (t->it[i].ready) {
             struct contender *const c = who[count] = &t->it[i];
+            const struct side *const s = &t->gap->side[c->side];
 
+            c->series = (struct series){ .queue = s->queue, .by_events = 1, .hold = s->hold };
             runner[count] = c->theirs.peer ? (struct runner){ .run = theirs_run, .state = &c->theirs }
                                            : (struct runner){ .run = run_ours, .state = c };
+            runner[count].most = s->hold ? HELD : 0;
             c->runner = &runner[count++];
         }
     sample_in_turns(runner, count, t->gap->budget);

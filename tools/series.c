@@ -7,11 +7,10 @@
 #include "series.h"
 
 /* Long enough for a host that is a little slower this time. */
-static vn_status hold_for(const struct series *s, int repeats)
+static vn_status hold_for(struct series *s, int repeats)
 {
-    if (!s->hold || repeats == 1 || s->device > 2 * s->host)
-        return VN_OK;
-    return hold_run(s->hold, 1.5 * s->host * repeats);
+    s->held = s->hold && repeats > 1 && s->device <= 2 * s->host;
+    return s->held ? hold_run(s->hold, 1.5 * s->host * repeats) : VN_OK;
 }
 
 vn_status series_time(double *seconds, struct series *s, vn_status (*run)(void *state), void *state, int repeats)
