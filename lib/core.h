@@ -138,8 +138,9 @@ void vn__event_close(vn_event *e);
 
 /* At least `bytes` of scratch memory, aligned for any vector. */
 vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes);
-/* So many ints that are 0 whenever no kernel runs: who counts with them leaves them so. */
-enum { VN_COUNTERS = 1024 };
+/* So many ints that are 0 whenever no kernel runs: who counts with them leaves them so.  Behind them are
+ * gemm_strip's, 0 at first: so many lines of a cache, and one for each unit of the device.       */
+enum { VN_COUNTERS = 1024, VN_SEAT_LINES = 65, VN_SEAT_LINE = 16 };
 vn_status vn__counters(vn_buffer **out, vn_queue *q);
 vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
 /* Calls a vendor's library, which queues work, with the log line and the trace of a launch. */

@@ -76,6 +76,11 @@ size_t      vn__workspace_rank(const void *problem, const int *p);
 vn_status   vn__run_rank(vn_queue *q, const struct vn_choice *it, const void *problem);
 vn_status   vn__run_dot(vn_queue *q, const struct vn_choice *it, const void *problem);
 
+/* gemm_strip.c: likewise, few rows and a B in the caches */
+const char *vn__fits_strip(const void *problem, const struct vn_facts *f);
+const char *vn__pays_strip(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_strip(vn_queue *q, const struct vn_choice *it, const void *problem);
+
 /* C^T = B^T A^T instead of C = A B. */
 void vn__gemm_transpose(struct gemm *g);
 /* The product itself where M is at most N, else its transpose. */

@@ -217,24 +217,28 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
 /* On a queue of its own: the caller's may be waiting for something. */
 static vn_status write_zeros(vn_buffer *b)
 {
-    static const int32_t zeros[VN_COUNTERS];
+    void *const zeros = calloc(1, b->bytes);
     vn_queue *q;
-    vn_status s = vn__queue_open(&q, b->device, NULL);
+    vn_status s;
 
-    if (s)
-        return s;
-    s = b->device->backend->write(q, b, 0, zeros, sizeof zeros);
-    q->borrowed = 1;                        /* the write is done: there is nothing to finish */
-    vn__queue_close(q);
+    if (!zeros)
+        return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes of counters", b->bytes);
+    if ((s = vn__queue_open(&q, b->device, NULL)) == VN_OK) {
+        s = b->device->backend->write(q, b, 0, zeros, b->bytes);
+        q->borrowed = 1;                    /* the write is done: there is nothing to finish */
+        vn__queue_close(q);
+    }
+    free(zeros);
     return s;
 }
 
 vn_status vn__counters(vn_buffer **out, vn_queue *q)
 {
+    const size_t ints = VN_COUNTERS + (VN_SEAT_LINES + (size_t)q->device->facts.units) * VN_SEAT_LINE;
     vn_status s;
 
     if (!q->counters) {
-        if ((s = vn__buffer_open(&q->counters, q->device, VN_COUNTERS * sizeof(int32_t), NULL)))
+        if ((s = vn__buffer_open(&q->counters, q->device, ints * sizeof(int32_t), NULL)))
             return s;
         if ((s = write_zeros(q->counters))) {
             vn__buffer_close(q->counters);
