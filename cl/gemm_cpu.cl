@@ -23,10 +23,11 @@
  * and a tile costs 120 cycles on top, so BLK_K is as long as the cache allows.  Packing A for
  * everyone costs 3 % at 1024 (to memory and back), in the cache 1 %, and not at all where a few
  * rows fit the first-level cache as they lie, at 256 and 512; it needs other rows of A to be asked for while
- * a tile computes.  Writing C cost 3 % at 256 and 512, 2 % at 1024, by way of sums that wait and 16 bytes at a
- * time; out of the registers, and asked for in the last steps of k, it costs 1 %.  Filling a panel of B in the first tile costs a
- * tenth of that tile, where a copy of its own cost 7 % at 1024.  Pieces for two cores that are
- * dealt beforehand cost 5 % at 256: one core begins late.  Panels of B made for everyone
+ * a tile computes.  Writing C cost 3 % at 256 and 512, 2 % at 1024, by way of sums that wait and 16 bytes
+ * at a time; out of the registers, and asked for in the last steps of k, it costs 1 %.  Filling a panel of B
+ * in the first tile costs a tenth of that tile, where a copy of its own cost 7 % at 1024; a B that lies in the
+ * second-level cache is read as quickly without, and pieces can be small (192 and 256: 1 to 3 %).  Pieces for two
+ * cores that are dealt beforehand cost 5 % at 256: one core begins late.  Panels of B made for everyone
  * beforehand cost more (they go to memory and back) than they save, unless many products use them: then, of
  * the time of the best other way at 4096 x 4096, they take 0.9 at 4 rows (gemm_dot), 0.55 at 16, 0.62 at 24,
  * 0.9 at 64 and 128 (gemm_cpu), 0.98 at 1024.
@@ -142,8 +143,8 @@ DEVICE void leave(GLOBAL int *taken, int all, int groups)
 /* ---- the product ------------------------------------------------------------------- */
 
 KERNEL(1) void
-gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups, GLOBAL int *RESTRICT taken,
-         VIEW eC, R alpha,
+gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int all, int groups,
+         GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, R beta,
          GLOBAL T *RESTRICT gC, VIEW vC,
@@ -215,7 +216,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups,
 #else
                 LOCAL RV *columns = PACKED ? sB + n / VEC * depth : sB;
                 const struct ask from = { gB + b0 + k0 * (INDEX)vB.s5 + n * (INDEX)vB.s6, vB.s5, 0 };
-                const int fills = m == 0 && vB.s6 == 1 && wide == THR_N;
+                const int fills = (m == 0 || in_place) && vB.s6 == 1 && wide == THR_N;
 #if PACKED
                 const struct ask ask = { gB, 0, 0 };
 #else
@@ -228,7 +229,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups,
                 const int turn = in_rows && !fills && !ask.step && depth > LAST ? depth - LAST : depth;
                 const struct target target = { gC + to, (INDEX)vC.s5, turn, is_plain, alpha, beta };
 
-                if (in_rows && turn == depth)
+                if (in_rows && turn == depth && !in_place)
                     for (int j = 0; j < height; j++)
                         UNROLL for (int v = 0; v < THR_V; v++)
                             PREFETCH(gC + to + j * (INDEX)vC.s5 + v * VEC);
@@ -242,11 +243,14 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int all, int groups,
                     pack_local((LOCAL R *)columns, THR_N, THR_N, wide, from.at,
                                (INDEX)vB.s6, (INDEX)vB.s5, depth);
 #if DIRECT
-                if (height == THR_M && fills)
-                    tile_direct(THR_M, THR_V, 1, waiting, lines, (INDEX)vA.s5, columns, step, from,
+                if (height == THR_M && fills && in_place)
+                    tile_direct(THR_M, THR_V, IN_PLACE, waiting, lines, (INDEX)vA.s5, columns, 0, from,
+                                depth, k0 == 0, target);
+                else if (height == THR_M && fills)
+                    tile_direct(THR_M, THR_V, FILLING, waiting, lines, (INDEX)vA.s5, columns, step, from,
                                 depth, k0 == 0, target);
                 else if (height == THR_M)
-                    tile_direct(THR_M, THR_V, 0, waiting, lines, (INDEX)vA.s5, columns, THR_V, ask,
+                    tile_direct(THR_M, THR_V, FILLED, waiting, lines, (INDEX)vA.s5, columns, THR_V, ask,
                                 depth, k0 == 0, target);
                 else
 #endif

@@ -89,7 +89,7 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
 /* ---- the tile ------------------------------------------------------------------------ */
 
 #define LAST  (16 * THR_V)                      /* of k: enough to ask for a tile of C */
-#define AHEAD 16                                /* rows of B to ask for while one is used */
+#define AHEAD 32                                /* rows of B to ask for while one is used */
 
 /* What the caches are asked for while a tile that fills no panel computes: for each 16 of k 16 lines,
  * `step` apart; then the next 16, `advance` on.                                                 */
@@ -99,18 +99,22 @@ struct ask { GLOBAL const T *at; INDEX step, advance; };
  * than alpha and beta, a whole tile goes there out of the registers.                           */
 struct target { GLOBAL T *at; INDEX step; int turn, is_plain; R alpha, beta; };
 
+/* How a tile has its columns of B: from a panel that is filled already; from memory, in rows `ask.step`
+ * apart, and keeps them in the panel b, where the next one lies `step` vectors on, so that the copy hides
+ * behind the arithmetic; or from memory alone.                                                    */
+enum { FILLED, FILLING, IN_PLACE };
+
 /* waiting := A B over `depth` of k, added to what waits there unless it is the first stretch; or, where C is
- * plain, C := alpha A B + beta C at once.  `rows` and `vectors` of the tile count; they and `filling` are
- * constants where this is expanded.  Filling, rows of B come from memory, `ask.step` apart, and are kept in
- * the panel b, where the next one lies `step` vectors on: the copy hides behind the arithmetic.  READ is how
- * A is read: from a panel, or, in rows `across` apart, where it lies.                             */
+ * plain, C := alpha A B + beta C at once.  `rows` and `vectors` of the tile count; they and `how` are
+ * constants where this is expanded.  READ is how A is read: from a panel, or, in rows `across` apart, where
+ * it lies.                                                                                        */
 #define PANEL(a, across, i) (a)[i]
 #define NEXT_PANEL(a)       PREFETCH(a + 32 * THR_M); a += THR_M
 #define ROWS(a, across, i)  LOAD(a, (i) * (across))
 #define NEXT_ROWS(a)        a++
 
 #define TILE(name, SPACE_A, A, READ, SPACE_B)                                              \
-DEVICE void name(const int rows, const int vectors, const int filling,                     \
+DEVICE void name(const int rows, const int vectors, const int how,                         \
                  LOCAL RV *RESTRICT waiting,                                              \
                  SPACE_A const A *RESTRICT a, INDEX across, SPACE_B RV *RESTRICT b, int step, struct ask ask,\
                  int depth, int is_first, struct target to)                                \
@@ -125,14 +129,16 @@ DEVICE void name(const int rows, const int vectors, const int filling,          
         for (int at = 0; k < end; k++, at++) {                                             \
             RV rB[THR_V];                                                                  \
                                                                                            \
-            if (filling)                                                                   \
+            if (how == FILLING)                                                            \
                 UNROLL for (int j = 0; j < THR_V; j++)                                     \
                     PREFETCH(ask.at + AHEAD * ask.step + j * VEC);                         \
-            else                                                                           \
+            else if (how == FILLED)                                                        \
                 PREFETCH(ask.at + at % 16 * ask.step + at / 16 * ask.advance);             \
             UNROLL for (int j = 0; j < THR_V; j++)                                         \
-                if (filling)                                                               \
+                if (how == FILLING)                                                        \
                     b[j] = rB[j] = LOAD_VECTOR(VEC, ask.at + j * VEC);                     \
+                else if (how == IN_PLACE)                                                  \
+                    rB[j] = LOAD_VECTOR(VEC, ask.at + j * VEC);                            \
                 else if (j < vectors)                                                      \
                     rB[j] = b[j];                                                          \
             UNROLL for (int i = 0; i < THR_M; i++)                                         \
@@ -145,10 +151,10 @@ DEVICE void name(const int rows, const int vectors, const int filling,          
                 }                                                                          \
             NEXT_##READ(a);                                                                \
             b += step;                                                                     \
-            if (filling)                                                                   \
+            if (how != FILLED)                                                             \
                 ask.at += ask.step;                                                        \
         }                                                                                  \
-        if (!filling)                                                                      \
+        if (how == FILLED)                                                                 \
             ask = (struct ask){ to.at, to.step, VEC };                                     \
     }                                                                                      \
     if (to.is_plain && rows == THR_M && vectors == THR_V) {                                \
@@ -178,22 +184,22 @@ DEVICE void name(const int rows, const int vectors, const int filling,          
 #define TILE_FITTED(tile, height, count, waiting, a, b, ask, depth, is_first, to)          \
     do {                                                                                   \
         if (THR_V > 1 && (count) <= THR_N - VEC)                                           \
-            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, 0, waiting, a, 0, b, THR_V, ask, depth, is_first, to);\
+            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, FILLED, waiting, a, 0, b, THR_V, ask, depth, is_first, to);\
         else if ((height) > ROWS_2)                                                        \
-            tile(THR_M, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first, to);       \
+            tile(THR_M, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, is_first, to);       \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first, to);      \
+            tile(ROWS_2, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, is_first, to);      \
         else                                                                               \
-            tile(ROWS_1, THR_V, 0, waiting, a, 0, b, THR_V, ask, depth, is_first, to);      \
+            tile(ROWS_1, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, is_first, to);      \
     } while (0)
 #define TILE_FILLING(tile, height, waiting, a, b, step, ask, depth, is_first, to)          \
     do {                                                                                   \
         if ((height) > ROWS_2)                                                             \
-            tile(THR_M, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first, to);        \
+            tile(THR_M, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, is_first, to);        \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first, to);       \
+            tile(ROWS_2, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, is_first, to);       \
         else                                                                               \
-            tile(ROWS_1, THR_V, 1, waiting, a, 0, b, step, ask, depth, is_first, to);       \
+            tile(ROWS_1, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, is_first, to);       \
     } while (0)
 
 /* To row[first ... end) of y, steps of `step` from `at`: one row of a tile. */

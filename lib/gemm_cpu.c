@@ -10,8 +10,8 @@
 
 enum { PACK_K = 1024, SPLIT_FROM = 1 << 21, LEAST_B = 1 << 17, LEAST_ROWS = 4 };
 
-/* Pieces that a core wants to find, and tiles in the least of them. */
-enum { PIECES_EACH = 8, UNIT_TILES = 4 };
+/* Pieces that a core wants to find, and tiles in the least of them; bytes of B that are not worth a copy. */
+enum { PIECES_EACH = 8, UNIT_TILES = 4, IN_PLACE_B = 1 << 18 };
 
 /* ---- fits -------------------------------------------------------------------- */
 
@@ -178,17 +178,19 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
 }
 
 /* How the kernel cuts C: blocks of columns; pieces of at most so many rows, as work-groups ask for them; at
- * the end, units of a row of tiles.                                                         */
-struct blocks { int64_t rows, cols, unit; };
+ * the end, units of a row of tiles.  A small B is read where it lies, so that small pieces cost nothing more. */
+struct blocks { int64_t rows, cols, unit; int in_place; };
 
 /* All columns in one block, for which A is packed once, unless sums have to wait for more of K or there are
  * too few rows for all.  In the room of BLK_M x BLK_K there are more rows where K is small.          */
-static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const int *p, int packed)
+static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const struct vn_choice *it)
 {
+    const int *p = it->p;
+    const int packed = it->variant->workspace != NULL, direct = it->variant->fits == vn__fits_direct;
     const int64_t tile = p[CPU_THR_V] * p[CPU_VEC], all = VN_CEIL_DIV(g->n, tile) * tile;
     const int waits = packed || g->k > p[CPU_BLK_K];
     const int64_t down = VN_CEIL_DIV(g->m, p[CPU_THR_M]), wanted = PIECES_EACH * q->device->facts.units;
-    struct blocks c = { p[CPU_BLK_M], waits && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0 };
+    struct blocks c = { p[CPU_BLK_M], waits && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0, 0 };
 
     if (!waits && g->k)
         c.rows = c.rows * p[CPU_BLK_K] / g->k;
@@ -196,14 +198,15 @@ static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const i
         c.rows = down * p[CPU_THR_M];
     while (c.cols > tile && down * g->batches * VN_CEIL_DIV(g->n, c.cols) < wanted)
         c.cols = VN_CEIL_DIV(c.cols / 2, tile) * tile;
-    c.unit = c.cols < UNIT_TILES * tile ? c.cols : UNIT_TILES * tile;
+    c.in_place = direct && vn__col(&g->b) == 1 && g->n * g->k * vn_type_bytes(g->head.type) <= IN_PLACE_B;
+    c.unit = c.in_place ? tile : c.cols < UNIT_TILES * tile ? c.cols : UNIT_TILES * tile;
     return c;
 }
 
 static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
                          const struct place *a, const struct place *b)
 {
-    const struct blocks cut = blocks_for(q, g, it->p, it->variant->workspace != NULL);
+    const struct blocks cut = blocks_for(q, g, it);
     const int64_t across = VN_CEIL_DIV(cut.cols, cut.unit), units = q->device->facts.units;
     int64_t all = VN_CEIL_DIV(g->m, it->p[CPU_THR_M]) * VN_CEIL_DIV(g->n, cut.cols);
     vn_buffer *taken;
@@ -222,6 +225,7 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     vn__arg_int(&l, cut.rows);
     vn__arg_int(&l, cut.cols);
     vn__arg_int(&l, cut.unit);
+    vn__arg_int(&l, cut.in_place);
     vn__arg_int(&l, all);
     vn__arg_int(&l, l.groups[0]);
     vn__arg_buffer(&l, taken);
