@@ -26,12 +26,16 @@
  * PARTS: where C has few tiles, K is cut into parts, and each tile of each part is a tile of its
  * own; their sums are left in f32, for gemm_sum.cl to add in their order.
  *
- * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS, CLUSTER (1; 2 on CUDA),
+ * Parameters, from gemm.tune: BLK_N (128, 192 or 256), STAGES, WARPGROUPS, CLUSTER (1; 2 on CUDA),
  * BAND.
  * Learnt on an H100 where C has fewer tiles than there are units: one work-group with 8 stages is
  * faster than two with 4 each (128 x 4096 x 14336: 53 us, 80 before), for what counts is how far
  * ahead it copies; and a warpgroup with 64 x 256 keeps the engine as busy as two with 64 x 128 each
  * (2048 x 1024 x 8192: 50 us, against 52; 79 with 128 x 256, which leaves half of the units idle).
+ * With 288 tiles of 128 x 256 for 132 units, 3072 squared leaves a quarter of three rounds idle; 384 of 128 x 192
+ * fill them: 96 us, 117 before, 109 with 64 x 256 (f16 nt).
+ * Through CUDA, `__cluster_dims__` of one work-group is not the same as none: 64 x 256 took 131 us of 3072 squared
+ * with it, 112 without, and 227, 168 of 512 x 10240 x 8192.
  * NVIDIA's OpenCL takes the PTX directives for clusters (.reqnctapercluster, .blocksareclusters,
  * .explicitcluster, .maxclusterrank), but launches work-groups one by one.
  * Large products stand at the power cap, where what is left of idle time counts for little: sums stored by
@@ -53,16 +57,21 @@
 #if BLK_N == 256
 #define WGMMA(d, a, b, add)  WGMMA_N256(d, a, b, add, FLAG_A, FLAG_B)
 #define WGMMA_WAIT(d, open)  WGMMA_WAIT_N256(d, open)
+#elif BLK_N == 192
+#define WGMMA(d, a, b, add)  WGMMA_N192(d, a, b, add, FLAG_A, FLAG_B)
+#define WGMMA_WAIT(d, open)  WGMMA_WAIT_N192(d, open)
 #elif BLK_N == 128
 #define WGMMA(d, a, b, add)  WGMMA_N128(d, a, b, add, FLAG_A, FLAG_B)
 #define WGMMA_WAIT(d, open)  WGMMA_WAIT_N128(d, open)
 #else
-#error "BLK_N must be 128 or 256"
+#error "BLK_N must be 128, 192 or 256"
 #endif
 #if CLUSTER == 2
 #define COPY_TO_ALL copy_box_to_both
+#define KERNEL_HERE KERNEL_IN_CLUSTERS(ITEMS, CLUSTER)
 #elif CLUSTER == 1
 #define COPY_TO_ALL copy_box
+#define KERNEL_HERE KERNEL(ITEMS)               /* not clusters of one: see what was learnt */
 #else
 #error "CLUSTER must be 1 or 2"
 #endif
@@ -211,7 +220,7 @@ DEVICE void store_sums(GLOBAL float *to, const float *d, int m, int n, int M, in
 #endif
 
 /* span: slices of K in a part, the last of which may have fewer; start: where sums begin. */
-KERNEL_IN_CLUSTERS(ITEMS, CLUSTER) void
+KERNEL_HERE void
 gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
            GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
 #if PARTS

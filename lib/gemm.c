@@ -213,7 +213,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .workspace = vn__workspace_deep, .texts = "cl/epilogue.h cl/gemm_sum.cl", .entries = "gemm_sum",
       .params = "ITEMS" },
     WGMMA_DEEP(nn, "0", "1"), WGMMA_DEEP(nt, "0", "0"), WGMMA_DEEP(tn, "1", "1"), WGMMA_DEEP(tt, "1", "0"),
-    WGMMAS("gemm_wgmma_64", _64), WGMMAS("gemm_wgmma", ),
+    WGMMAS("gemm_wgmma_128", _128), WGMMAS("gemm_wgmma_64", _64), WGMMAS("gemm_wgmma_192", _192), WGMMAS("gemm_wgmma", ),
     PADDED(nn, "0", "1"), PADDED(nt, "0", "0"), PADDED(tn, "1", "1"), PADDED(tt, "1", "0"),
     MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
     MATRIX(mfma, mfma, "amd"), MATRIX(wmma, wmma, "amd"), MATRIX(dpas, dpas, "intel"), MATRIX(dpas8, dpas, "intel"),

@@ -12,6 +12,7 @@
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH, FILL, LANES, SPLIT };    /* parameters of gemm_skinny */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
 enum { MOST = INT_MAX - 4096, PAYS_K = 64, SPAN = 64, LONG = 4096 };
+static const double CACHE = 40e6;               /* bytes of B that the second-level cache of an H100 keeps */
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
 
@@ -195,6 +196,8 @@ const char *vn__pays_skinny(const void *problem, const struct vn_facts *f)
 
     for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
         is_gpu |= !strcmp(f->family, gpus[i]);
+    if (vn__gains_wgmma_rows(problem, f))
+        return "gemm_wgmma reads B sooner";
     return is_gpu ? pays(&g, 1, most) : "the device is no GPU that it is known to pay on";
 }
 
@@ -203,10 +206,13 @@ const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
 {
     const struct gemm g = vn__gemm_few_rows(problem);
     const int is_f32 = g.head.type == VN_F32, along_k = is_along_k(&g);
+    const int most = is_f32 ? 64 : along_k && (double)g.n * (double)g.k * 2 <= CACHE ? 32 : 16;
 
+    if (vn__gains_wgmma_rows(problem, f))
+        return "gemm_wgmma reads B sooner";
     if (!vn__fits_split(problem, f) && vn__gains_split_packed(problem))
         return "B is packed for gemm_split, whose tiles keep the device busy";
-    return pays(&g, is_f32 ? (along_k ? 4 : 2) : (along_k ? 2 : 1), is_f32 ? 64 : 16);
+    return pays(&g, is_f32 ? (along_k ? 4 : 2) : (along_k ? 2 : 1), most);
 }
 
 /* ---- how the work is shared out ---------------------------------------------------- */

@@ -289,6 +289,11 @@ DEVICE void store16(GLOBAL T *to, const unsigned int *u)
                  ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n128k16." WGMMA_KINDS " {" \
                  SIXTY "%60, %61, %62, %63}, %64, %65, add, 1, 1, " across_a ", " across_b ";\n}" \
                  : SUMS64(0) : "l"(a), "l"(b), "r"((int)(add)))
+#define WGMMA_N192(d, a, b, add, across_a, across_b) \
+    asm volatile("{ .reg .pred add; setp.ne.b32 add, %98, 0;\n" \
+                 ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n192k16." WGMMA_KINDS " {" \
+                 SIXTY TEN(6) TEN(7) TEN(8) "%90, %91, %92, %93, %94, %95}, %96, %97, add, 1, 1, " across_a ", " across_b ";\n}" \
+                 : SUMS64(0), SUMS16(64), SUMS16(80) : "l"(a), "l"(b), "r"((int)(add)))
 #define WGMMA_N256(d, a, b, add, across_a, across_b) \
     asm volatile("{ .reg .pred add; setp.ne.b32 add, %130, 0;\n" \
                  ARCH_ONLY "wgmma.mma_async.sync.aligned.m64n256k16." WGMMA_KINDS " {" \
