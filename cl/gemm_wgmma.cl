@@ -42,6 +42,8 @@
  * the copy engine during the next tile cost a stage and gain nothing, a tile of 256 x 192 takes a fifth
  * less from the second-level cache and no less energy (256 x 192: 0.94 of cuBLAS at 4096, where 128 x 256
  * has 1.05).
+ * ODD_LINES: lines of C that begin anywhere are stored 16 bytes at a time, numbers moved by up to 7 for that; in pairs,
+ * 4095 squared takes 14 us more.
  * Method: warp-specialised producer and consumers, persistent grid and multicast, as in
  * NVIDIA's CUTLASS for Hopper.
  */
@@ -321,8 +323,13 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                 UNROLL for (int below = 0; below < 2; below++) {
                     const int m = t.m0 + r + 8 * below;
 
+#if ODD_LINES
+                    store_line16(gC + c0 + (INDEX)(m < M ? m : 0) * (INDEX)vC.s5 + t.n0, d, SUMS, below, alpha,
+                                 me % 32, m < M ? N - t.n0 : 0);
+#else
                     store_line(gC + c0 + (INDEX)(m < M ? m : 0) * (INDEX)vC.s5 + t.n0, d, SUMS, below, 1, alpha, 1.0f,
                                me % 32, m < M ? N - t.n0 : 0);
+#endif
                 }
             } else if (plain) {
                 UNROLL for (int i = 0; i < SUMS; i++) {

@@ -114,7 +114,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
       .run = vn__run_padded, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/pad.cl",                          \
       .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                  \
-      .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+      .defines = "#define PARTS 0\n#define ODD_LINES 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
 #define TF32(lines, across_a)                                                                        \
     { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \

@@ -275,6 +275,24 @@ DEVICE void transpose4(unsigned int *u, int lane, int apart)
             }
 }
 
+/* u, of that lane of the warp. */
+DEVICE UINT32 from_lane(UINT32 u, int lane)
+{
+    asm volatile("shfl.sync.idx.b32 %0, %0, %1, 31, 0xffffffff;" : "+r"(u) : "r"(lane));
+    return u;
+}
+
+/* The four words from number `by` on, of eight words that are 16 numbers of 16 bits. */
+DEVICE void move_words(UINT32 *w, int by)
+{
+    UNROLL for (int i = 0; i < 6; i++)
+        w[i] = by & 4 ? w[i + 2] : w[i];
+    UNROLL for (int i = 0; i < 5; i++)
+        w[i] = by & 2 ? w[i + 1] : w[i];
+    UNROLL for (int i = 0; i < 4; i++)
+        asm("shf.r.wrap.b32 %0, %0, %1, %2;" : "+r"(w[i]) : "r"(w[i + 1]), "r"(by % 2 * 16));
+}
+
 /* 16 bytes, to a multiple of that. */
 DEVICE void store16(GLOBAL T *to, const unsigned int *u)
 {
@@ -407,6 +425,51 @@ DEVICE void store_line(GLOBAL T *line, const float *d, const int sums, int below
     }
 }
 #endif
+
+/* A warp's sums of one row (`below`: of the second) to a line of C that begins anywhere, of which `left` numbers
+ * are from the tile's first column on.  Numbers are moved by up to 7, so that 16 bytes are stored at once.   */
+DEVICE void store_line16(GLOBAL T *first, const float *d, const int sums, int below, R alpha, int lane, int left)
+{
+    GLOBAL UINT16 *const line = (GLOBAL UINT16 *)first;
+    const int by = (int)(8 - (UINT64)line / 2 % 8) % 8;         /* numbers before the first 16 bytes */
+    unsigned int u[4], later[4] = { 0, 0, 0, 0 }, cut[4] = { 0, 0, 0, 0 };
+    int cut_at = 2 * sums;
+
+    left = left < 2 * sums ? left : 2 * sums;
+    UNROLL for (int i = -16; i < sums; i += 16) {               /* 8 neighbours at a time, those of the next step first */
+        UINT32 w[8];
+        const int n = i * 2 + lane % 4 * 8 + by;
+
+        UNROLL for (int j = 0; j < 4; j++) {
+            u[j] = later[j];
+            if (i + 16 < sums)
+                later[j] = pair_of(alpha * d[i + 16 + 4 * j + 2 * below], alpha * d[i + 16 + 4 * j + 2 * below + 1]);
+        }
+        if (i + 16 < sums)
+            transpose4(later, lane, 1);
+        if (i < 0) {
+            UNROLL for (int j = 0; j < 7; j++)
+                if (lane % 4 == 0 && j < by && j < left)
+                    line[j] = (UINT16)(later[j / 2] >> j % 2 * 16);
+            continue;
+        }
+        UNROLL for (int j = 0; j < 4; j++) {
+            w[j] = u[j];
+            w[4 + j] = from_lane(lane % 4 == 0 ? later[j] : u[j], lane / 4 * 4 + (lane + 1) % 4);
+        }
+        move_words(w, by);
+        if (n + 8 <= left) {
+            store16(first + n, w);
+        } else if (n < left) {                  /* at most one of a line */
+            cut_at = n;
+            UNROLL for (int j = 0; j < 4; j++)
+                cut[j] = w[j];
+        }
+    }
+    UNROLL for (int j = 0; j < 8; j++)
+        if (cut_at + j < left)
+            line[cut_at + j] = (UINT16)(cut[j / 2] >> j % 2 * 16);
+}
 
 /* Until all 32 items are here; what one wrote to local memory before, the others then see. */
 DEVICE void warp_meet(void)
