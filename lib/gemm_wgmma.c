@@ -16,7 +16,7 @@
 enum { BLK_N, STAGES, WARPGROUPS, CLUSTER };    /* its parameters */
 enum { BLK_K = 64, LINE = 8,      /* 8 numbers are 16 bytes: the step of the copy engine */
        MAPS_BYTES = 256, MOST_CLUSTERS = 1024, MOST_PARTS = 64,
-       SKINNY = 16, LONG = 8192 };              /* rows of gemm_skinny_mma; K for which it is slower */
+       FEW = 8, SKINNY = 16, LONG = 8192 };     /* rows of gemm_skinny_mma; K for which it is slower with some */
 
 /* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
 static int can_copy(const vn_tensor *t, int64_t along, int64_t across)
@@ -127,7 +127,7 @@ int vn__gains_wgmma_rows(const struct gemm *g, const struct vn_facts *f)
 {
     const int64_t tiles = VN_CEIL_DIV(g->n, tile_of[TILE_64].n) * g->batches;
 
-    return g->m > 1 && g->k >= LONG && tiles <= g->units && 5 * tiles >= 2 * g->units && !vn__fits_wgmma_nt(g, f);
+    return g->m > FEW && g->k >= LONG && tiles <= g->units && 5 * tiles >= 2 * g->units && !vn__fits_wgmma_nt(g, f);
 }
 
 const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f)
