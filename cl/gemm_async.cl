@@ -26,8 +26,11 @@
  * 2193 in the loop are, for a slice of 16.  Reading ahead was worth 15 to 20 %, slices of 16 instead
  * of 8 another 3 %, copies of 16 bytes instead of 4 another 3 to 5 %.  What is left seems to be the
  * 24 numbers that an item reads for 128 products: cuBLAS's kernel, at the same ratio, is no faster.
- * Keeping lines along K as they lie, to be read four k's at a time, was 10 % slower: the numbers of
- * one k then fall into one bank of registers.
+ * A multiply-add takes two cycles where two of the registers that it reads fresh lie in one of the two
+ * banks.  Keeping lines along K as they lie, to be read four k's at a time, puts the numbers of one k
+ * into one bank: 10 % slower, and no order of products that was tried (A's or B's turn by turn, one
+ * operand alone) keeps the assembler from an even third of such cycles, of which there is a tenth now.
+ * What helps it: sums that need not be neighbours (see the end), and copies spread over the products.
  *
  * Method: the pipeline of NVIDIA's CUTLASS for plain multiply-adds.
  */
@@ -39,9 +42,18 @@
 #define SLICE_A (BLK_K * PITCH_A)
 #define SLICE   (SLICE_A + BLK_K * PITCH_B)
 #define LOCAL_BYTES (STAGES * SLICE * BYTES)
-#define RUN     (BLK_K < 8 ? BLK_K : 8)         /* of a line along K, by neighbours: 32 bytes, 32 banks */
 #define FEW     4                               /* sums of an item, in a tile with few numbers */
 #define BAND    8
+
+/* How much of a line along K neighbours copy.  8 numbers of each of four lines fill 32 banks, for PITCH_A
+ * keeps them apart; so do 16 of each of two, where rows k + 8 have each two of four neighbours swapped.   */
+#if TYPE == 0 && !ACROSS_A && !ACROSS_B && BLK_K >= 16 && ITEMS % 64 == 0
+#define RUN     16
+#define TURN(k) ((k) / 8 % 2 * 2)               /* number x of row k lies at x ^ TURN(k) */
+#else
+#define RUN     (BLK_K < 8 ? BLK_K : 8)
+#define TURN(k) 0
+#endif
 
 #if TYPE == 3
 #define BYTES   8
@@ -77,16 +89,18 @@
 #error "the items must share a slice evenly"
 #endif
 
-/* Four neighbours of local memory, to registers.  Volatile, so that it stays where it is written:
- * NVIDIA's assembler else moves it down to where its numbers are just in time on an idle machine. */
+/* Four neighbours of local memory, to registers; turn, a TURN: which of them comes first.  Volatile, so
+ * that it stays where it is written: NVIDIA's assembler else moves it down to where its numbers are just
+ * in time on an idle machine.                                                                         */
 #if TYPE == 3
 #define READ2(r, p) asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" \
                                  : "=d"((r)[0]), "=d"((r)[1]) : "r"(LOCAL_ADDRESS(p)) : "memory")
-#define READ4(r, p) do { READ2(r, p); READ2((r) + 2, (p) + 2); } while (0)
+#define READ4(r, turn, p) do { READ2(r, p); READ2((r) + 2, (p) + 2); } while (0)
 #else
-#define READ4(r, p) asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];" \
-                                 : "=f"((r)[0]), "=f"((r)[1]), "=f"((r)[2]), "=f"((r)[3]) \
-                                 : "r"(LOCAL_ADDRESS(p)) : "memory")
+#define READ4(r, turn, p)                                                                           \
+    asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"                                \
+                 : "=f"((r)[turn]), "=f"((r)[1 ^ (turn)]), "=f"((r)[2 ^ (turn)]), "=f"((r)[3 ^ (turn)]) \
+                 : "r"(LOCAL_ADDRESS(p)) : "memory")
 #endif
 
 /* ---- copies ------------------------------------------------------------------------------------ */
@@ -142,8 +156,8 @@
             COPY_IF(go_b, BYTES_B, (put) + TO_B(i), (b) + FROM_B(i));   \
     } while (0)
 
-/* How many to make with each k of a slice: not all at once, and done before the last k. */
-#define AT_ONCE (BLK_K < 6 ? EACH : (EACH + 2) / 3)
+/* How many to make with each k of the first half of a slice. */
+#define AT_ONCE ((EACH + BLK_K / 2 - 1) / (BLK_K / 2))
 
 /* ---- sums -------------------------------------------------------------------------------------- */
 
@@ -155,9 +169,9 @@
 #define FETCH(rA, rB, sA, sB, k)                                                    \
     do {                                                                            \
         UNROLL for (int i = 0; i < THR_M; i += 4)                                   \
-            READ4((rA) + i, (sA) + (k) * PITCH_A + ROW(i));                         \
+            READ4((rA) + i, TURN(k), (sA) + (k) * PITCH_A + ROW(i));                \
         UNROLL for (int j = 0; j < THR_N; j += 4)                                   \
-            READ4((rB) + j, (sB) + (k) * PITCH_B + COL(j));                         \
+            READ4((rB) + j, TURN(k), (sB) + (k) * PITCH_B + COL(j));                \
     } while (0)
 
 /* To and fro along the shorter side: each product shares a factor with the one before. */
@@ -228,7 +242,8 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
     const unsigned int local_s = LOCAL_ADDRESS(s);
     const int x_a = FIRST_X(ACROSS_A, VEC_A, BLK_M), k_a = FIRST_K(ACROSS_A, VEC_A, BLK_M);
     const int x_b = FIRST_X(ACROSS_B, VEC_B, BLK_N), k_b = FIRST_K(ACROSS_B, VEC_B, BLK_N);
-    const unsigned int to_a = (k_a * PITCH_A + x_a) * BYTES, to_b = (SLICE_A + k_b * PITCH_B + x_b) * BYTES;
+    const unsigned int to_a = (k_a * PITCH_A + (x_a ^ TURN(k_a))) * BYTES;
+    const unsigned int to_b = (SLICE_A + k_b * PITCH_B + (x_b ^ TURN(k_b))) * BYTES;
     GLOBAL const char *a = (GLOBAL const char *)(gA + batch_offset(vA, eC, batch));
     GLOBAL const char *b = (GLOBAL const char *)(gB + batch_offset(vB, eC, batch));
     OFFSET from_a[PLANS(EACH_A, ACROSS_A, BLK_M)], from_b[PLANS(EACH_B, ACROSS_B, BLK_N)];
@@ -281,7 +296,8 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
             sum[e] = ZERO;
         }
 #define ADD(k, e)                                                                                   \
-        sum[e] = FMA(s[get + (k) * PITCH_A + row[e]], s[get + SLICE_A + (k) * PITCH_B + col[e]], sum[e])
+        sum[e] = FMA(s[get + (k) * PITCH_A + (row[e] ^ TURN(k))],                                   \
+                     s[get + SLICE_A + (k) * PITCH_B + (col[e] ^ TURN(k))], sum[e])
         NO_UNROLL for (int slice = 0; slice < whole; slice++) {
             COPIES_WAIT(STAGES - 2);
             BARRIER();                          /* this slice is there for all; the one before is read */
@@ -351,7 +367,10 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
         sA = s + m1;
         sB = s + SLICE_A + n1;
         NO_UNROLL for (int k = 0; k < left; k++) {
-            FETCH(rA[0], rB[0], sA, sB, k);
+            UNROLL for (int i = 0; i < THR_M; i++)
+                rA[0][i] = sA[k * PITCH_A + (ROW(i) ^ TURN(k))];
+            UNROLL for (int j = 0; j < THR_N; j++)
+                rB[0][j] = sB[k * PITCH_B + (COL(j) ^ TURN(k))];
             MULTIPLY(rA[0], rB[0]);
         }
     }
@@ -388,7 +407,9 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
         return;
     }
 
-    LOCAL R *mine = s + LOCAL_ID() * THR_N;     /* a row of sums, where a loop can index it */
+    /* A row of sums, where a loop can index it.  Volatile, so that they are stored one by one: four
+     * at once need neighbouring registers, all of the loop long.                                */
+    LOCAL volatile R *mine = s + LOCAL_ID() * THR_N;
 
     BARRIER();
     UNROLL for (int i = 0; i < THR_M; i++) {
