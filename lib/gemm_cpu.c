@@ -182,7 +182,9 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
 struct blocks { int64_t rows, cols, unit; int in_place; };
 
 /* All columns in one block, for which A is packed once, unless sums have to wait for more of K or there are
- * too few rows for all.  In the room of BLK_M x BLK_K there are more rows where K is small.          */
+ * too few rows for all.  In the room of BLK_M x BLK_K there are more rows where K is small.  Of few rows and
+ * columns, blocks half as wide: sums that wait leave the second-level cache to A (64 and 128 x 1760 x 1760, 128 x
+ * 1024 x 8192: 5 to 10 % quicker on Zen 4; up to 5 % slower where there are more columns).            */
 static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const struct vn_choice *it)
 {
     const int *p = it->p;
@@ -192,6 +194,8 @@ static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const s
     const int64_t down = VN_CEIL_DIV(g->m, p[CPU_THR_M]), wanted = PIECES_EACH * q->device->facts.units;
     struct blocks c = { p[CPU_BLK_M], waits && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0, 0 };
 
+    if (waits && !packed && down <= 2 * p[CPU_BLK_M] / p[CPU_THR_M] && all > c.cols && all <= 4 * c.cols)
+        c.cols = VN_CEIL_DIV(c.cols / 2, tile) * tile;
     if (!waits && g->k)
         c.rows = c.rows * p[CPU_BLK_K] / g->k;
     if (c.rows > down * p[CPU_THR_M])
