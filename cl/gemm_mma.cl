@@ -19,13 +19,15 @@
  * sums row g, columns 2 t and 2 t + 1.
  *
  * A's groups of the next step of k are read ahead; B's are read again as soon as they are used up.
- * Edges are zeros made by the copies; a matrix whose lines are not aligned to 16 bytes is copied in
- * smaller pieces.
+ * Edges are zeros made by the copies, but a tile of f32 or f64 that is mostly inside is moved to where it is all
+ * inside; a matrix whose lines are not aligned to 16 bytes is copied in smaller pieces.
  *
  * Learnt on an H100, f64 at 4096: m8n8k4 runs at half the rate of the wider instructions, and m16n8k8
  * is the best of these (m16n8k16 leaves no registers to read ahead); copies behind a branch, all
  * at once at the start of a slice, cost 5 %: hence a loop for whole slices, in which they lie
- * between products.
+ * between products.  Pieces of 8 bytes: neighbours copied by neighbours, and no edges where tiles can be
+ * moved, 4095 nn takes 2.51 ms (4096: 2.22), 2.69 before; spread over both steps of a slice they cost 8 %, for
+ * reads then wait behind them, and a fifth stage gains nothing.
  *
  * Parameters, from gemm.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES, powers of two save STAGES, and
  * the instruction's MMA_M MMA_K: 16 16 for 16-bit types, 16 8 for tf32, for f64 8 4 or, on sm_90
@@ -51,6 +53,7 @@
 #endif
 #define CHUNK     (16 / SIZE)                   /* numbers */
 #define PIECE     (SIZE == 2 ? 4 : SIZE)        /* the least that is copied without registers */
+#define PIECES    (16 / PIECE)                  /* of a chunk */
 #define WARPS_M   (BLK_M / WARP_M)
 #define WARPS_N   (BLK_N / WARP_N)
 #define ITEMS     (32 * WARPS_M * WARPS_N)
@@ -81,7 +84,7 @@
 #if WARP_M % (8 * UNIT(ACROSS_A)) || WARP_N % (8 * UNIT(ACROSS_B)) || WARP_M % MMA_M
 #error "a warp's tile must be made of whole reads"
 #endif
-#if ITEMS % CHUNKS(BLK_M, ACROSS_A) || ITEMS % CHUNKS(BLK_N, ACROSS_B) || \
+#if ITEMS % (CHUNKS(BLK_M, ACROSS_A) * PIECES) || ITEMS % (CHUNKS(BLK_N, ACROSS_B) * PIECES) || \
     BLK_M * BLK_K / CHUNK % ITEMS || BLK_N * BLK_K / CHUNK % ITEMS
 #error "the items must share a slice evenly"
 #endif
@@ -162,27 +165,27 @@ DEVICE unsigned int read_at(int across, int chunks, unsigned int at, int group, 
 
 /* d += a b, for all of a warp's rows and columns of group j. */
 #if TYPE == 3 && MMA_M == 8
-#define MULTIPLY(d, a, b, j)                                                                            \
+#define MULTIPLY(d, a, b, j, rows)                                                                      \
     UNROLL for (int h = 0; h < HALVES; h++)                                                             \
     UNROLL for (int i = 0; i < GROUPS_M; i++)                                                           \
-        MMA_F64_8x8x4(d[i][j], a[i][h], b[j][h])
+        if (i < (rows)) MMA_F64_8x8x4(d[i][j], a[i][h], b[j][h])
 #elif TYPE == 3 && MMA_K == 4
-#define MULTIPLY(d, a, b, j)                                                                            \
+#define MULTIPLY(d, a, b, j, rows)                                                                      \
     UNROLL for (int h = 0; h < HALVES; h++)                                                             \
     UNROLL for (int i = 0; i < GROUPS_M; i += 2)                                                        \
-        MMA_F64_16x8x4(d[i][j], d[i + 1][j], a[i][h], a[i + 1][h], b[j][h])
+        if (i < (rows)) MMA_F64_16x8x4(d[i][j], d[i + 1][j], a[i][h], a[i + 1][h], b[j][h])
 #elif TYPE == 3 && MMA_K == 8
-#define MULTIPLY(d, a, b, j)                                                                            \
+#define MULTIPLY(d, a, b, j, rows)                                                                      \
     UNROLL for (int i = 0; i < GROUPS_M; i += 2)                                                        \
-        MMA_F64_16x8x8(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
+        if (i < (rows)) MMA_F64_16x8x8(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
 #elif TYPE == 3
-#define MULTIPLY(d, a, b, j)                                                                            \
+#define MULTIPLY(d, a, b, j, rows)                                                                      \
     UNROLL for (int i = 0; i < GROUPS_M; i += 2)                                                        \
-        MMA_F64_16x8x16(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
+        if (i < (rows)) MMA_F64_16x8x16(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
 #else
-#define MULTIPLY(d, a, b, j)                                                                            \
+#define MULTIPLY(d, a, b, j, rows)                                                                      \
     UNROLL for (int i = 0; i < GROUPS_M; i += 2)                                                        \
-        MMA_F32(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
+        if (i < (rows)) MMA_F32(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
 #endif
 
 /* Rounds what was read, where the engine takes less than an f32. */
@@ -197,63 +200,77 @@ DEVICE unsigned int read_at(int across, int chunks, unsigned int at, int group, 
 
 /* ---- copies to local memory -------------------------------------------------------------- */
 
-/* What an item copies of A or B: its first chunk in a slice, and those some lines further. */
+/* What an item copies of A or B: its first chunk in a slice, or piece of one, and those some lines further.
+ * Neighbours copy neighbours, so that a warp's pieces lie side by side, too.                       */
 struct operand {
     GLOBAL const char *from;                    /* at k = 0 */
     unsigned int to;                            /* in a stage */
     OFFSET pitch, step;                         /* bytes from line to line, and from number to number */
-    int    line, first;                         /* of that chunk: its line, its first number */
+    int    line, first;                         /* of that: its line, its first number */
     int    whole, pieces;                       /* can be copied in chunks; in pieces of them */
     GLOBAL const char *safe;                    /* a place in it, at a multiple of 4 */
 };
 
+/* Do its lines run along memory, from multiples of so many bytes on? */
+DEVICE int begins_at(int bytes, GLOBAL const T *g, INDEX along_k, INDEX along_x, int x0, int across)
+{
+    const OFFSET pitch = (OFFSET)(across ? along_k : along_x) * SIZE;
+
+    return (across ? along_x : along_k) == 1 &&
+           ((((UINT64)g + x0 * (OFFSET)along_x * SIZE) | pitch) & (UINT64)(bytes - 1)) == 0;
+}
+
+/* whole: may it be copied in chunks? */
 DEVICE struct operand operand(GLOBAL const T *g, INDEX along_k, INDEX along_x, int x0,
-                              int across, int chunks)
+                              int across, int chunks, int whole)
 {
     struct operand o;
     const OFFSET k_step = (OFFSET)along_k * SIZE, x_step = (OFFSET)along_x * SIZE;
 
     o.pitch  = across ? k_step : x_step;
     o.step   = across ? x_step : k_step;
-    o.line   = (int)(ITEM / chunks);
-    o.first  = (int)(ITEM % chunks) * CHUNK;
-    o.to     = (o.line * chunks + ((o.first / CHUNK) ^ swizzle(across, chunks, o.line))) * 16;
     o.from   = (GLOBAL const char *)g + x0 * x_step;
-    o.whole  = (((UINT64)o.from | (UINT64)o.pitch) & 15) == 0 && o.step == SIZE;
-    o.pieces = SIZE > 2 || ((((UINT64)o.from | (UINT64)o.pitch) & 3) == 0 && o.step == SIZE);
+    o.whole  = whole;
+    o.pieces = SIZE > 2 || begins_at(4, g, along_k, along_x, x0, across);
     o.safe   = o.from - ((UINT64)o.from & 3);
+    if (whole || !o.pieces) {
+        o.line  = (int)(ITEM / chunks);
+        o.first = (int)(ITEM % chunks) * CHUNK;
+    } else {
+        o.line  = (int)(ITEM / (chunks * PIECES));
+        o.first = (int)(ITEM % (chunks * PIECES)) * (PIECE / SIZE);
+    }
+    o.to     = (o.line * chunks + (o.first / CHUNK ^ swizzle(across, chunks, o.line))) * 16 + o.first % CHUNK * SIZE;
     o.from  += o.line * o.pitch + o.first * o.step;
     return o;
 }
 
-/* Past the edges zeros: `lines_left` and `left` say what there is of lines, and in a line. */
+/* Past the edges zeros: `lines_left` and `left` say what there is of lines, and in a line.  per: pieces that a
+ * chunk is copied in.                                                                              */
 #define EACH(lines, chunks)    ((lines) * (chunks) / ITEMS)
-#define APART(chunks)          (ITEMS / (chunks))       /* lines */
-#define THERE(i) (o->line + (i) * APART(chunks) >= lines_left || left <= o->first ? 0      \
-                  : left - o->first < CHUNK ? left - o->first : CHUNK)
-#define FROM(i)  (from + (i) * APART(chunks) * o->pitch)
-#define TO(i)    ((to ^ swizzle(across, chunks, (i) * APART(chunks)) << 4) + (i) * ITEMS * 16)
+#define APART(per)             (ITEMS / (chunks) / (per))       /* lines */
+#define THERE(i, per) (o->line + (i) * APART(per) >= lines_left || left <= o->first ? 0      \
+                       : left - o->first < CHUNK / (per) ? left - o->first : CHUNK / (per))
+#define FROM(i, per)  (from + (i) * APART(per) * o->pitch)
+#define TO(i, per)    ((to ^ swizzle(across, chunks, (i) * APART(per)) << 4) + (i) * ITEMS * (16 / (per)))
 
-/* One chunk, all of which is there and runs along memory; at once or in pieces. */
-DEVICE void copy_chunk(const struct operand *o, GLOBAL const char *from, unsigned int to,
-                       int across, int chunks, int i, int pieces)
+/* A chunk, or a piece of one, all of which is there and runs along memory. */
+DEVICE void copy_one(const struct operand *o, GLOBAL const char *from, unsigned int to,
+                     int across, int chunks, int i, int in_pieces)
 {
-    if (!pieces)
-        COPY_ASYNC16(TO(i), FROM(i));
+    if (in_pieces)
+        COPY_ASYNC_PART(PIECE, TO(i, PIECES), FROM(i, PIECES), PIECE);
     else
-        UNROLL for (int e = 0; e < CHUNK; e += PIECE / SIZE)
-            COPY_ASYNC_PART(PIECE, TO(i) + e * SIZE, FROM(i) + e * SIZE, PIECE);
+        COPY_ASYNC16(TO(i, 1), FROM(i, 1));
 }
 
 DEVICE void bring_pieces(const struct operand *o, GLOBAL const char *from, unsigned int to,
                          int across, int lines, int chunks, int lines_left, int left)
 {
-    NO_UNROLL for (int i = 0; i < EACH(lines, chunks); i++)
-    UNROLL for (int e = 0; e < CHUNK; e += PIECE / SIZE) {
-        const int more = THERE(i) - e;
-        const int there = more < 0 ? 0 : more < PIECE / SIZE ? more : PIECE / SIZE;
+    NO_UNROLL for (int i = 0; i < EACH(lines, chunks) * PIECES; i++) {
+        const int there = THERE(i, PIECES);
 
-        COPY_ASYNC_PART(PIECE, TO(i) + e * SIZE, there ? FROM(i) + e * o->step : from, there * SIZE);
+        COPY_ASYNC_PART(PIECE, TO(i, PIECES), there ? FROM(i, PIECES) : from, there * SIZE);
     }
 }
 
@@ -268,14 +285,14 @@ DEVICE void bring_shifted(const struct operand *o, GLOBAL const char *from, unsi
         UINT32 word[AT_ONCE][CHUNK / 2 + 1];
 
         UNROLL for (int j = 0; j < AT_ONCE; j++) {
-            const int i = i0 + j, there = THERE(i), odd = there ? (int)((UINT64)FROM(i) & 2) : 0;
-            GLOBAL const char *begin = there ? FROM(i) : o->safe;
+            const int i = i0 + j, there = THERE(i, 1), odd = there ? (int)((UINT64)FROM(i, 1) & 2) : 0;
+            GLOBAL const char *begin = there ? FROM(i, 1) : o->safe;
 
             UNROLL for (int e = 0; e <= CHUNK / 2; e++)     /* always: a branch would wait for each */
                 word[j][e] = *(GLOBAL const UINT32 *)(begin - odd + (2 * e < there + odd / 2 ? 4 * e : 0));
         }
         UNROLL for (int j = 0; j < AT_ONCE; j++) {
-            const int i = i0 + j, there = THERE(i), odd = (int)((UINT64)FROM(i) & 2);
+            const int i = i0 + j, there = THERE(i, 1), odd = (int)((UINT64)FROM(i, 1) & 2);
             UINT32 pair[CHUNK / 2];
 
             UNROLL for (int e = 0; e < CHUNK / 2; e++) {
@@ -283,7 +300,7 @@ DEVICE void bring_shifted(const struct operand *o, GLOBAL const char *from, unsi
 
                 pair[e] = 2 * e + 1 < there ? both : 2 * e < there ? both & 0xffff : 0;
             }
-            STORE_B32X4(TO(i), pair[0], pair[1], pair[2], pair[3]);
+            STORE_B32X4(TO(i, 1), pair[0], pair[1], pair[2], pair[3]);
         }
     }
 }
@@ -293,16 +310,16 @@ DEVICE void bring_numbers(const struct operand *o, GLOBAL const char *from, unsi
                           int across, int lines, int chunks, int lines_left, int left)
 {
     NO_UNROLL for (int i = 0; i < EACH(lines, chunks); i++) {
-        const int there = THERE(i);
+        const int there = THERE(i, 1);
         UINT32 pair[CHUNK / 2];
 
         UNROLL for (int e = 0; e < CHUNK; e += 2) {
-            const UINT32 low  = e < there ? *(GLOBAL const UINT16 *)(FROM(i) + e * o->step) : 0;
-            const UINT32 high = e + 1 < there ? *(GLOBAL const UINT16 *)(FROM(i) + (e + 1) * o->step) : 0;
+            const UINT32 low  = e < there ? *(GLOBAL const UINT16 *)(FROM(i, 1) + e * o->step) : 0;
+            const UINT32 high = e + 1 < there ? *(GLOBAL const UINT16 *)(FROM(i, 1) + (e + 1) * o->step) : 0;
 
             pair[e / 2] = low | high << 16;
         }
-        STORE_B32X4(TO(i), pair[0], pair[1], pair[2], pair[3]);
+        STORE_B32X4(TO(i, 1), pair[0], pair[1], pair[2], pair[3]);
     }
 }
 #endif
@@ -314,9 +331,9 @@ DEVICE void bring(const struct operand *o, GLOBAL const char *from, unsigned int
     to += o->to;
     if (o->whole)
         UNROLL for (int i = 0; i < EACH(lines, chunks); i++) {
-            const int there = THERE(i);
+            const int there = THERE(i, 1);
 
-            COPY_ASYNC16_PART(TO(i), there ? FROM(i) : from, there * SIZE);
+            COPY_ASYNC16_PART(TO(i, 1), there ? FROM(i, 1) : from, there * SIZE);
         }
 #if SIZE == 2
     else if (!o->pieces && o->step == SIZE)
@@ -334,6 +351,15 @@ DEVICE void bring(const struct operand *o, GLOBAL const char *from, unsigned int
           LINES(width, across), CHUNKS(width, across),                                                  \
           across ? K - (slice) * BLK_K : x_left, across ? x_left : K - (slice) * BLK_K)
 
+/* Where the tile at `first` is computed: one that is mostly there, a little before, so that it has no edge;
+ * of one that is mostly outside, products are left out.                                            */
+DEVICE int shifted(int first, int width, int all)
+{
+    const int left = all - first;
+
+    return SIZE > 2 && left > width / 2 && left < width && all >= width ? all - width : first;
+}
+
 KERNEL(ITEMS) void
 gemm_mma(int M, int N, int K, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA,
@@ -348,17 +374,22 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
     const int tile = GROUP_ID(0) % (tiles_m * tiles_n);
     const int band = tile / (BAND * tiles_n);
     const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-    const int m0 = (band * BAND + tile % (BAND * tiles_n) % band_rows) * BLK_M;
-    const int n0 = tile % (BAND * tiles_n) / band_rows * BLK_N;
+    const int first_m = (band * BAND + tile % (BAND * tiles_n) % band_rows) * BLK_M;
+    const int first_n = tile % (BAND * tiles_n) / band_rows * BLK_N;
+    const int m0 = shifted(first_m, BLK_M, M), n0 = shifted(first_n, BLK_N, N);
     const int m1 = (int)(ITEM / 32 / WARPS_N) * WARP_M, n1 = (int)(ITEM / 32 % WARPS_N) * WARP_N;
     const int slices = (K + BLK_K - 1) / BLK_K;
     const unsigned int stages = LOCAL_ADDRESS(sAB);
     const unsigned int start_a = read_start(ACROSS_A, CHUNKS(BLK_M, ACROSS_A), m1, 0);
     const unsigned int start_b = read_start(ACROSS_B, CHUNKS(BLK_N, ACROSS_B), n1, 1) + BYTES_A;
-    const struct operand a = operand(gA + batch_offset(vA, eC, batch), (INDEX)vA.s6, (INDEX)vA.s5, m0,
-                                     ACROSS_A, CHUNKS(BLK_M, ACROSS_A));
-    const struct operand b = operand(gB + batch_offset(vB, eC, batch), (INDEX)vB.s5, (INDEX)vB.s6, n0,
-                                     ACROSS_B, CHUNKS(BLK_N, ACROSS_B));
+    GLOBAL const T *const from_a0 = gA + batch_offset(vA, eC, batch), *const from_b0 = gB + batch_offset(vB, eC, batch);
+#define BEGINS_A(bytes) begins_at(bytes, from_a0, (INDEX)vA.s6, (INDEX)vA.s5, m0, ACROSS_A)
+#define BEGINS_B(bytes) begins_at(bytes, from_b0, (INDEX)vB.s5, (INDEX)vB.s6, n0, ACROSS_B)
+    const int whole_a = BEGINS_A(16), whole_b = BEGINS_B(16);       /* one in pieces, both in pieces */
+    const struct operand a = operand(from_a0, (INDEX)vA.s6, (INDEX)vA.s5, m0, ACROSS_A, CHUNKS(BLK_M, ACROSS_A),
+                                     whole_a && (whole_b || (SIZE == 2 && !BEGINS_B(4))));
+    const struct operand b = operand(from_b0, (INDEX)vB.s5, (INDEX)vB.s6, n0, ACROSS_B, CHUNKS(BLK_N, ACROSS_B),
+                                     whole_b && (whole_a || (SIZE == 2 && !BEGINS_A(4))));
     FRAG rA[AHEAD][GROUPS_M][HALVES], rB[GROUPS_N][HALVES];
     R rC[GROUPS_M][GROUPS_N][2];
     unsigned int here = stages, there = stages;         /* the stages that are read, and written */
@@ -393,11 +424,13 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
     /* First, while whole slices are copied, without a branch, which products would wait for: copies
      * are spread over those of the first step; then the other slices.                           */
     enum { CHUNKS_WHOLE, IN_PIECES, EDGES, WAYS };
-#define DUE(u) ((u) * (EACH_A + EACH_B) / UNITS_N)
+#define PER(way)  ((way) == IN_PIECES ? PIECES : 1)
+#define DUE(u, way) ((u) * (EACH_A + EACH_B) * PER(way) / UNITS_N)
 
     const int inside = M - m0 >= BLK_M && N - n0 >= BLK_N, last = K / BLK_K - (STAGES - 1);
     const int in_lines = inside && a.pieces && b.pieces && a.step == SIZE && b.step == SIZE;
     const int ends[WAYS] = { inside && a.whole && b.whole ? last : 0, in_lines ? last : 0, slices };
+    const int rows = (M - m0 - m1 + 7) / 8, columns = N - n0 - n1;
     int slice = 0;
 
     UNROLL for (int way = 0; way < WAYS; way++)
@@ -420,16 +453,21 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
             ROUND(rA[now], 0, GROUPS_M);
             UNROLL for (int u = 0; u < UNITS_N; u++) {
                 if (step == 0 && way != EDGES)
-                    UNROLL for (int i = DUE(u); i < DUE(u + 1); i++) {
-                        if (i < EACH_A)
-                            copy_chunk(&a, from_a, there + a.to, ACROSS_A, CHUNKS(BLK_M, ACROSS_A), i, way);
+                    UNROLL for (int i = DUE(u, way); i < DUE(u + 1, way); i++) {
+                        if (i < EACH_A * PER(way))
+                            copy_one(&a, from_a, there + a.to, ACROSS_A, CHUNKS(BLK_M, ACROSS_A), i, way);
                         else
-                            copy_chunk(&b, from_b, there + BYTES_A + b.to, ACROSS_B, CHUNKS(BLK_N, ACROSS_B),
-                                       i - EACH_A, way);
+                            copy_one(&b, from_b, there + BYTES_A + b.to, ACROSS_B, CHUNKS(BLK_N, ACROSS_B),
+                                     i - EACH_A * PER(way), way);
                     }
                 ROUND(rB, u * UNIT(ACROSS_B), (u + 1) * UNIT(ACROSS_B));
-                UNROLL for (int j = u * UNIT(ACROSS_B); j < (u + 1) * UNIT(ACROSS_B); j++)
-                    MULTIPLY(rC, rA[now], rB, j);
+                UNROLL for (int j = u * UNIT(ACROSS_B); j < (u + 1) * UNIT(ACROSS_B); j++) {
+                    if (way != EDGES) {
+                        MULTIPLY(rC, rA[now], rB, j, GROUPS_M);
+                    } else if (j * 8 < columns) {
+                        MULTIPLY(rC, rA[now], rB, j, rows);
+                    }
+                }
                 READ_B(u, next);
             }
             if (step == 0 && way != EDGES) {
@@ -449,7 +487,7 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
     const int g = (int)(ITEM % 32 / 4), t = (int)(ITEM % 4);
     const INDEX c0 = batch_offset(vC, eC, batch), bias0 = batch_offset(vBias, eC, batch);
     const int plain = beta == ZERO && !has_bias && act == 0;
-    const int in_pairs = vC.s6 == 1 && vC.s5 % 2 == 0 && (UINT64)(gC + c0) % (2 * SIZE) == 0;
+    const int in_pairs = n0 % 2 == 0 && vC.s6 == 1 && vC.s5 % 2 == 0 && (UINT64)(gC + c0) % (2 * SIZE) == 0;
     LOCAL R *mine = (LOCAL R *)sAB + ITEM * SUMS_N;     /* a row of sums, where a loop can index it */
 
     BARRIER();
@@ -457,25 +495,26 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
         const int m = m0 + m1 + ROW(i);
         const INDEX at = c0 + m * (INDEX)vC.s5, bias_at = bias0 + m * (INDEX)vBias.s5;
 
-        if (m < M && plain)
+        if (m >= first_m && m < M && plain)
             UNROLL for (int v = 0; v < SUMS_N; v += 2) {
                 const int n = n0 + n1 + COLUMN(v);
 
-                if (n + 1 < N && in_pairs) {
+                if (n >= first_n && n + 1 < N && in_pairs) {
                     STORE_PAIR(gC + at + n, alpha * SUM(i, v), alpha * SUM(i, v + 1));
-                } else if (n < N) {
-                    STORE(gC, at + n * (INDEX)vC.s6, alpha * SUM(i, v));
-                    if (n + 1 < N)
+                } else {
+                    if (n >= first_n && n < N)
+                        STORE(gC, at + n * (INDEX)vC.s6, alpha * SUM(i, v));
+                    if (n + 1 >= first_n && n + 1 < N)
                         STORE(gC, at + (n + 1) * (INDEX)vC.s6, alpha * SUM(i, v + 1));
                 }
             }
-        else if (m < M) {
+        else if (m >= first_m && m < M) {
             UNROLL for (int v = 0; v < SUMS_N; v++)
                 mine[v] = SUM(i, v);
             NO_UNROLL for (int v = 0; v < SUMS_N; v++) {
                 const int n = n0 + n1 + COLUMN(v);
 
-                if (n < N)
+                if (n >= first_n && n < N)
                     STORE(gC, at + n * (INDEX)vC.s6,
                           epilogue(mine[v], alpha, beta, gC, at + n * (INDEX)vC.s6,
                                    has_bias, gBias, bias_at + n * (INDEX)vBias.s6, act));
