@@ -16,8 +16,9 @@
  * Sums run along K in order, one fused multiply-add each: the same bits everywhere.
  *
  * Learnt on two cores of Zen 4, 512 x 512, beside gemm_rank: 1 row 10.2 us became 8.5, 2 rows 11.2 and
- * 8.9, 4 rows 15.2 and 13.0; of 1024 x 512, 18.5 and 15, 21.7 and 15.4, 28 and 23.  There is no activation:
- * compilers keep the constants of its polynomials in registers for all strips, and spill sums (4 rows: 26 us).
+ * 8.9, 4 rows 15.2 and 13.0; of 1024 x 512, 18.5 and 15, 21.7 and 15.4, 28 and 23.  There is no
+ * activation: compilers keep the constants of its polynomials in registers for all strips, and spill
+ * sums (4 rows: 26 us).
  *
  * Parameters, from gemm.tune: VEC, and the vectors of a strip with 1 row, 2 rows, more: STRIP_1 STRIP_2
  * STRIP_4.  So many times the rows, and one for each row, must fit the registers.
@@ -83,13 +84,14 @@ DEVICE void multiply(const int rows, const int vectors, LOCAL RV *RESTRICT sums,
             sums[i * vectors + j] = rC[i][j];
 }
 
-/* size: M, N, K, work-groups, vectors of a strip, where the seats begin.  A, B, C and the bias (no step: none) begin
- * where their pointers and s0, s3 ... of the views say:
- *     vAB  A: from, row to row, along a row      B: from, row to row
- *     vC   C: from, row to row, along a row      bias: from, row to row, along a row; is there one        */
+/* The views hold, in this order:
+ *     size  M, N, K, work-groups, vectors of a strip, where the seats begin
+ *     vAB   A: start, row to row, along a row      B: start, row to row
+ *     vC    C: start, row to row, along a row      bias: start, row to row, along a row, is there one  */
 KERNEL(1) void
-gemm_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta, GLOBAL const T *RESTRICT gA, GLOBAL const T *RESTRICT gB,
-           GLOBAL T *RESTRICT gC, GLOBAL const T *RESTRICT gBias, GLOBAL int *RESTRICT counters)
+gemm_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta,
+           GLOBAL const T *RESTRICT gA, GLOBAL const T *RESTRICT gB, GLOBAL T *RESTRICT gC,
+           GLOBAL const T *RESTRICT gBias, GLOBAL int *RESTRICT counters)
 {
     LOCAL_ARRAY(RV, sums, ROWS_MOST * STRIP_1);
     const int M = (int)size.s0, N = (int)size.s1, K = (int)size.s2, groups = (int)size.s3;
@@ -100,7 +102,8 @@ gemm_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta, GLOBAL const T *RESTRI
 
     for (int i = 0; i < groups; i++) {
         const int seat = own + i < groups ? own + i : own + i - groups;
-        const int first = (int)((INT64)all * seat / groups), count = (int)((INT64)all * (seat + 1) / groups) - first;
+        const int first = (int)((INT64)all * seat / groups);
+        const int count = (int)((INT64)all * (seat + 1) / groups) - first;
         GLOBAL int *const taken = seats + LINE * (1 + SLOTS + seat);
         int mine;
 
@@ -124,14 +127,14 @@ gemm_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta, GLOBAL const T *RESTRI
             for (int m = 0; m < height; m++)
                 for (int at = n0 - (n0 - n) % VEC; at < n + cols; at += VEC) {
                     const int skip = at < n0 ? n0 - at : 0;
+                    const INDEX c = (INDEX)vC.s0 + (m0 + m) * (INDEX)vC.s1 + at * (INDEX)vC.s2;
+                    const INDEX bias = (INDEX)vC.s3 + (m0 + m) * (INDEX)vC.s4 + at * (INDEX)vC.s5;
 
-                    tile_store_row(sums + m * vectors + (at - n) / VEC, skip, VEC, gC,
-                                   (INDEX)vC.s0 + (m0 + m) * (INDEX)vC.s1 + at * (INDEX)vC.s2, (INDEX)vC.s2, alpha, beta,
-                                   (int)vC.s6, gBias, (INDEX)vC.s3 + (m0 + m) * (INDEX)vC.s4 + at * (INDEX)vC.s5,
-                                   (INDEX)vC.s5, 0);
+                    tile_store_row(sums + m * vectors + (at - n) / VEC, skip, VEC, gC, c, (INDEX)vC.s2, alpha,
+                                   beta, (int)vC.s6, gBias, bias, (INDEX)vC.s5, 0);
                 }
         }
-        if (mine == count + groups - 1)         /* each work-group has found that there are no more: as it was */
+        if (mine == count + groups - 1)         /* all have seen that there are no more: as it was */
             ATOMIC_ADD(taken, -(count + groups));
     }
 }

@@ -63,12 +63,13 @@ vn_status vn__run_strip(vn_queue *q, const struct vn_choice *it, const void *pro
     const struct gemm *g = problem;
     const vn_tensor *bias = g->has_bias ? &g->bias : &g->c;
     const int64_t vectors = vectors_for(g, it->p);
+    const int64_t across = VN_CEIL_DIV(g->n, vectors * it->p[VEC]);
     int64_t strips;
     vn_buffer *counters;
     struct vn_launch l;
     vn_status s;
 
-    if (!vn__mul(&strips, VN_CEIL_DIV(g->n, vectors * it->p[VEC]), VN_CEIL_DIV(g->m, ROWS_MOST)) || strips > INT_MAX / 2)
+    if (!vn__mul(&strips, across, VN_CEIL_DIV(g->m, ROWS_MOST)) || strips > INT_MAX / 2)
         return vn__fail(VN_UNSUPPORTED, "C has more than %d strips", INT_MAX / 2);
     if ((s = vn__counters(&counters, q)))
         return s;
@@ -78,8 +79,8 @@ vn_status vn__run_strip(vn_queue *q, const struct vn_choice *it, const void *pro
     l.items = 1;
     vn__arg_view(&l, (int64_t[8]){ g->m, g->n, g->k, l.groups[0], vectors, VN_COUNTERS });
     vn__arg_view(&l, (int64_t[8]){ g->a.start, vn__row(&g->a), vn__col(&g->a), g->b.start, vn__row(&g->b) });
-    vn__arg_view(&l, (int64_t[8]){ g->c.start, vn__row(&g->c), vn__col(&g->c), bias->start, vn__row(bias), vn__col(bias),
-                                   g->has_bias });
+    vn__arg_view(&l, (int64_t[8]){ g->c.start, vn__row(&g->c), vn__col(&g->c),
+                                   bias->start, vn__row(bias), vn__col(bias), g->has_bias });
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__arg_real(&l, g->head.type, g->beta);
     vn__arg_buffer(&l, g->k ? g->a.buffer : g->c.buffer);
