@@ -26,11 +26,10 @@
  * 2193 in the loop are, for a slice of 16.  Reading ahead was worth 15 to 20 %, slices of 16 instead
  * of 8 another 3 %, copies of 16 bytes instead of 4 another 3 to 5 %.  What is left seems to be the
  * 24 numbers that an item reads for 128 products: cuBLAS's kernel, at the same ratio, is no faster.
- * A multiply-add takes two cycles where two of the registers that it reads fresh lie in one of the two
- * banks.  Keeping lines along K as they lie, to be read four k's at a time, puts the numbers of one k
- * into one bank: 10 % slower, and no order of products that was tried (A's or B's turn by turn, one
- * operand alone) keeps the assembler from an even third of such cycles, of which there is a tenth now.
- * What helps it: sums that need not be neighbours (see the end), and copies spread over the products.
+ * Keeping lines along K as they lie, to be read four k's at a time, was 10 % slower: the numbers of
+ * one k then fall into one of two banks of registers; and for one operand alone, in whatever order, the
+ * assembler makes three times the bank conflicts.  What gives it room: sums that need not be neighbours
+ * (see the end), and copies spread over the products.  More in results/h100/notes.md.
  *
  * Method: the pipeline of NVIDIA's CUTLASS for plain multiply-adds.
  */
