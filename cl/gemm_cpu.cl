@@ -226,7 +226,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int al
 
                 const int in_rows = is_last && vC.s6 == 1;
                 const int is_plain = in_rows && height == THR_M && wide == THR_N && !has_bias && act == 0;
-                const int turn = in_rows && !fills && !ask.step && depth > LAST ? depth - LAST : depth;
+                const int turn = !fills && in_rows && !ask.step && depth > LAST ? depth - LAST : depth;
                 const struct target target = { gC + to, (INDEX)vC.s5, turn, is_plain, alpha, beta };
 
                 if (in_rows && turn == depth && !in_place)
