@@ -42,6 +42,7 @@
  * the copy engine during the next tile cost a stage and gain nothing, a tile of 256 x 192 takes a fifth
  * less from the second-level cache and no less energy (256 x 192: 0.94 of cuBLAS at 4096, where 128 x 256
  * has 1.05).
+ * PADS: operands are laid apart meanwhile, by three more warps (pad.h).
  * ODD_LINES: lines of C that begin anywhere are stored 16 bytes at a time, numbers moved by up to 7 for that; in pairs,
  * 4095 squared takes 14 us more.
  * Method: warp-specialised producer and consumers, persistent grid and multicast, as in
@@ -52,7 +53,11 @@
 #define BYTES_A (BLK_M * BLK_K * 2)
 #define BYTES_B (BLK_N * BLK_K * 2)
 #define STAGE   (BYTES_A + BYTES_B)
+#if PADS
+#define ITEMS   (128 * WARPGROUPS + 128)
+#else
 #define ITEMS   (128 * WARPGROUPS + 32)
+#endif
 #define SUMS    (BLK_N / 2)                     /* of an item */
 #define PART    (BLK_N / CLUSTER)               /* columns of B that a work-group copies */
 
@@ -221,10 +226,51 @@ DEVICE void store_sums(GLOBAL float *to, const float *d, int m, int n, int M, in
 }
 #endif
 
+#if PADS
+/* Where unit number `unit` is. */
+DEVICE struct piece unit_at(int unit, struct pads p, struct operand a, struct operand b, int M, int N, int K)
+{
+    const int first = units_of(p, 0), rest = units_of(p, 1), each = p.chunk / UNIT;
+    const int phase = unit >= first * p.chunks, in_phase = unit - phase * first * p.chunks;
+    const int chunk = in_phase / (phase ? rest : first), in_chunk = in_phase - chunk * (phase ? rest : first);
+    const int of_a = phase ? p.strips_a - p.first_a : p.first_a, strip = in_chunk / each, id = in_chunk - strip * each;
+    const int is_a = strip < of_a, across = is_a ? ACROSS_A : ACROSS_B, wide = is_a ? M : N;
+    const int mn = (is_a ? strip + phase * p.first_a : strip - of_a + phase * p.first_b) * STRIP;
+    const int line = across ? chunk * p.chunk + id * UNIT : mn + id % (STRIP / UNIT) * UNIT;
+    const int col = across ? mn : chunk * p.chunk + id / (STRIP / UNIT) * 512;
+
+    return unit_of(is_a ? a : b, across ? K : wide, across ? wide : K, line, col, PAD_DONE + phase * PAD_CHUNKS + chunk);
+}
+
+/* Copies the piece at u, while the next one is read to v: of this unit, or the next.  At the end, that is
+ * none: then nothing is copied.                                                                        */
+#define PAD_STEP(u, v)                                                                  \
+    do {                                                                                \
+        const int ends = here.count <= PIECE;                                           \
+                                                                                        \
+        next = piece_after(here);                                                       \
+        if (ends) {                                                                     \
+            unit = (int)from_lane((UINT32)taken, 0);                                    \
+            taken = take_unit(counters, lane);                                          \
+            if (unit < units)                                                           \
+                next = unit_at(unit, pads, a, b, M, N, K);                              \
+        }                                                                               \
+        load_piece(v, next, lane);                                                      \
+        store_piece(u, here, lane);                                                     \
+        if (ends)                                                                       \
+            unit_done(counters, here.done, lane);                                       \
+        here = next;                                                                    \
+    } while (0)
+#endif
+
 /* span: slices of K in a part, the last of which may have fewer; start: where sums begin. */
 KERNEL_HERE void
 gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
            GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
+#if PADS
+           GLOBAL const T *from_a, VIEW view_a, GLOBAL const T *from_b, VIEW view_b,
+           int strips_a, int strips_b, int first_a, int first_b, int chunk, GLOBAL int *counters,
+#endif
 #if PARTS
            int span, GLOBAL float *RESTRICT gSums, int start)
 #else
@@ -235,6 +281,9 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, 2 * STAGES);
     LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_BYTES / 8);
+#if PADS
+    LOCAL_ARRAY(uint4, pad_room, PAD_ROOM);
+#endif
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
     const int me = LOCAL_ID(), group = me / 128, batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
@@ -244,6 +293,9 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
     const int slices = (K + BLK_K - 1) / BLK_K;
     const int in_part = (tiles_m + CLUSTER - 1) / CLUSTER * tiles_n * batches;     /* tiles */
     unsigned int slice = 0;                     /* counted over all tiles */
+#if PADS
+    const struct pads pads = { strips_a, strips_b, first_a, first_b, chunk, (K + chunk - 1) / chunk };
+#endif
 
     if (me == 0) {
         for (int s = 0; s < STAGES; s++) {
@@ -259,6 +311,10 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
         if (me == 128 * WARPGROUPS) {
             const int step_a = vA.s4 != 0, step_b = vB.s4 != 0;
 
+#if PADS
+            int seen[2] = { 0, 0 };
+#endif
+
             map_acquire(maps);
             map_acquire(maps + 16);
             for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
@@ -268,6 +324,10 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                 for (int i = 0; i < count; i++, slice++) {
                     const unsigned int s = slice % STAGES;
 
+#if PADS
+                    if (i * BLK_K % chunk == 0)
+                        wait_for_pads(counters, pads, phases_for(pads, t.m0 + BLK_M, t.n0 + BLK_N), i * BLK_K, seen);
+#endif
                     if (slice >= STAGES)
                         barrier_wait(empty + 8 * s, (slice / STAGES - 1) & 1);
                     copy_slice(stages + s * STAGE, maps, t.m0, t.n0, (t.part * SPAN + i) * BLK_K, t.batch * step_a, t.batch * step_b,
@@ -275,6 +335,30 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                 }
             }
         }
+#if PADS
+        else if (me >= 128 * WARPGROUPS + 32) { /* the warps that lay operands apart */
+            const struct operand a = { from_a + view_a.s0, ACROSS_A ? (INDEX)view_a.s6 : (INDEX)view_a.s5,
+                                       (GLOBAL T *)gA + vA.s0, ACROSS_A ? (INDEX)vA.s6 : (INDEX)vA.s5 };
+            const struct operand b = { from_b + view_b.s0, ACROSS_B ? (INDEX)view_b.s5 : (INDEX)view_b.s6,
+                                       (GLOBAL T *)gB + vB.s0, ACROSS_B ? (INDEX)vB.s5 : (INDEX)vB.s6 };
+            const int units = (units_of(pads, 0) + units_of(pads, 1)) * pads.chunks, lane = me % 32;
+            LOCAL uint4 *const even = pad_room + (me / 32 - 4 * WARPGROUPS - 1) * (2 * PIECE * PIECE_WIDE);
+            LOCAL uint4 *const uneven = even + PIECE * PIECE_WIDE;
+            int taken = take_unit(counters, lane), unit = (int)from_lane((UINT32)taken, 0);
+
+            if (unit < units) {
+                struct piece here = unit_at(unit, pads, a, b, M, N, K), next = here;
+
+                taken = take_unit(counters, lane);
+                load_piece(even, here, lane);
+                while (unit < units) {
+                    PAD_STEP(even, uneven);
+                    if (unit < units)
+                        PAD_STEP(uneven, even);
+                }
+            }
+        }
+#endif
     } else {
         const int r = group * 64 + me % 128 / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
 #if !PARTS
@@ -359,4 +443,9 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
         }
     }
     CLUSTER_BARRIER(CLUSTER);                   /* the others may still copy into this one's memory */
+#if PADS
+    if (me == 0 && ATOMIC_ADD(counters + PAD_LEFT, 1) == clusters * CLUSTER - 1)
+        for (int i = 0; i < PAD_COUNTERS; i++)  /* nobody counts any more */
+            counters[i] = 0;
+#endif
 }

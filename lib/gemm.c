@@ -109,12 +109,20 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
       .entries = "gemm_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",             \
       .defines = "#define PARTS 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
+/* Its operands laid apart before it, or meanwhile. */
 #define PADDED(ways, across_a, across_b)                                                             \
     { .name = "gemm_padded", .fits = vn__fits_padded_##ways, .pays = vn__pays_padded,               \
       .run = vn__run_padded, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/pad.cl",                          \
       .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                  \
       .defines = "#define PARTS 0\n#define ODD_LINES 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+#define PADDING(ways, across_a, across_b)                                                            \
+    { .name = "gemm_padding", .fits = vn__fits_padding_##ways, .pays = vn__pays_padding,            \
+      .run = vn__run_padding, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/pad.h cl/gemm_wgmma.cl cl/pad.cl",                 \
+      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                  \
+      .defines = "#define PARTS 0\n#define PADS 1\n#define ODD_LINES 1\n"                           \
+                 "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
 #define TF32(lines, across_a)                                                                        \
     { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \
@@ -214,6 +222,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .params = "ITEMS" },
     WGMMA_DEEP(nn, "0", "1"), WGMMA_DEEP(nt, "0", "0"), WGMMA_DEEP(tn, "1", "1"), WGMMA_DEEP(tt, "1", "0"),
     WGMMAS("gemm_wgmma_128", _128), WGMMAS("gemm_wgmma_64", _64), WGMMAS("gemm_wgmma_192", _192), WGMMAS("gemm_wgmma", ),
+    PADDING(nn, "0", "1"), PADDING(nt, "0", "0"), PADDING(tn, "1", "1"), PADDING(tt, "1", "0"),
     PADDED(nn, "0", "1"), PADDED(nt, "0", "0"), PADDED(tn, "1", "1"), PADDED(tt, "1", "0"),
     MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
     MATRIX(mfma, mfma, "amd"), MATRIX(wmma, wmma, "amd"), MATRIX(dpas, dpas, "intel"), MATRIX(dpas8, dpas, "intel"),

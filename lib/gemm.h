@@ -114,6 +114,10 @@ const char *vn__pays_wgmma_64 (const void *problem, const struct vn_facts *f);
 int         vn__gains_wgmma_rows(const struct gemm *g, const struct vn_facts *f);
 size_t      vn__workspace_wgmma(const void *problem, const int *p);
 vn_status   vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem);
+/* ... of operands that the same launch lays apart: where they are now, and in how many strips of 512 of M, of N;
+ * 0: it lies apart already.                                                                            */
+struct padding { vn_tensor a, b; int64_t strips_a, strips_b; };
+vn_status   vn__run_wgmma_padding(vn_queue *q, const struct vn_choice *it, const void *problem, const struct padding *pads);
 /* The same with K cut into parts, where C has few tiles. */
 const char *vn__fits_wgmma_deep_nn(const void *problem, const struct vn_facts *f);
 const char *vn__fits_wgmma_deep_nt(const void *problem, const struct vn_facts *f);
@@ -132,6 +136,13 @@ const char *vn__pays_padded(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_padded(const void *problem, const int *p);
 struct vn_layout vn__layout_padded(const void *problem, const int *p);
 vn_status   vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem);
+/* ... and copied by the launch that multiplies */
+const char *vn__fits_padding_nn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_padding_nt(const void *problem, const struct vn_facts *f);
+const char *vn__fits_padding_tn(const void *problem, const struct vn_facts *f);
+const char *vn__fits_padding_tt(const void *problem, const struct vn_facts *f);
+const char *vn__pays_padding(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_padding(vn_queue *q, const struct vn_choice *it, const void *problem);
 
 /* gemm_split.c: f32 on NVIDIA's sm_90, in three bf16 parts; by the tile's columns, or its 64 rows. */
 const char *vn__fits_split(const void *problem, const struct vn_facts *f);

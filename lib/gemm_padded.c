@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_padded.c - the variant gemm_padded: gemm_wgmma where lines are not aligned.
+ * gemm_padded.c - the variants gemm_padded and gemm_padding: gemm_wgmma where lines are not aligned.
  *
- * The copy engine takes lines that begin at multiples of 16 bytes.  An operand that has none
- * is first copied to the queue's workspace, its lines apart; in a large product that costs
- * little beside what a slower engine would.
+ * The copy engine takes lines that begin at multiples of 16 bytes.  An operand that has none is
+ * copied to the queue's workspace, its lines apart: by a launch before, or in a large product by the
+ * launch that multiplies, while its first tiles are at work (cl/pad.h).
  */
 #include <limits.h>
 #include <stdint.h>
@@ -13,6 +13,8 @@
 
 enum { PAD = 1 };                               /* its kernel, after that of gemm_wgmma */
 enum { NUMBER = 2, LINE = 8, PITCH = 64 };      /* bytes; numbers: 16 and 128 bytes */
+enum { LEAST = 1536 * 1536 };                   /* numbers of C from which copies are hidden */
+enum { STRIP = 512 };                           /* of M or N, as in pad.h */
 enum { PAD_WIDTH = 128, PAD_LINES = 128, PAD_ITEMS = 1024 };    /* of a work-group, as in pad.cl */
 
 /* The product that is left when operands are padded, and how many numbers each takes; 0: none. */
@@ -124,6 +126,8 @@ static vn_status pad_b(vn_queue *q, const struct vn_choice *it, const void *prob
     const struct gemm *g = problem;
     vn_tensor b = g->b;
 
+    if (!g->to_pack && it->variant->run == vn__run_padding)     /* its launch does it */
+        return VN_OK;
     place(&b, along_b(g), (int64_t)(at / NUMBER));
     b.buffer = to;
     return pad(q, it, &g->b, &b, along_b(g));
@@ -152,29 +156,84 @@ size_t vn__workspace_padded(const void *problem, const int *params)
     return make_plan(&p, problem, start) ? vn__workspace_and_b(problem, own_bytes(&p, start), &l) : SIZE_MAX;
 }
 
+/* The product that is left, its operands where they are laid apart; bytes: of workspace, in all. */
+static vn_status place_both(struct plan *p, size_t *bytes, vn_queue *q, const struct vn_choice *it, const struct gemm *g)
+{
+    const int64_t start = start_of(g, it->p);
+    vn_buffer *room, *room_b;
+    size_t at;
+    vn_status s;
+
+    make_plan(p, g, start);
+    if ((s = vn__lay_out_b(&room_b, &at, &room, q, it, g, own_bytes(p, start))))
+        return s;
+    *bytes = q->workspace_used;
+    if (p->b) {
+        p->g.b.buffer = room_b;
+        p->g.b.start = (int64_t)(at / NUMBER);
+    }
+    if (p->a)
+        p->g.a.buffer = room;
+    return VN_OK;
+}
+
 vn_status vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     const struct gemm *g = problem;
-    const int64_t start = start_of(g, it->p);
-    vn_buffer *room, *room_b;
-    size_t at, bytes;
+    size_t bytes;
     struct plan p;
     vn_status s;
 
-    make_plan(&p, g, start);
-    if ((s = vn__lay_out_b(&room_b, &at, &room, q, it, g, own_bytes(&p, start))))
+    if ((s = place_both(&p, &bytes, q, it, g)) || (p.a && (s = pad(q, it, &g->a, &p.g.a, along_a(g)))))
         return s;
-    bytes = q->workspace_used;
-    if (p.b) {
-        p.g.b.buffer = room_b;
-        p.g.b.start = (int64_t)(at / NUMBER);
-    }
-    if (p.a) {
-        p.g.a.buffer = room;
-        if ((s = pad(q, it, &g->a, &p.g.a, along_a(g))))
-            return s;
-    }
     s = vn__run_wgmma(q, it, &p.g);
+    q->workspace_used = bytes;
+    return s;
+}
+
+/* ---- by the launch that multiplies ---------------------------------------------------- */
+
+static const char *fits_padding(const struct gemm *g, const struct vn_facts *f, test *padded)
+{
+    return g->batches > 1 ? "it lays one matrix apart, not one of each batch" : padded(g, f);
+}
+
+#define FITS_PADDING(layout)                                                                \
+    const char *vn__fits_padding_##layout(const void *problem, const struct vn_facts *f)    \
+    {                                                                                       \
+        return fits_padding(problem, f, vn__fits_padded_##layout);                          \
+    }
+FITS_PADDING(nn)
+FITS_PADDING(nt)
+FITS_PADDING(tn)
+FITS_PADDING(tt)
+
+/* The first tiles take as long as laying apart what they need. */
+const char *vn__pays_padding(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+    const char *why = vn__pays_padded(problem, f);
+
+    if (!why && (double)g->m * (double)g->n < LEAST)
+        why = "C has too few tiles to hide the copies of A and B";
+    return why;
+}
+
+vn_status vn__run_padding(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    struct padding pads = { .a = g->a, .b = g->b };
+    size_t bytes;
+    struct plan p;
+    vn_status s;
+
+    if ((s = place_both(&p, &bytes, q, it, g)))
+        return s;
+    if (p.a)
+        pads.strips_a = VN_CEIL_DIV(g->m, STRIP);
+    if (p.b && p.g.b.buffer == q->workspace)    /* else it was packed */
+        pads.strips_b = VN_CEIL_DIV(g->n, STRIP);
+    s = vn__run_wgmma_padding(q, it, &p.g, &pads);
     q->workspace_used = bytes;
     return s;
 }

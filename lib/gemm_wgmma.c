@@ -13,7 +13,7 @@
 
 #include "gemm.h"
 
-enum { BLK_N, STAGES, WARPGROUPS, CLUSTER };    /* its parameters */
+enum { BLK_N, STAGES, WARPGROUPS, CLUSTER, BAND };      /* its parameters */
 enum { BLK_K = 64, LINE = 8,      /* 8 numbers are 16 bytes: the step of the copy engine */
        MAPS_BYTES = 256, MOST_CLUSTERS = 1024, MOST_PARTS = 64,
        FEW = 8, SKINNY = 16, LONG = 8192 };     /* rows of gemm_skinny_mma; K for which it is slower with some */
@@ -238,7 +238,42 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
     return l;
 }
 
-vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem)
+/* The rows and columns of C that the first tiles of all clusters have: see tile_at() in the text. */
+static void first_tiles(int64_t *m, int64_t *n, const struct gemm *g, const int *p, int64_t clusters)
+{
+    const int64_t tile_m = 64 * p[WARPGROUPS] * p[CLUSTER], rows = VN_CEIL_DIV(g->m, tile_m);
+    const int64_t columns = VN_CEIL_DIV(g->n, p[BLK_N]), band = p[BAND] / p[CLUSTER];
+    const int64_t bands = clusters / (band * columns), in_band = rows < band ? rows : band;
+
+    *m = (bands + 1) * band * tile_m;
+    *n = bands > 0 ? g->n : VN_CEIL_DIV(clusters, in_band) * p[BLK_N];
+}
+
+/* cl/pad.h says what these are. */
+static vn_status arg_padding(struct vn_launch *l, vn_queue *q, const struct gemm *g, const int *p, int64_t clusters,
+                             const struct padding *pads)
+{
+    enum { STRIP = 512, CHUNKS = 32, WARPS = 3 };
+    int64_t m, n, first_a, first_b;
+    vn_buffer *counters;
+    vn_status s = vn__counters(&counters, q);
+
+    first_tiles(&m, &n, g, p, clusters);
+    first_a = VN_CEIL_DIV(m, STRIP);
+    first_b = VN_CEIL_DIV(n, STRIP);
+    l->items += 32 * WARPS;
+    vn__arg_tensor(l, &pads->a);
+    vn__arg_tensor(l, &pads->b);
+    vn__arg_int(l, pads->strips_a);
+    vn__arg_int(l, pads->strips_b);
+    vn__arg_int(l, first_a < pads->strips_a ? first_a : pads->strips_a);
+    vn__arg_int(l, first_b < pads->strips_b ? first_b : pads->strips_b);
+    vn__arg_int(l, STRIP * VN_CEIL_DIV(g->k, STRIP * CHUNKS));
+    vn__arg_buffer(l, counters);
+    return s;
+}
+
+vn_status vn__run_wgmma_padding(vn_queue *q, const struct vn_choice *it, const void *problem, const struct padding *pads)
 {
     const struct gemm *g = problem;
     struct vn_launch l;
@@ -250,8 +285,15 @@ vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *pro
         (s = vn__workspace(&maps, q, maps_bytes(it->p, grid.clusters))))
         return s;
     l = launch_of(it, g, &grid, maps);
+    if (pads && (s = arg_padding(&l, q, g, it->p, grid.clusters, pads)))
+        return s;
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
+}
+
+vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    return vn__run_wgmma_padding(q, it, problem, NULL);
 }
 
 /* ---- K in parts ------------------------------------------------------------------- */

@@ -471,6 +471,28 @@ DEVICE void store_line16(GLOBAL T *first, const float *d, const int sums, int be
             line[cut_at + j] = (UINT16)(cut[j / 2] >> j % 2 * 16);
 }
 
+/* ---- device memory that other work-groups write meanwhile --------------------------------- */
+
+/* *p is n more; what this warp's items wrote before they met is then seen by who reads it so. */
+DEVICE void count_release(GLOBAL int *p, int n)
+{
+    asm volatile("red.release.gpu.global.add.s32 [%0], %1;" :: "l"((unsigned INT64)p), "r"(n) : "memory");
+}
+
+DEVICE int load_acquire(GLOBAL const int *p)
+{
+    int v;
+
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"((unsigned INT64)p) : "memory");
+    return v;
+}
+
+/* What was written to device memory before is what copies read after. */
+DEVICE void copies_follow_writes(void)
+{
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
 /* Until all 32 items are here; what one wrote to local memory before, the others then see. */
 DEVICE void warp_meet(void)
 {
