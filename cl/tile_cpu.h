@@ -95,16 +95,20 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
  * `step` apart; then the next 16, `advance` on.                                                 */
 struct ask { GLOBAL const T *at; INDEX step, advance; };
 
-/* Rows of C, `step` apart.  They are asked for from k = turn on.  Where they are plain, that is need no more
- * than alpha and beta, a whole tile goes there out of the registers.                           */
-struct target { GLOBAL T *at; INDEX step; int turn, is_plain; R alpha, beta; };
+/* Rows of C, `step` apart.  Where they are plain, that is need no more than alpha and beta, a whole tile goes
+ * there out of the registers.  Rows of C that are `wanted` are asked for from k = turn on.               */
+struct target { GLOBAL T *at, *wanted; INDEX step; int turn, is_plain; R alpha, beta; };
+
+/* Where sums are that a tile goes on with.  In C only those of whole tiles, and of numbers that lie there as
+ * they are summed.                                                                                */
+enum { ZEROS, WAITING, IN_C };
 
 /* How a tile has its columns of B: from a panel that is filled already; from memory, in rows `ask.step`
  * apart, and keeps them in the panel b, where the next one lies `step` vectors on, so that the copy hides
  * behind the arithmetic; or from memory alone.                                                    */
 enum { FILLED, FILLING, IN_PLACE };
 
-/* waiting := A B over `depth` of k, added to what waits there unless it is the first stretch; or, where C is
+/* waiting := A B over `depth` of k, added to the sums that it starts with; or, where C is
  * plain, C := alpha A B + beta C at once.  `rows` and `vectors` of the tile count; they and `how` are
  * constants where this is expanded.  READ is how A is read: from a panel, or, in rows `across` apart, where
  * it lies.                                                                                        */
@@ -117,14 +121,19 @@ enum { FILLED, FILLING, IN_PLACE };
 DEVICE void name(const int rows, const int vectors, const int how,                         \
                  LOCAL RV *RESTRICT waiting,                                              \
                  SPACE_A const A *RESTRICT a, INDEX across, SPACE_B RV *RESTRICT b, int step, struct ask ask,\
-                 int depth, int is_first, struct target to)                                \
+                 int depth, int start, struct target to)                                   \
 {                                                                                          \
     RV rC[THR_M][THR_V];                                                                   \
                                                                                            \
-    UNROLL for (int i = 0; i < THR_M; i++)                                                 \
-    UNROLL for (int j = 0; j < THR_V; j++)                                                 \
-        if (i < rows && j < vectors)                                                       \
-            rC[i][j] = is_first ? (RV)(ZERO) : waiting[i * THR_V + j];                     \
+    if (start == IN_C)                                                                     \
+        UNROLL for (int i = 0; i < rows; i++)                                              \
+        UNROLL for (int j = 0; j < vectors; j++)                                           \
+            rC[i][j] = LOAD_VECTOR(VEC, to.at + i * to.step + j * VEC);                    \
+    else                                                                                   \
+        UNROLL for (int i = 0; i < THR_M; i++)                                             \
+        UNROLL for (int j = 0; j < THR_V; j++)                                             \
+            if (i < rows && j < vectors)                                                   \
+                rC[i][j] = start == ZEROS ? (RV)(ZERO) : waiting[i * THR_V + j];           \
     NO_UNROLL for (int k = 0, end = to.turn; k < depth; end = depth) {                     \
         for (int at = 0; k < end; k++, at++) {                                             \
             RV rB[THR_V];                                                                  \
@@ -155,7 +164,7 @@ DEVICE void name(const int rows, const int vectors, const int how,              
                 ask.at += ask.step;                                                        \
         }                                                                                  \
         if (how == FILLED)                                                                 \
-            ask = (struct ask){ to.at, to.step, VEC };                                     \
+            ask = (struct ask){ to.wanted, to.step, VEC };                                 \
     }                                                                                      \
     if (to.is_plain && rows == THR_M && vectors == THR_V) {                                \
         if (to.beta != ZERO)                                                               \
@@ -181,25 +190,25 @@ DEVICE void name(const int rows, const int vectors, const int how,              
 /* The same for `height` rows and `count` columns: a tile at the edge of C costs about what is in it. */
 #define ROWS_2 ((2 * THR_M + 2) / 3)
 #define ROWS_1 ((THR_M + 2) / 3)
-#define TILE_FITTED(tile, height, count, waiting, a, b, ask, depth, is_first, to)          \
+#define TILE_FITTED(tile, height, count, waiting, a, b, ask, depth, start, to)             \
     do {                                                                                   \
         if (THR_V > 1 && (count) <= THR_N - VEC)                                           \
-            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, FILLED, waiting, a, 0, b, THR_V, ask, depth, is_first, to);\
+            tile(THR_M, THR_V > 1 ? THR_V - 1 : 1, FILLED, waiting, a, 0, b, THR_V, ask, depth, start, to);\
         else if ((height) > ROWS_2)                                                        \
-            tile(THR_M, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, is_first, to);       \
+            tile(THR_M, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, start, to);       \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, is_first, to);      \
+            tile(ROWS_2, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, start, to);      \
         else                                                                               \
-            tile(ROWS_1, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, is_first, to);      \
+            tile(ROWS_1, THR_V, FILLED, waiting, a, 0, b, THR_V, ask, depth, start, to);      \
     } while (0)
-#define TILE_FILLING(tile, height, waiting, a, b, step, ask, depth, is_first, to)          \
+#define TILE_FILLING(tile, height, waiting, a, b, step, ask, depth, start, to)             \
     do {                                                                                   \
         if ((height) > ROWS_2)                                                             \
-            tile(THR_M, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, is_first, to);        \
+            tile(THR_M, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, start, to);        \
         else if ((height) > ROWS_1)                                                        \
-            tile(ROWS_2, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, is_first, to);       \
+            tile(ROWS_2, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, start, to);       \
         else                                                                               \
-            tile(ROWS_1, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, is_first, to);       \
+            tile(ROWS_1, THR_V, FILLING, waiting, a, 0, b, step, ask, depth, start, to);       \
     } while (0)
 
 /* To row[first ... end) of y, steps of `step` from `at`: one row of a tile. */

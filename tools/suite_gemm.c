@@ -114,6 +114,7 @@ static void stretches(struct suite *s, vn_type type, const char *variant)
         { .m = 13, .n = 40,   .k = 2100, .trans_a = 1 },
         { .m = 27, .n = 67,   .k = 1100, .trans_a = 1, .trans_b = 1, .bias = BIAS_COL },
         { .m = 67, .n = 37,   .k = 1030 },
+        { .m = 1289, .n = 37, .k = 1100, .bias = BIAS_ROW },    /* many rows: sums may wait in C */
         { .m = 29, .n = 70,   .k = 1100, .packed = 1 },
         { .m = 37, .n = 97,   .k = 2100, .trans_b = 1, .packed = 1, .bias = BIAS_ROW },
         { .m = 2,  .n = 17412, .k = 132, .trans_b = 1 },        /* more tiles than units */
