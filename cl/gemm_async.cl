@@ -155,8 +155,8 @@
             COPY_IF(go_b, BYTES_B, (put) + TO_B(i), (b) + FROM_B(i));   \
     } while (0)
 
-/* How many to make with each k of the first half of a slice. */
-#define AT_ONCE ((EACH + BLK_K / 2 - 1) / (BLK_K / 2))
+/* How many to make with each k of the first half of a slice; in small work-groups, of its first three. */
+#define AT_ONCE (ITEMS >= 256 ? (EACH + BLK_K / 2 - 1) / (BLK_K / 2) : BLK_K < 6 ? EACH : (EACH + 2) / 3)
 
 /* ---- sums -------------------------------------------------------------------------------------- */
 
