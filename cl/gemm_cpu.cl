@@ -216,7 +216,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
                 const int fills = 0;
 #else
                 LOCAL RV *columns = PACKED ? sB + n / VEC * depth : sB;
-                const struct ask from = { gB + b0 + k0 * (INDEX)vB.s5 + n * (INDEX)vB.s6, vB.s5, 0 };
+                const struct ask from = { gB + b0 + k0 * (INDEX)vB.s5 + n * (INDEX)vB.s6, (INDEX)vB.s5, 0 };
                 const int fills = (m == 0 || in_place) && vB.s6 == 1 && wide == THR_N;
 #if PACKED
                 const struct ask ask = { gB, 0, 0 };

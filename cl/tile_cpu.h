@@ -163,8 +163,11 @@ DEVICE void name(const int rows, const int vectors, const int how,              
             if (how != FILLED)                                                             \
                 ask.at += ask.step;                                                        \
         }                                                                                  \
-        if (how == FILLED)                                                                 \
-            ask = (struct ask){ to.wanted, to.step, VEC };                                 \
+        if (how == FILLED) {                                                               \
+            ask.at      = to.wanted;                                                       \
+            ask.step    = to.step;                                                         \
+            ask.advance = VEC;                                                             \
+        }                                                                                  \
     }                                                                                      \
     if (to.is_plain && rows == THR_M && vectors == THR_V) {                                \
         if (to.beta != ZERO)                                                               \
