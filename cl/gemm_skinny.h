@@ -44,6 +44,14 @@ struct output {
       gC, batch_offset(vC, eC, batch), (INDEX)vC.s5, (INDEX)vC.s6,                      \
       has_bias, gBias, batch_offset(vBias, eC, batch), (INDEX)vBias.s5, (INDEX)vBias.s6, act }
 
+DEVICE void store_sum(const struct output *o, int m, int n, R sum)
+{
+    const INDEX at = o->c0 + m * o->c_row + n * o->c_col;
+
+    STORE(o->gC, at, epilogue(sum, o->alpha, o->beta, o->gC, at, o->has_bias, o->gBias,
+                              o->bias0 + m * o->bias_row + n * o->bias_col, o->act));
+}
+
 /* `rows` rows of C, the task's from `from` on: sums[place * line + row * pitch + column], over the
  * places.                                                                                      */
 DEVICE void add_places(const struct output *o, const struct task *t, LOCAL const R *sums, int places, int line,
@@ -55,7 +63,6 @@ DEVICE void add_places(const struct output *o, const struct task *t, LOCAL const
     while (row < rows) {
         const int m = t->m0 + from + row, n = t->n0 + column;
         LOCAL const R *mine = sums + row * pitch + column;
-        const INDEX at = o->c0 + m * o->c_row + n * o->c_col;
         R sum = mine[0];
 
         for (int p = 1; p < places; p++)
@@ -64,8 +71,7 @@ DEVICE void add_places(const struct output *o, const struct task *t, LOCAL const
             if (o->parts > 1)
                 o->gP[((INDEX)t->part * o->M + m) * o->N + n] = sum;
             else
-                STORE(o->gC, at, epilogue(sum, o->alpha, o->beta, o->gC, at, o->has_bias, o->gBias,
-                                          o->bias0 + m * o->bias_row + n * o->bias_col, o->act));
+                store_sum(o, m, n, sum);
         }
         row += down;
         column += right;

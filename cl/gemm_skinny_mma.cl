@@ -328,11 +328,9 @@ DEVICE void add_parts(const struct output *o, const struct task *t, int batches)
                 sum[j] = sum[j] + part[j][p * apart];
         UNROLL for (int j = 0; j < EACH; j++) {
             const int row = (from + j * ITEMS) / t->wide, m = t->m0 + row, n = t->n0 + from + j * ITEMS - row * t->wide;
-            const INDEX at = o->c0 + m * o->c_row + n * o->c_col;
 
             if (row < THR_M && m < o->M && n < o->N)
-                STORE(o->gC, at, epilogue(sum[j], o->alpha, o->beta, o->gC, at, o->has_bias, o->gBias,
-                                          o->bias0 + m * o->bias_row + n * o->bias_col, o->act));
+                store_sum(o, m, n, sum[j]);
         }
     }
 }

@@ -109,20 +109,16 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
       .entries = "gemm_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",             \
       .defines = "#define PARTS 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
-/* Its operands laid apart before it, or meanwhile. */
-#define PADDED(ways, across_a, across_b)                                                             \
-    { .name = "gemm_padded", .fits = vn__fits_padded_##ways, .pays = vn__pays_padded,               \
-      .run = vn__run_padded, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/pad.cl",                          \
-      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                  \
-      .defines = "#define PARTS 0\n#define ODD_LINES 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
-#define PADDING(ways, across_a, across_b)                                                            \
-    { .name = "gemm_padding", .fits = vn__fits_padding_##ways, .pays = vn__pays_padding,            \
-      .run = vn__run_padding, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/pad.h cl/gemm_wgmma.cl cl/pad.cl",                 \
-      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                  \
-      .defines = "#define PARTS 0\n#define PADS 1\n#define ODD_LINES 1\n"                           \
+/* Its operands laid apart before it (padded), or meanwhile (padding). */
+#define LAID_APART(kind, ways, pads, header, across_a, across_b)                                      \
+    { .name = "gemm_" #kind, .fits = vn__fits_##kind##_##ways, .pays = vn__pays_##kind,              \
+      .run = vn__run_##kind, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h " header "cl/gemm_wgmma.cl cl/pad.cl",               \
+      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                 \
+      .defines = "#define PARTS 0\n#define PADS " pads "\n#define ODD_LINES 1\n"                    \
                  "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
+#define PADDED(ways, across_a, across_b)  LAID_APART(padded,  ways, "0", "",          across_a, across_b)
+#define PADDING(ways, across_a, across_b) LAID_APART(padding, ways, "1", "cl/pad.h ", across_a, across_b)
 
 #define TF32(lines, across_a)                                                                        \
     { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \

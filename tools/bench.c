@@ -252,6 +252,8 @@ static int measure_group(struct session *s, const struct group *g)
 
     if (!g->w.count)
         return measure_overhead(s);
+    if (!s->bench.info.is_cpu && !s->bench.hold && hold_open(&s->bench.hold, s->bench.queue))
+        s->bench.hold = NULL;                   /* short runs go without */
     status = measure_roofline(s, &g->w);
     return status ? status : measure_all(s, g->name, &g->w);
 }
@@ -313,8 +315,6 @@ static int bench(const struct request *r, const struct plan *plan, const char *p
         return status;
     vn_device_describe(&b->info, b->device);
     b->budget    = r->budget;
-    if (!b->info.is_cpu && hold_open(&b->hold, b->queue))
-        b->hold = NULL;                         /* short runs go without */
     s.benchmarks = json_array();
     s.suites     = json_object();
     if (!(status = open_peers(b, r->compare)))
