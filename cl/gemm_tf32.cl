@@ -94,9 +94,9 @@ DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, in
         MAP_SET32(at + MAP_BYTES, "box_dim", "0", 32);
     }
     BARRIER();
-    if (me < 2 * MAP_BYTES / 8) {
-        maps[me] = room[me];
-        map_release();
+    if (me / 32 == 0) {
+        map_release_own(maps, at);
+        map_release_own(maps + 2 * MAP_BYTES / 16, at + MAP_BYTES);
     }
     BARRIER();
 }
@@ -201,8 +201,8 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
         if (me == 128 * WARPGROUPS) {
             const int step_a = vA.s4 != 0, step_b = vB.s4 != 0;
 
-            map_acquire(maps);
-            map_acquire(maps + 2 * MAP_BYTES / 16);
+            map_acquire_own(maps);
+            map_acquire_own(maps + 2 * MAP_BYTES / 16);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
                 const struct tile t = tile_at(at, tiles_m, tiles_n);
 

@@ -15,8 +15,7 @@
  *     +-----+  +---------+
  *
  * As many work-groups as the device holds run through all tiles, so that the copies of a tile
- * go on while the one before is stored.  CLUSTER of them take tiles above each other at the
- * same time: each copies its part of their B into the local memory of all.
+ * go on while the one before is stored.
  *
  * The copy engine needs a map of each matrix.  Every work-group makes both for itself, in the
  * queue's workspace, so nothing is packed and no host library is asked.  A matrix may run
@@ -26,18 +25,21 @@
  * PARTS: where C has few tiles, K is cut into parts, and each tile of each part is a tile of its
  * own; their sums are left in f32, for gemm_sum.cl to add in their order.
  *
- * Parameters, from gemm.tune: BLK_N (128, 192 or 256), STAGES, WARPGROUPS, CLUSTER (1; 2 on CUDA),
- * BAND.
+ * Parameters, from gemm.tune: BLK_N (128, 192 or 256), STAGES, WARPGROUPS, BAND.
  * Learnt on an H100 where C has fewer tiles than there are units: one work-group with 8 stages is
  * faster than two with 4 each (128 x 4096 x 14336: 53 us, 80 before), for what counts is how far
  * ahead it copies; and a warpgroup with 64 x 256 keeps the engine as busy as two with 64 x 128 each
  * (2048 x 1024 x 8192: 50 us, against 52; 79 with 128 x 256, which leaves half of the units idle).
  * With 288 tiles of 128 x 256 for 132 units, 3072 squared leaves a quarter of three rounds idle; 384 of 128 x 192
  * fill them: 96 us, 117 before, 109 with 64 x 256 (f16 nt).
- * Through CUDA, `__cluster_dims__` of one work-group is not the same as none: 64 x 256 took 131 us of 3072 squared
- * with it, 112 without, and 227, 168 of 512 x 10240 x 8192.
- * NVIDIA's OpenCL takes the PTX directives for clusters (.reqnctapercluster, .blocksareclusters,
- * .explicitcluster, .maxclusterrank), but launches work-groups one by one.
+ * Clusters of two that copy B to both (multicast) gain nothing since it is persistent (CUDA: 4096 202 us, 200
+ * without; 2048 30.1, 27.8).  NVIDIA's OpenCL takes the PTX directives for them, but launches work-groups one by one.
+ * What a small product waits for, in cycles of one work-group: 450 until it begins, 420 to describe the maps and 500
+ * to copy them out, 500 to the first copy, 750 until that has arrived; then 430 a slice of 64 x 128, and 1260 to store
+ * the sums (2280 of 64 x 256).  Divisions that are 0 and barriers in between took 1100 more.
+ * Parts of K added by the launch that makes them (by whoever comes last, by all that are still there, of 2 to 16 parts)
+ * gain nothing over a second launch: 128 x 1024 x 4096 in 11 us, 10 with two; shared out evenly, so that parts do not
+ * begin together (Stream-K), work-groups no longer read the same lines at the same time: 2560 squared 71 us, 59 whole.
  * Large products stand at the power cap, where what is left of idle time counts for little: sums stored by
  * the copy engine during the next tile cost a stage and gain nothing, a tile of 256 x 192 takes a fifth
  * less from the second-level cache and no less energy (256 x 192: 0.94 of cuBLAS at 4096, where 128 x 256
@@ -45,8 +47,8 @@
  * PADS: operands are laid apart meanwhile, by three more warps (pad.h).
  * ODD_LINES: lines of C that begin anywhere are stored 16 bytes at a time, numbers moved by up to 7 for that; in pairs,
  * 4095 squared takes 14 us more.
- * Method: warp-specialised producer and consumers, persistent grid and multicast, as in
- * NVIDIA's CUTLASS for Hopper.
+ * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's
+ * CUTLASS for Hopper.
  */
 #define BLK_M   (64 * WARPGROUPS)
 #define BLK_K   64
@@ -59,7 +61,7 @@
 #define ITEMS   (128 * WARPGROUPS + 32)
 #endif
 #define SUMS    (BLK_N / 2)                     /* of an item */
-#define PART    (BLK_N / CLUSTER)               /* columns of B that a work-group copies */
+#define WARPS   (4 * WARPGROUPS)                /* that multiply */
 
 #if BLK_N == 256
 #define WGMMA(d, a, b, add)  WGMMA_N256(d, a, b, add, FLAG_A, FLAG_B)
@@ -72,15 +74,6 @@
 #define WGMMA_WAIT(d, open)  WGMMA_WAIT_N128(d, open)
 #else
 #error "BLK_N must be 128, 192 or 256"
-#endif
-#if CLUSTER == 2
-#define COPY_TO_ALL copy_box_to_both
-#define KERNEL_HERE KERNEL_IN_CLUSTERS(ITEMS, CLUSTER)
-#elif CLUSTER == 1
-#define COPY_TO_ALL copy_box
-#define KERNEL_HERE KERNEL(ITEMS)               /* not clusters of one: see what was learnt */
-#else
-#error "CLUSTER must be 1 or 2"
 #endif
 
 #if PARTS
@@ -110,69 +103,53 @@
 #define STEP_B   2048
 #define FLAG_B   "1"
 #else
-#define LINES_B  PART
+#define LINES_B  BLK_N
 #define STEP_B   32
 #define FLAG_B   "0"
 #endif
 
 LARGE_LOCAL(gemm_wgmma, STAGES * STAGE)
 
-/* map_a, map_b: MAP_BYTES each, this work-group's.  A batch step of 0 means one matrix for all. */
-DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int M, int N, int K, int batches,
+/* By one warp, for this work-group.  A batch step of 0 means one matrix for all. */
+DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int lane, int M, int N, int K, int batches,
                      GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
 {
-    const int me = LOCAL_ID();
-    const unsigned int at = LOCAL_ADDRESS(room);
+    const int is_b = lane == 1, across = is_b ? ACROSS_B : ACROSS_A, wide = is_b ? N : M;
+    const INDEX line = is_b ? (ACROSS_B ? vB.s5 : vB.s6) : (ACROSS_A ? vA.s6 : vA.s5), step = is_b ? vB.s4 : vA.s4;
 
-    if (me < 2 * MAP_BYTES / 8)
-        room[me] = 0;
-    BARRIER();
-    if (me == 0)
-        MAP_DESCRIBE(at, MAP_KIND, gA + vA.s0, ACROSS_A ? M : K, ACROSS_A ? K : M, vA.s4 ? batches : 1,
-                     2 * (ACROSS_A ? vA.s6 : vA.s5), 2 * (vA.s4 ? vA.s4 : 8), LINES_A);
-    if (me == 32)                               /* another warp, at the same time */
-        MAP_DESCRIBE(at + MAP_BYTES, MAP_KIND, gB + vB.s0, ACROSS_B ? N : K, ACROSS_B ? K : N, vB.s4 ? batches : 1,
-                     2 * (ACROSS_B ? vB.s5 : vB.s6), 2 * (vB.s4 ? vB.s4 : 8), LINES_B);
-    BARRIER();
-    if (me < 2 * MAP_BYTES / 8) {
-        maps[me] = room[me];
-        map_release();
-    }
-    BARRIER();
+    room[lane] = 0;
+    warp_meet();
+    if (lane < 2)                               /* both at the same time */
+        MAP_DESCRIBE(LOCAL_ADDRESS(room) + lane * MAP_BYTES, MAP_KIND, is_b ? gB + vB.s0 : gA + vA.s0,
+                     across ? wide : K, across ? K : wide, step ? batches : 1, 2 * line, 2 * (step ? step : 8),
+                     is_b ? LINES_B : LINES_A);
+    warp_meet();
+    map_release_own(maps, LOCAL_ADDRESS(room));
+    map_release_own(maps + 16, LOCAL_ADDRESS(room) + MAP_BYTES);
 }
 
-/* The slice of K from k0 on, to the stage at `to`: A, and of B the part that is this group's. */
+/* The slice of K from k0 on, to the stage at `to`. */
 DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m0, int n0, int k0,
-                       int batch_a, int batch_b, unsigned int full, int rank)
+                       int batch_a, int batch_b, unsigned int full)
 {
-    const unsigned int to_b = to + BYTES_A + rank * (PART * BLK_K * 2);
-
     barrier_arrive_expect(full, STAGE);
     copy_operand(to, maps, ACROSS_A, BLK_M / 64, 64, m0, k0, batch_a, full);
-#if ACROSS_B
-    UNROLL for (int i = 0; i < PART / 64; i++)
-        COPY_TO_ALL(to_b + i * 8192, maps + 16, n0 + rank * PART + i * 64, k0, batch_b, full);
-#else
-    COPY_TO_ALL(to_b, maps + 16, k0, n0 + rank * PART, batch_b, full);
-#endif
+    copy_operand(to + BYTES_A, maps + 16, ACROSS_B, BLK_N / 64, 64, n0, k0, batch_b, full);
 }
 
 /* Where a tile lies, and which part of K goes into it. */
 struct tile { int m0, n0, batch, part; };
 
-DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank, int batches)
+DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int batches)
 {
-    const int rows = (tiles_m + CLUSTER - 1) / CLUSTER, most = BAND / CLUSTER;      /* of clusters */
-    const int batch = at / (rows * tiles_n), in_batch = at - batch * (rows * tiles_n);
-    const int band = in_batch / (most * tiles_n), in_band = in_batch - band * (most * tiles_n);
-    const int band_rows = rows - band * most < most ? rows - band * most : most;
-    const int column = in_band / band_rows;
-    struct tile t = {
-        ((band * most + in_band - column * band_rows) * CLUSTER + rank) * BLK_M, column * BLK_N, batch, 0
-    };
+    const int batch = quotient(at, tiles_m * tiles_n), in_batch = at - batch * (tiles_m * tiles_n);
+    const int band = quotient(in_batch, BAND * tiles_n), in_band = in_batch - band * (BAND * tiles_n);
+    const int rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
+    const int column = rows == BAND ? in_band / BAND : in_band / rows;
+    struct tile t = { (band * BAND + in_band - column * rows) * BLK_M, column * BLK_N, batch, 0 };
 
 #if PARTS
-    t.part = batch / batches;
+    t.part = quotient(batch, batches);
     t.batch = batch - t.part * batches;
 #endif
     return t;
@@ -182,7 +159,7 @@ DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int rank, int batch
 DEVICE int slices_at(int at, int tiles, int slices, int span)
 {
 #if PARTS
-    const int left = slices - at / tiles * span;
+    const int left = slices - quotient(at, tiles) * span;
 
     return left < span ? left : span;
 #else
@@ -264,8 +241,8 @@ DEVICE struct piece unit_at(int unit, struct pads p, struct operand a, struct op
 #endif
 
 /* span: slices of K in a part, the last of which may have fewer; start: where sums begin. */
-KERNEL_HERE void
-gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
+KERNEL(ITEMS) void
+gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
            GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
 #if PADS
            GLOBAL const T *from_a, VIEW view_a, GLOBAL const T *from_b, VIEW view_b,
@@ -286,39 +263,40 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
 #endif
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
-    const int me = LOCAL_ID(), group = me / 128, batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
+    const int me = LOCAL_ID(), batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_BYTES / 8);
-    const int rank = cluster_rank();
     const int slices = (K + BLK_K - 1) / BLK_K;
-    const int in_part = (tiles_m + CLUSTER - 1) / CLUSTER * tiles_n * batches;     /* tiles */
+    const int in_part = tiles_m * tiles_n * batches;       /* tiles */
     unsigned int slice = 0;                     /* counted over all tiles */
+    struct tile t = { 0, 0, 0, 0 };
 #if PADS
     const struct pads pads = { strips_a, strips_b, first_a, first_b, chunk, (K + chunk - 1) / chunk };
 #endif
 
-    if (me == 0) {
+    if (me / 32 == 0) {                         /* what must be done first, by a warp each */
+        describe(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
+    } else if (me == 32) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(full + 8 * s, 1);
-            barrier_init(empty + 8 * s, WARPGROUPS * CLUSTER);
+            barrier_init(empty + 8 * s, WARPGROUPS);
         }
         barrier_init_done();
+    } else if (me / 32 == WARPS) {
+        t = tile_at(GROUP_ID(0), tiles_m, tiles_n, batches);
     }
-    describe(maps, room, M, N, K, batches, gA, vA, gB, vB);
-    CLUSTER_BARRIER(CLUSTER);
+    BARRIER();
 
-    if (group == WARPGROUPS) {                  /* the warp that copies; one item of it does */
-        if (me == 128 * WARPGROUPS) {
+    if (me / 32 == WARPS) {                     /* the warp that copies; one item of it does */
+        if (me % 32 == 0) {
             const int step_a = vA.s4 != 0, step_b = vB.s4 != 0;
-
 #if PADS
             int seen[2] = { 0, 0 };
 #endif
 
-            map_acquire(maps);
-            map_acquire(maps + 16);
-            for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
-                const struct tile t = tile_at(at, tiles_m, tiles_n, rank, batches);
+            map_acquire_own(maps);
+            map_acquire_own(maps + 16);
+            for (int at = GROUP_ID(0); at < tiles; at += groups) {
                 const int count = slices_at(at, in_part, slices, SPAN);
 
                 for (int i = 0; i < count; i++, slice++) {
@@ -330,51 +308,27 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
 #endif
                     if (slice >= STAGES)
                         barrier_wait(empty + 8 * s, (slice / STAGES - 1) & 1);
-                    copy_slice(stages + s * STAGE, maps, t.m0, t.n0, (t.part * SPAN + i) * BLK_K, t.batch * step_a, t.batch * step_b,
-                               full + 8 * s, rank);
+                    copy_slice(stages + s * STAGE, maps, t.m0, t.n0, (t.part * SPAN + i) * BLK_K,
+                               t.batch * step_a, t.batch * step_b, full + 8 * s);
                 }
+                t = tile_at(at + groups, tiles_m, tiles_n, batches);
             }
         }
-#if PADS
-        else if (me >= 128 * WARPGROUPS + 32) { /* the warps that lay operands apart */
-            const struct operand a = { from_a + view_a.s0, ACROSS_A ? (INDEX)view_a.s6 : (INDEX)view_a.s5,
-                                       (GLOBAL T *)gA + vA.s0, ACROSS_A ? (INDEX)vA.s6 : (INDEX)vA.s5 };
-            const struct operand b = { from_b + view_b.s0, ACROSS_B ? (INDEX)view_b.s5 : (INDEX)view_b.s6,
-                                       (GLOBAL T *)gB + vB.s0, ACROSS_B ? (INDEX)vB.s5 : (INDEX)vB.s6 };
-            const int units = (units_of(pads, 0) + units_of(pads, 1)) * pads.chunks, lane = me % 32;
-            LOCAL uint4 *const even = pad_room + (me / 32 - 4 * WARPGROUPS - 1) * (2 * PIECE * PIECE_WIDE);
-            LOCAL uint4 *const uneven = even + PIECE * PIECE_WIDE;
-            int taken = take_unit(counters, lane), unit = (int)from_lane((UINT32)taken, 0);
-
-            if (unit < units) {
-                struct piece here = unit_at(unit, pads, a, b, M, N, K), next = here;
-
-                taken = take_unit(counters, lane);
-                load_piece(even, here, lane);
-                while (unit < units) {
-                    PAD_STEP(even, uneven);
-                    if (unit < units)
-                        PAD_STEP(uneven, even);
-                }
-            }
-        }
-#endif
-    } else {
-        const int r = group * 64 + me % 128 / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
+    } else if (me / 32 < WARPS) {
+        const int r = me / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
 #if !PARTS
         const int plain = beta == 0.0f && !has_bias && act == 0;
         const int in_blocks = vC.s6 == 1 && (vC.s0 | vC.s1 | vC.s2 | vC.s3 | vC.s4 | vC.s5 | N) % 8 == 0 &&
                               (UINT64)gC % 16 == 0;
 #endif
 
-        for (int at = GROUP_ID(0) / CLUSTER; at < tiles; at += clusters) {
+        for (int at = GROUP_ID(0); at < tiles; at += groups) {
             const int count = slices_at(at, in_part, slices, SPAN);
-            struct tile t;
             float d[SUMS];
 
             for (int i = 0; i < count; i++, slice++) {
                 const unsigned int s = slice % STAGES;
-                const unsigned int a = stages + s * STAGE + group * 8192, b = stages + s * STAGE + BYTES_A;
+                const unsigned int a = stages + s * STAGE + me / 128 * 8192, b = stages + s * STAGE + BYTES_A;
 
                 barrier_wait(full + 8 * s, slice / STAGES & 1);
                 wgmma_begin();
@@ -382,14 +336,14 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
                     WGMMA(d, wgmma_operand(a + k * STEP_A, 8192), wgmma_operand(b + k * STEP_B, 8192), i + k > 0);
                 wgmma_commit();
                 if (i == 0)                     /* while the engine is at work */
-                    t = tile_at(at, tiles_m, tiles_n, rank, batches);
+                    t = tile_at(at, tiles_m, tiles_n, batches);
                 WGMMA_WAIT(d, "1");             /* the slice before is read */
-                if (i > 0 && me % 128 < CLUSTER)
-                    BARRIER_ARRIVE_AT(CLUSTER, empty + 8 * ((slice - 1) % STAGES), me % 128);
+                if (i > 0 && me % 128 == 0)
+                    barrier_arrive(empty + 8 * ((slice - 1) % STAGES));
             }
             WGMMA_WAIT(d, "0");
-            if (me % 128 < CLUSTER)
-                BARRIER_ARRIVE_AT(CLUSTER, empty + 8 * ((slice - 1) % STAGES), me % 128);
+            if (me % 128 == 0)
+                barrier_arrive(empty + 8 * ((slice - 1) % STAGES));
 
 #if PARTS
             store_sums(gSums + start + (INDEX)(t.part * batches + t.batch) * M * N, d, t.m0 + r, t.n0 + c, M, N);
@@ -441,10 +395,33 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int clusters, int tiles,
             }
 #endif
         }
-    }
-    CLUSTER_BARRIER(CLUSTER);                   /* the others may still copy into this one's memory */
 #if PADS
-    if (me == 0 && ATOMIC_ADD(counters + PAD_LEFT, 1) == clusters * CLUSTER - 1)
+    } else {                                    /* the warps that lay operands apart */
+        const struct operand a = { from_a + view_a.s0, ACROSS_A ? (INDEX)view_a.s6 : (INDEX)view_a.s5,
+                                   (GLOBAL T *)gA + vA.s0, ACROSS_A ? (INDEX)vA.s6 : (INDEX)vA.s5 };
+        const struct operand b = { from_b + view_b.s0, ACROSS_B ? (INDEX)view_b.s5 : (INDEX)view_b.s6,
+                                   (GLOBAL T *)gB + vB.s0, ACROSS_B ? (INDEX)vB.s5 : (INDEX)vB.s6 };
+        const int units = (units_of(pads, 0) + units_of(pads, 1)) * pads.chunks, lane = me % 32;
+        LOCAL uint4 *const even = pad_room + (me / 32 - 4 * WARPGROUPS - 1) * (2 * PIECE * PIECE_WIDE);
+        LOCAL uint4 *const uneven = even + PIECE * PIECE_WIDE;
+        int taken = take_unit(counters, lane), unit = (int)from_lane((UINT32)taken, 0);
+
+        if (unit < units) {
+            struct piece here = unit_at(unit, pads, a, b, M, N, K), next = here;
+
+            taken = take_unit(counters, lane);
+            load_piece(even, here, lane);
+            while (unit < units) {
+                PAD_STEP(even, uneven);
+                if (unit < units)
+                    PAD_STEP(uneven, even);
+            }
+        }
+#endif
+    }
+#if PADS
+    BARRIER();
+    if (me == 0 && ATOMIC_ADD(counters + PAD_LEFT, 1) == groups - 1)
         for (int i = 0; i < PAD_COUNTERS; i++)  /* nobody counts any more */
             counters[i] = 0;
 #endif

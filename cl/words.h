@@ -11,8 +11,6 @@
 
 /* what runs where */
 #define KERNEL(items)        __kernel __attribute__((reqd_work_group_size(items, 1, 1)))
-/* work-groups launched n at a time, in reach of each other; OpenCL has no word for that */
-#define KERNEL_IN_CLUSTERS(items, n) typedef char clusters_are_of_one[(n) == 1 ? 1 : -1]; KERNEL(items)
 #define DEVICE               static inline __attribute__((always_inline))
 
 /* what lives where */

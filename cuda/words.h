@@ -9,8 +9,6 @@
 
 /* what runs where */
 #define KERNEL(items)        extern "C" __global__ __launch_bounds__(items)
-/* work-groups launched n at a time, in reach of each other */
-#define KERNEL_IN_CLUSTERS(items, n) KERNEL(items) __cluster_dims__(n, 1, 1)
 #define DEVICE               static __device__ __forceinline__
 
 /* what lives where */

@@ -96,7 +96,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
     { .name = its_name, .fits = vn__fits_wgmma_##layout, .pays = vn__pays_wgmma##pay,                 \
       .run = vn__run_wgmma, .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,                \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "gemm_wgmma",           \
-      .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                                               \
+      .params = "BLK_N STAGES WARPGROUPS BAND",                                               \
       .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 #define WGMMAS(its_name, pay) \
     WGMMA(its_name, pay, nn, "0", "1"), WGMMA(its_name, pay, nt, "0", "0"), \
@@ -106,7 +106,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
     { .name = "gemm_wgmma_deep", .fits = vn__fits_wgmma_deep_##layout, .pays = vn__pays_wgmma_deep,   \
       .run = vn__run_wgmma_deep, .workspace = vn__workspace_wgmma_deep, .trial = vn__trial_gemm,      \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/gemm_sum.cl",                     \
-      .entries = "gemm_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",             \
+      .entries = "gemm_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS BAND",             \
       .defines = "#define PARTS 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
 /* Its operands laid apart before it (padded), or meanwhile (padding). */
@@ -114,7 +114,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
     { .name = "gemm_" #kind, .fits = vn__fits_##kind##_##ways, .pays = vn__pays_##kind,              \
       .run = vn__run_##kind, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h " header "cl/gemm_wgmma.cl cl/pad.cl",               \
-      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS CLUSTER BAND",                 \
+      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS BAND",                 \
       .defines = "#define PARTS 0\n#define PADS " pads "\n#define ODD_LINES 1\n"                    \
                  "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 #define PADDED(ways, across_a, across_b)  LAID_APART(padded,  ways, "0", "",          across_a, across_b)

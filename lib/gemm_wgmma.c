@@ -13,9 +13,9 @@
 
 #include "gemm.h"
 
-enum { BLK_N, STAGES, WARPGROUPS, CLUSTER, BAND };      /* its parameters */
+enum { BLK_N, STAGES, WARPGROUPS, BAND };      /* its parameters */
 enum { BLK_K = 64, LINE = 8,      /* 8 numbers are 16 bytes: the step of the copy engine */
-       MAPS_BYTES = 256, MOST_CLUSTERS = 1024, MOST_PARTS = 64,
+       MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PARTS = 64,
        FEW = 8, SKINNY = 16, LONG = 8192 };     /* rows of gemm_skinny_mma; K for which it is slower with some */
 
 /* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
@@ -169,18 +169,18 @@ const char *vn__pays_wgmma_deep(const void *problem, const struct vn_facts *f)
 
 /* ---- launches ----------------------------------------------------------------------- */
 
-/* Clusters that run at the same time: what their local memory leaves room for. */
-static int64_t clusters_of(const int *p, int units)
+/* Work-groups that run at the same time: what their local memory leaves room for. */
+static int64_t groups_of(const int *p, int units)
 {
     enum { LOCAL = 227 * 1024, OTHER = 1024 };
     const int bytes = p[STAGES] * 128 * (64 * p[WARPGROUPS] + p[BLK_N]) + OTHER;
 
-    return (int64_t)(units / p[CLUSTER]) * (LOCAL / bytes > 1 ? LOCAL / bytes : 1);
+    return units * (int64_t)(LOCAL / bytes > 1 ? LOCAL / bytes : 1);
 }
 
 static int64_t tiles_of(const struct gemm *g, const int *p)
 {
-    return VN_CEIL_DIV(g->m, 64 * p[WARPGROUPS] * p[CLUSTER]) * VN_CEIL_DIV(g->n, p[BLK_N]);
+    return VN_CEIL_DIV(g->m, 64 * p[WARPGROUPS]) * VN_CEIL_DIV(g->n, p[BLK_N]);
 }
 
 static int items_of(const int *p)
@@ -189,9 +189,9 @@ static int items_of(const int *p)
 }
 
 /* Two maps for each work-group. */
-static size_t maps_bytes(const int *p, int64_t clusters)
+static size_t maps_bytes(int64_t groups)
 {
-    return (size_t)(clusters * p[CLUSTER]) * MAPS_BYTES;
+    return (size_t)groups * MAPS_BYTES;
 }
 
 size_t vn__workspace_wgmma(const void *problem, const int *p)
@@ -199,22 +199,22 @@ size_t vn__workspace_wgmma(const void *problem, const int *p)
     const struct gemm *g = problem;
     const int64_t tiles = tiles_of(g, p);
 
-    return maps_bytes(p, tiles < MOST_CLUSTERS / g->batches ? tiles * g->batches : MOST_CLUSTERS);
+    return maps_bytes(tiles < MOST_GROUPS / g->batches ? tiles * g->batches : MOST_GROUPS);
 }
 
 /* How tiles are shared out, of `matrices` of them: C of each batch, or a part of it. */
-struct grid { int64_t tiles, clusters; };
+struct grid { int64_t tiles, groups; };
 
 static vn_status lay_out(struct grid *out, const vn_queue *q, const struct vn_choice *it, const struct gemm *g,
                          int64_t matrices)
 {
-    const int64_t most = clusters_of(it->p, q->device->facts.units);
+    const int64_t most = groups_of(it->p, q->device->facts.units);
 
     if (!vn__mul(&out->tiles, tiles_of(g, it->p), matrices) || out->tiles > INT_MAX / 2)
         return vn__fail(VN_UNSUPPORTED, "C has %lld tiles in each of %lld matrices; %s counts to %d",
                         (long long)tiles_of(g, it->p), (long long)matrices, it->variant->name, INT_MAX / 2);
-    out->clusters = out->tiles < most ? out->tiles : most;
-    out->clusters = out->clusters < MOST_CLUSTERS ? out->clusters : MOST_CLUSTERS;
+    out->groups = out->tiles < most ? out->tiles : most;
+    out->groups = out->groups < MOST_GROUPS ? out->groups : MOST_GROUPS;
     return VN_OK;
 }
 
@@ -222,7 +222,7 @@ static vn_status lay_out(struct grid *out, const vn_queue *q, const struct vn_ch
 static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm *g, const struct grid *grid,
                                   vn_buffer *room)
 {
-    struct vn_launch l = { .groups = { grid->clusters * it->p[CLUSTER], 1, 1 },
+    struct vn_launch l = { .groups = { grid->groups, 1, 1 },
                            .items = items_of(it->p) };
 
     vn__arg_int(&l, g->m);
@@ -230,7 +230,7 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
     vn__arg_int(&l, g->k);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
-    vn__arg_int(&l, grid->clusters);
+    vn__arg_int(&l, grid->groups);
     vn__arg_int(&l, grid->tiles);
     vn__arg_tensor(&l, &g->a);
     vn__arg_tensor(&l, &g->b);
@@ -238,19 +238,19 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
     return l;
 }
 
-/* The rows and columns of C that the first tiles of all clusters have: see tile_at() in the text. */
-static void first_tiles(int64_t *m, int64_t *n, const struct gemm *g, const int *p, int64_t clusters)
+/* The rows and columns of C that the first tiles of all work-groups have: see tile_at() in the text. */
+static void first_tiles(int64_t *m, int64_t *n, const struct gemm *g, const int *p, int64_t groups)
 {
-    const int64_t tile_m = 64 * p[WARPGROUPS] * p[CLUSTER], rows = VN_CEIL_DIV(g->m, tile_m);
-    const int64_t columns = VN_CEIL_DIV(g->n, p[BLK_N]), band = p[BAND] / p[CLUSTER];
-    const int64_t bands = clusters / (band * columns), in_band = rows < band ? rows : band;
+    const int64_t tile_m = 64 * p[WARPGROUPS], rows = VN_CEIL_DIV(g->m, tile_m);
+    const int64_t columns = VN_CEIL_DIV(g->n, p[BLK_N]), band = p[BAND];
+    const int64_t bands = groups / (band * columns), in_band = rows < band ? rows : band;
 
     *m = (bands + 1) * band * tile_m;
-    *n = bands > 0 ? g->n : VN_CEIL_DIV(clusters, in_band) * p[BLK_N];
+    *n = bands > 0 ? g->n : VN_CEIL_DIV(groups, in_band) * p[BLK_N];
 }
 
 /* cl/pad.h says what these are. */
-static vn_status arg_padding(struct vn_launch *l, vn_queue *q, const struct gemm *g, const int *p, int64_t clusters,
+static vn_status arg_padding(struct vn_launch *l, vn_queue *q, const struct gemm *g, const int *p, int64_t groups,
                              const struct padding *pads)
 {
     enum { STRIP = 512, CHUNKS = 32, WARPS = 3 };
@@ -258,7 +258,7 @@ static vn_status arg_padding(struct vn_launch *l, vn_queue *q, const struct gemm
     vn_buffer *counters;
     vn_status s = vn__counters(&counters, q);
 
-    first_tiles(&m, &n, g, p, clusters);
+    first_tiles(&m, &n, g, p, groups);
     first_a = VN_CEIL_DIV(m, STRIP);
     first_b = VN_CEIL_DIV(n, STRIP);
     l->items += 32 * WARPS;
@@ -282,10 +282,10 @@ vn_status vn__run_wgmma_padding(vn_queue *q, const struct vn_choice *it, const v
     vn_status s;
 
     if ((s = lay_out(&grid, q, it, g, g->batches)) ||
-        (s = vn__workspace(&maps, q, maps_bytes(it->p, grid.clusters))))
+        (s = vn__workspace(&maps, q, maps_bytes(grid.groups))))
         return s;
     l = launch_of(it, g, &grid, maps);
-    if (pads && (s = arg_padding(&l, q, g, it->p, grid.clusters, pads)))
+    if (pads && (s = arg_padding(&l, q, g, it->p, grid.groups, pads)))
         return s;
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
@@ -320,9 +320,9 @@ const char *vn__fits_wgmma_deep_tn(const void *problem, const struct vn_facts *f
 const char *vn__fits_wgmma_deep_tt(const void *problem, const struct vn_facts *f) { return fits_deep(problem, f, 1, 0); }
 
 /* The maps, then the sums. */
-static size_t sums_start(const int *p)
+static size_t sums_start(void)
 {
-    return maps_bytes(p, MOST_CLUSTERS);
+    return maps_bytes(MOST_GROUPS);
 }
 
 size_t vn__workspace_wgmma_deep(const void *problem, const int *p)
@@ -330,14 +330,15 @@ size_t vn__workspace_wgmma_deep(const void *problem, const int *p)
     const struct gemm *g = problem;
     const struct cut cut = cut_of(g);
 
-    return sums_start(p) + (size_t)(cut.parts * g->batches * g->m * g->n) * sizeof(float);
+    (void)p;
+    return sums_start() + (size_t)(cut.parts * g->batches * g->m * g->n) * sizeof(float);
 }
 
 vn_status vn__run_wgmma_deep(vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     const struct gemm *g = problem;
     const struct cut cut = cut_of(g);
-    const int64_t start = (int64_t)(sums_start(it->p) / sizeof(float));
+    const int64_t start = (int64_t)(sums_start() / sizeof(float));
     struct vn_launch l;
     struct grid grid;
     vn_buffer *room;

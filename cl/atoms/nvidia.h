@@ -30,19 +30,6 @@ DEVICE void barrier_arrive_expect(unsigned int at, int bytes)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at), "r"(bytes) : "memory");
 }
 
-/* ... of the work-group of this rank in the cluster; nothing that was written before is meant to be
- * seen there (".release.cluster" would wait for all of memory).                             */
-DEVICE void barrier_arrive_at(unsigned int at, int rank)
-{
-    asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
-                 "mbarrier.arrive.shared::cluster.b64 _, [there]; }"
-                 :: "r"(at), "r"(rank) : "memory");
-}
-
-/* Where clusters are of one work-group, the plain one. */
-#define BARRIER_ARRIVE_AT(cluster, at, rank) \
-    do { if ((cluster) == 1) barrier_arrive(at); else barrier_arrive_at(at, rank); } while (0)
-
 DEVICE void barrier_wait(unsigned int at, int parity)
 {
     unsigned int done = 0;
@@ -73,24 +60,6 @@ DEVICE int is_last(GLOBAL int *count, int groups, LOCAL int *room)
     asm volatile("" ::: "memory");
     return *room;
 }
-
-/* ---- clusters: work-groups that run together and reach each other's local memory ---------- */
-
-/* This one's number in its cluster. */
-DEVICE int cluster_rank(void)
-{
-    int rank;
-
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-
-/* Until all items of the cluster are here. */
-DEVICE void cluster_barrier(void)
-{
-    asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory");
-}
-#define CLUSTER_BARRIER(size) do { if ((size) == 1) BARRIER(); else cluster_barrier(); } while (0)
 
 /* ---- copies to local memory that do not wait (sm_80) --------------------------------------- */
 
@@ -171,12 +140,20 @@ DEVICE void copies_commit(void)
         MAP_CHOOSE(map, "fill_mode", "0");                                 \
     } while (0)
 
-/* After writing (a part of) a map, and before the first copy by it. */
-DEVICE void map_release(void)
+/* One warp copies a map from local to device memory, for copies by this work-group. */
+DEVICE void map_release_own(GLOBAL unsigned INT64 *map, unsigned int from)
 {
-    asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.cta.sync.aligned [%0], [%1], 128;"
+                 :: "l"((unsigned INT64)map), "r"(from) : "memory");
 }
 
+/* Before the first copy by it. */
+DEVICE void map_acquire_own(GLOBAL const unsigned INT64 *map)
+{
+    asm volatile("fence.proxy.tensormap::generic.acquire.cta [%0], 128;" :: "l"((unsigned INT64)map) : "memory");
+}
+
+/* ... by a map that another launch wrote. */
 DEVICE void map_acquire(GLOBAL const unsigned INT64 *map)
 {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"((unsigned INT64)map) : "memory");
@@ -202,16 +179,6 @@ DEVICE void copy_operand(unsigned int to, GLOBAL const unsigned INT64 *map, cons
     } else {
         copy_box(to, map, k0, at, batch, barrier_at);
     }
-}
-
-/* ... to the same place in both work-groups of a cluster; the bytes arrive at the barrier of each. */
-DEVICE void copy_box_to_both(unsigned int to, GLOBAL const unsigned INT64 *map, int across, int line, int batch,
-                             unsigned int barrier_at)
-{
-    asm volatile("{ .reg .b16 both; mov.b16 both, 3; "
-                 "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1, {%2, %3, %4}], [%5], both; }"
-                 :: "r"(to), "l"((unsigned INT64)map), "r"(across), "r"(line), "r"(batch), "r"(barrier_at) : "memory");
 }
 
 /* ---- wgmma: 128 items multiply 64 x 16 by 16 x N out of local memory ------------------------ */
