@@ -14,41 +14,38 @@ gemm_sum(int M, int N, int batches, int parts, int start, VIEW eC, R alpha, GLOB
 {
     const int each = N % 4 ? 1 : 4;
     const INDEX elements = (INDEX)batches * M * N, o = ((INDEX)GROUP_ID(0) * ITEMS + LOCAL_ID()) * each;
-    const INDEX line = o / N, n = o - line * N;
-    const int batch = batches == 1 ? 0 : (int)(line / M);
-    const INDEX m = line - (INDEX)batch * M;
     GLOBAL const R *p = gP + start + o;
     R sum[4] = { ZERO, ZERO, ZERO, ZERO };
-    int i = 0;
 
     if (o >= elements)
         return;
     if (each == 4) {
         R4 all = (R4)(ZERO);
 
-        for (; parts - i >= READS; i += READS) {
+        for (int i = 0; i < parts; i += READS) {
             R4 r[READS];
 
             UNROLL for (int j = 0; j < READS; j++)
-                r[j] = VLOAD_ALIGNED(R4, p + (i + j) * elements);
+                r[j] = VLOAD_ALIGNED(R4, p + (i + j < parts ? i + j : i) * elements);
             UNROLL for (int j = 0; j < READS; j++)
-                all = all + r[j];
+                all = i + j < parts ? all + r[j] : all;
         }
-        for (; i < parts; i++)
-            all = all + VLOAD_ALIGNED(R4, p + i * elements);
         VSTORE(4, sum, all);
     } else {
-        for (; parts - i >= READS; i += READS) {
+        for (int i = 0; i < parts; i += READS) {
             R r[READS];
 
             UNROLL for (int j = 0; j < READS; j++)
-                r[j] = p[(i + j) * elements];
+                r[j] = p[(i + j < parts ? i + j : i) * elements];
             UNROLL for (int j = 0; j < READS; j++)
-                sum[0] = sum[0] + r[j];
+                sum[0] = i + j < parts ? sum[0] + r[j] : sum[0];
         }
-        for (; i < parts; i++)
-            sum[0] = sum[0] + p[i * elements];
     }
+
+    /* where they lie: after the reads have begun */
+    const INDEX line = o / N, n = o - line * N;
+    const int batch = batches == 1 ? 0 : (int)(line / M);
+    const INDEX m = line - (INDEX)batch * M;
 
     store_neighbours(sum, each, batches == 1, batch, m, n, eC, alpha, beta, gC, vC, has_bias, gBias, vBias, act);
 }

@@ -252,9 +252,17 @@ vn_status vn__counters(vn_buffer **out, vn_queue *q)
 
 /* ---- launching --------------------------------------------------------------- */
 
+/* The next argument's place.  Too many are counted, for vn__launch to refuse, and kept nowhere. */
+static struct vn_arg *next_arg(struct vn_launch *l)
+{
+    const int at = l->nargs++;
+
+    return &l->args[at < VN_ARGS ? at : VN_ARGS - 1];
+}
+
 void vn__arg_int(struct vn_launch *l, int64_t v)
 {
-    struct vn_arg *a = &l->args[l->nargs++];
+    struct vn_arg *a = next_arg(l);
 
     a->size = sizeof a->value.i;
     a->value.i = (int32_t)v;
@@ -262,7 +270,7 @@ void vn__arg_int(struct vn_launch *l, int64_t v)
 
 void vn__arg_real(struct vn_launch *l, vn_type t, double v)
 {
-    struct vn_arg *a = &l->args[l->nargs++];
+    struct vn_arg *a = next_arg(l);
 
     if (t == VN_F64) {
         a->size = sizeof a->value.d;
@@ -275,7 +283,7 @@ void vn__arg_real(struct vn_launch *l, vn_type t, double v)
 
 void vn__arg_buffer(struct vn_launch *l, vn_buffer *b)
 {
-    struct vn_arg *a = &l->args[l->nargs++];
+    struct vn_arg *a = next_arg(l);
 
     a->size = 0;
     a->buffer = b;
@@ -283,7 +291,7 @@ void vn__arg_buffer(struct vn_launch *l, vn_buffer *b)
 
 static int64_t *add_view(struct vn_launch *l)
 {
-    struct vn_arg *a = &l->args[l->nargs++];
+    struct vn_arg *a = next_arg(l);
 
     a->size = sizeof a->value.view;
     return a->value.view;
