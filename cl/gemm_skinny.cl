@@ -21,9 +21,9 @@
  * Learnt on an H100: with M above 4 or so the reads of A out of the cache, not B, set the pace; there
  * a matrix engine, which shares them among lanes, is what pays (gemm_skinny_mma.cl).
  *
- * Parameters, from gemm.tune: ITEMS_K or ITEMS_N, as ITEMS; THR_N; DEPTH, pieces of each column
- * under way (of a row: DEPTH times THR_N); FILL and LANES are the host's.  Of the variant: ALONG_K,
- * and THR_M, rows of A for a work-group.
+ * Parameters, from gemm.tune: ITEMS_K or ITEMS_N, as ITEMS; THR_N; DEPTH_K or DEPTH_N, as DEPTH, pieces
+ * of each column under way (of a row: DEPTH times THR_N); FILL and LANES are the host's.  Of the variant:
+ * ALONG_K, and THR_M, rows of A for a work-group.
  */
 #if TYPE == 0
 #define PIECE 4
@@ -216,11 +216,61 @@ DEVICE void fold(R rC[THR_M][EACH], const struct share *s, int first, int last, 
 
 #endif
 
+/* ---- sums of one column, from all items that share it ------------------------------ */
+
+struct output {
+    int M, N, parts;
+    GLOBAL R *gP;
+    R alpha, beta;
+    GLOBAL T *gC;
+    INDEX c0, c_row, c_col;
+    int has_bias;
+    GLOBAL const T *gBias;
+    INDEX bias0, bias_row, bias_col;
+    int act;
+};
+
+/* Out of the arguments of a kernel. */
+#define OUTPUT(batch)                                                                   \
+    { M, N, parts, gP, alpha, beta,                                                     \
+      gC, start_of(vC, eC, batch), (INDEX)vC.s5, (INDEX)vC.s6,                          \
+      has_bias, gBias, start_of(vBias, eC, batch), (INDEX)vBias.s5, (INDEX)vBias.s6, act }
+
+DEVICE void store_sum(const struct output *o, int m, int n, R sum)
+{
+    const INDEX at = o->c0 + m * o->c_row + n * o->c_col;
+
+    STORE(o->gC, at, epilogue(sum, o->alpha, o->beta, o->gC, at, o->has_bias, o->gBias,
+                              o->bias0 + m * o->bias_row + n * o->bias_col, o->act));
+}
+
+/* `rows` rows of C, the task's from `from` on: sums[place * line + row * pitch + column], over the
+ * places.                                                                                      */
+DEVICE void add_places(const struct output *o, const struct task *t, LOCAL const R *sums, int places, int line,
+                       int pitch, int from, int rows)
+{
+    NO_UNROLL for (int i = LOCAL_ID(); i < rows * t->wide; i += ITEMS) {
+        const int row = row_of(t, i), column = i - row * t->wide;
+        const int m = t->m0 + from + row, n = t->n0 + column;
+        LOCAL const R *mine = sums + row * pitch + column;
+        R sum = mine[0];
+
+        for (int p = 1; p < places; p++)
+            sum = sum + mine[p * line];
+        if (m < o->M && n < o->N) {
+            if (o->parts > 1)
+                o->gP[((INDEX)t->part * o->M + m) * o->N + n] = sum;
+            else
+                store_sum(o, m, n, sum);
+        }
+    }
+}
+
 /* ---- kernels ------------------------------------------------------------------------- */
 
 /* parts > 1: leaves sums in gP, for gemm_sum, each part being `span` of K. */
 KERNEL(ITEMS) void
-gemm_skinny(int M, int N, int K, int across, int aligned, int span, int parts, int batches, VIEW eC, R alpha,
+gemm_skinny(int M, int N, int K, int across, int wide, int aligned, int span, int parts, int batches, VIEW eC, R alpha,
             GLOBAL const T *RESTRICT gA, VIEW vA,
             GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gP, R beta,
             GLOBAL T *RESTRICT gC, VIEW vC,
@@ -228,23 +278,24 @@ gemm_skinny(int M, int N, int K, int across, int aligned, int span, int parts, i
 {
     LOCAL_ARRAY(R, sums, ITEMS * (ROWS * EACH + PAD));
 
-    const int apart = ITEMS / across;
+    const int apart = wide / EACH;              /* a power of two */
     struct task t;
 
-    find_task(&t, M, N, K, apart * EACH, span, batches);
+    find_task(&t, M, N, K, across, wide, ITEMS * EACH, span, batches);
 
 #if ALONG_K
-    const int column = LOCAL_ID() / 8 % apart, place = LOCAL_ID() / 8 / apart * 8 + LOCAL_ID() % 8;
+    const int column = (LOCAL_ID() / 8) & (apart - 1);
+    const int place = LOCAL_ID() / 8 * across / ITEMS * 8 + LOCAL_ID() % 8;
 #define COLUMN(j) (column + (j) * apart)
 #else
-    const int column = LOCAL_ID() % apart, place = LOCAL_ID() / apart;
+    const int column = LOCAL_ID() & (apart - 1), place = LOCAL_ID() * across / ITEMS;
 #define COLUMN(j) (aligned ? column * PIECE + (j) : column + (j) * apart)
 #endif
     struct share s = { gA, gB };
     R rC[THR_M][EACH];
 
-    s.a += batch_offset(vA, eC, t.batch);
-    s.b += batch_offset(vB, eC, t.batch);
+    s.a += start_of(vA, eC, t.batch);
+    s.b += start_of(vB, eC, t.batch);
     s.a_col = (INDEX)vA.s6;
     s.b_row = (INDEX)vB.s5;
     UNROLL for (int i = 0; i < THR_M; i++)

@@ -28,8 +28,8 @@
  * Learnt on an H100: reads ahead into registers are worth little, for the assembler moves them down to
  * where they are used; copies to local memory stay where they are written, but cost twice as much where
  * eight lanes copy out of four lines of 128 bytes, not one or two.  A warp's steps had better lie side by
- * side, DEPTH of them, so that it reads whole lines.  Where K is split, the last work-group of a
- * tile adds its parts: a second launch took 4 us, this 2; 16 x 1024 x 8192 took 21 us in f32, now 14.6.
+ * side, DEPTH of them, so that it reads whole lines.  Where K is in parts, items of two parts meet by an
+ * atomic exchange (meet_in_slot): a second launch took 4 us, a last work-group that adds all parts 1.5.
  *
  * Parameters, from gemm.tune: ITEMS; TILES_16 or TILES_64, as TILES, of 16 columns a warp (along K);
  * ROOM, KiB of local memory; DEPTH_K or DEPTH_N, as DEPTH, steps side by side; FILL and SPLIT are
@@ -292,49 +292,6 @@ DEVICE float plain_sum(GLOBAL const T *gA, INDEX a, INDEX a_col, GLOBAL const T 
 }
 #endif
 
-/* ---- parts of K -------------------------------------------------------------------------------- */
-
-#define EACH  ((THR_M * WIDE_WARP + ITEMS - 1) / ITEMS)         /* elements of an item, if a tile is as wide as a warp */
-#define READS (EACH > 4 ? 2 : 4)                                /* of each, under way together */
-
-/* The tile's elements: the sums of all parts, in their order. */
-DEVICE void add_parts(const struct output *o, const struct task *t, int batches)
-{
-    const INDEX apart = (INDEX)batches * o->M * o->N, first = (INDEX)t->batch * o->M * o->N;
-
-    for (int from = LOCAL_ID(); from < THR_M * t->wide; from += EACH * ITEMS) {
-        GLOBAL const R *part[EACH];
-        R sum[EACH];
-        int p = 0;
-
-        UNROLL for (int j = 0; j < EACH; j++) {
-            const int row = (from + j * ITEMS) / t->wide, m = t->m0 + row, n = t->n0 + from + j * ITEMS - row * t->wide;
-
-            part[j] = o->gP + first + (row < THR_M && m < o->M && n < o->N ? m * (INDEX)o->N + n : 0);
-            sum[j] = ZERO;
-        }
-        for (; o->parts - p >= READS; p += READS) {
-            R r[READS][EACH];
-
-            UNROLL for (int i = 0; i < READS; i++)
-            UNROLL for (int j = 0; j < EACH; j++)
-                r[i][j] = part[j][(p + i) * apart];
-            UNROLL for (int i = 0; i < READS; i++)
-            UNROLL for (int j = 0; j < EACH; j++)
-                sum[j] = sum[j] + r[i][j];
-        }
-        for (; p < o->parts; p++)
-            UNROLL for (int j = 0; j < EACH; j++)
-                sum[j] = sum[j] + part[j][p * apart];
-        UNROLL for (int j = 0; j < EACH; j++) {
-            const int row = (from + j * ITEMS) / t->wide, m = t->m0 + row, n = t->n0 + from + j * ITEMS - row * t->wide;
-
-            if (row < THR_M && m < o->M && n < o->N)
-                store_sum(o, m, n, sum[j]);
-        }
-    }
-}
-
 /* ---- the kernel ------------------------------------------------------------------------ */
 
 /* The row and column, among the work-group's, of the v-th of a lane's sums; n1: where its warp's begin. */
@@ -345,28 +302,26 @@ DEVICE void add_parts(const struct output *o, const struct task *t, int batches)
 #define SUM_COLUMN(v, n1, high)  ((n1) + PIECE * (high) + 2 * ((v) / 4 / TOKENS) + (v) % 4 / 2)
 #endif
 
-/* parts > 1: leaves sums in gP, each part being `span` of K, and of each tile of C, counted in gDone, the
- * work-group that comes last adds them up.  `tiles` of a batch.                                       */
+/* Each of `parts` is `span` of K; gSlots: of each pair of sums of a tile, one less than parts, and empty. */
 KERNEL(ITEMS) void
-gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int parts, int batches, VIEW eC, R alpha,
+gemm_skinny_mma(int M, int N, int K, int across, int wide, int aligned, int span, int parts, int batches,
+                VIEW eC, R alpha,
                 GLOBAL const T *RESTRICT gA, VIEW vA,
-                GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *gP, GLOBAL int *RESTRICT gDone, int tiles, R beta,
+                GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL UINT64 *gSlots, R beta,
                 GLOBAL T *RESTRICT gC, VIEW vC,
                 int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
 
-    const int apart = WARPS / across;
+    const int apart = wide / WIDE_WARP;         /* a power of two */
     struct task t;
 
-    find_task(&t, M, N, K, apart * WIDE_WARP, span, batches);
+    find_task(&t, M, N, K, across, wide, WARPS * WIDE_WARP, span, batches);
 
     const int warp = LOCAL_ID() / 32, lane = LOCAL_ID() % 32, high = lane / 4, low = lane % 4;
-    const int place = warp / apart, n1 = warp % apart * WIDE_WARP;
+    const int place = warp * across / WARPS, n1 = (warp & (apart - 1)) * WIDE_WARP;
     const int stride = across * RUN, k0 = t.first + place * RUN;
-    /* the same in all lanes of a warp, for they multiply together */
-    const int steps = k0 < t.last ? (t.last - k0 + stride - 1) / stride * DEPTH : 0;
-    const INDEX a0 = batch_offset(vA, eC, t.batch), b0 = batch_offset(vB, eC, t.batch);
+    const INDEX a0 = start_of(vA, eC, t.batch), b0 = start_of(vB, eC, t.batch);
     struct share s;
     float rC[FRAGMENTS][TOKENS][4];
     int copied = 0;
@@ -397,19 +352,21 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
     UNROLL for (int e = 0; e < 4; e++)
         rC[j][i][e] = 0;
 
-    /* What a warp copies it alone reads, so that no barrier is needed. */
+    /* What a warp copies it alone reads, so that no barrier is needed.  Steps are the same in all its lanes,
+     * for they multiply together.  STEP_AFTER: from the number-th to the one behind it.               */
+#define STEP_AFTER(number) (((number) + 1) % DEPTH ? STEP : stride - (DEPTH - 1) * STEP)
 #define COPY_NEXT(stage)                                            \
-    if (copied < steps) {                                           \
+    if (s.k < t.last) {                                             \
         copy_step(&s, stage, lane);                                 \
+        move_on(&s, STEP_AFTER(copied));                            \
         copied++;                                                   \
-        move_on(&s, copied % DEPTH ? STEP : stride - (DEPTH - 1) * STEP); \
     }                                                               \
     copies_commit()
 
     NO_UNROLL for (int i = 0; i < STAGES - 1; i++) {
         COPY_NEXT(i);
     }
-    for (int step = 0, stage = 0; step < steps; step++) {
+    for (int step = 0, k = k0, stage = 0; k < t.last; step++) {
         const int before = stage ? stage - 1 : STAGES - 1;
 
         COPIES_WAIT(STAGES - 2);
@@ -417,10 +374,10 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
         COPY_NEXT(before);
         fold(rC, &s, stage, lane);
         stage = stage + 1 == STAGES ? 0 : stage + 1;
+        k += STEP_AFTER(step);
     }
     COPIES_WAIT(0);
 
-    const struct output out = OUTPUT(t.batch);
     const int pitch = t.wide + PAD, line = THR_M * pitch;
     LOCAL float *sums = (LOCAL float *)room, *mine = sums + place * line;
 #if TYPE == 0
@@ -451,7 +408,21 @@ gemm_skinny_mma(int M, int N, int K, int across, int aligned, int span, int part
         }
 #endif
     BARRIER();
-    add_places(&out, &t, sums, across, line, pitch, 0, THR_M);
-    if (parts > 1 && is_last(gDone + GROUP_ID(0) % tiles + t.batch * tiles, parts, (LOCAL int *)room))
-        add_parts(&out, &t, batches);
+
+    const int pairs = THR_M * t.wide / 2;
+    GLOBAL UINT64 *const slots = gSlots + GROUP_ID(0) * (parts - 1) * pairs;
+
+    NO_UNROLL for (int i = LOCAL_ID(); i < pairs; i += ITEMS) {
+        const int row = row_of(&t, 2 * i), column = 2 * i - row * t.wide, m = t.m0 + row, n = t.n0 + column;
+        LOCAL const float *from = sums + row * pitch + column;
+        R sum[4] = { ZERO, ZERO, ZERO, ZERO };
+
+        for (int p = 0; p < across; p++) {
+            sum[0] = sum[0] + from[p * line];
+            sum[1] = sum[1] + from[p * line + 1];
+        }
+        if (m < M && n < N && meet_in_slots(slots + i, pairs, GROUP_ID(1), parts, sum, sum + 1))
+            store_neighbours(sum, N - n < 2 ? 1 : 2, t.batch == 0, t.batch, m, n, eC, alpha, beta, gC, vC,
+                             has_bias, gBias, vBias, act);
+    }
 }

@@ -119,6 +119,7 @@ struct vn_queue {
     int               borrowed;       /* the caller's own: not ours to finish */
     vn_buffer        *workspace;      /* NULL until an operation needs some */
     vn_buffer        *counters;       /* likewise, one that counts */
+    vn_buffer        *slots;          /* likewise, one for what work-groups hand over */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
     size_t            packed_used;    /* likewise, of a vn_pack */
@@ -142,6 +143,9 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes);
  * gemm_strip's, 0 at first: so many lines of a cache, and one for each unit of the device.       */
 enum { VN_COUNTERS = 1024, VN_SEAT_LINES = 65, VN_SEAT_LINE = 16 };
 vn_status vn__counters(vn_buffer **out, vn_queue *q);
+/* So many numbers of 64 bits that are 0 whenever no kernel runs. */
+enum { VN_SLOTS = 1 << 18 };
+vn_status vn__slots(vn_buffer **out, vn_queue *q);
 vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
 /* Calls a vendor's library, which queues work, with the log line and the trace of a launch. */
 vn_status vn__launch_foreign(vn_queue *q, const struct vn_choice *it, const void *problem,

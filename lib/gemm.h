@@ -191,12 +191,12 @@ vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *
     { .name = "gemm_skinny", .fits = vn__fits_skinny_##along##rows, .pays = vn__pays_skinny,    \
       .run = vn__run_skinny, .workspace = vn__workspace_skinny,                                 \
       .texts = "cl/epilogue.h cl/gemm_skinny.h cl/gemm_sum.cl cl/gemm_skinny.cl",               \
-      .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH FILL LANES SPLIT", \
-      .defines = "#define ITEMS ITEMS_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
+      .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT", \
+      .defines = "#define ITEMS ITEMS_" #ALONG "\n#define DEPTH DEPTH_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
 #define VN_SKINNY_MMA(along, ALONG, along_k, rows, tiles)                                       \
     { .name = "gemm_skinny_mma", .fits = vn__fits_skinny_mma_##along##rows,                     \
       .pays = vn__pays_skinny_mma, .run = vn__run_skinny_mma,                                   \
-      .workspace = vn__workspace_skinny_mma, .trial = vn__trial_gemm,                           \
+      .trial = vn__trial_gemm,                                                                  \
       .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_skinny_mma.cl",        \
       .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT", \
       .defines = "#define DEPTH DEPTH_" #ALONG "\n#define TILES TILES_" #tiles "\n"             \
@@ -212,7 +212,6 @@ VN_FITS_SKINNY(mma_n40); VN_FITS_SKINNY(mma_n48); VN_FITS_SKINNY(mma_n64);
 const char *vn__pays_skinny(const void *problem, const struct vn_facts *f);
 const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_skinny(const void *problem, const int *p);
-size_t      vn__workspace_skinny_mma(const void *problem, const int *p);
 vn_status   vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *problem);
 vn_status   vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void *problem);
 

@@ -9,7 +9,7 @@
 
 #include "gemm.h"
 
-enum { ITEMS_K, ITEMS_N, THR_N, DEPTH, FILL, LANES, SPLIT };    /* parameters of gemm_skinny */
+enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* parameters of gemm_skinny */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
 enum { MOST = INT_MAX - 4096, PAYS_K = 64, SPAN = 64, LONG = 4096 };
 static const double CACHE = 40e6;               /* bytes of B that the second-level cache of an H100 keeps */
@@ -72,7 +72,7 @@ struct engine {
     int across, apart;            /* at least so many strands share a column, and lie side by side */
     int fill;                     /* work-groups wanted for each unit */
     int split;                    /* KiB of B that a work-group reads before parts of it gain more than they cost */
-    int meets;                    /* the last work-group of a tile adds its parts; else a second launch does */
+    int slots;                    /* items of a tile's parts meet in slots; else a second launch adds parts */
     int enough;                   /* items for each unit whose reads keep the memory busy */
 };
 
@@ -86,7 +86,7 @@ static struct engine fma_engine(const struct gemm *g, const int *p)
         .items   = p[along_k ? ITEMS_K : ITEMS_N],
         .strands = p[along_k ? ITEMS_K : ITEMS_N],
         .columns = along_k ? p[THR_N] : piece(g),
-        .depth   = p[DEPTH] * (along_k ? piece(g) : p[THR_N]),
+        .depth   = along_k ? p[DEPTH_K] * piece(g) : p[DEPTH_N] * p[THR_N],
         .across  = along_k ? 8 : 1,
         .apart   = along_k ? 1 : p[LANES],
         .fill    = p[FILL],
@@ -115,9 +115,15 @@ static struct engine mma_engine(const struct gemm *g, const int *p)
         .apart   = 1,
         .fill    = p[MMA_FILL],
         .split   = p[MMA_SPLIT],
-        .meets   = 1,
+        .slots   = 1,
         .enough  = 192,
     };
+}
+
+/* Does the second-level cache hold B, from one product to the next? */
+static int is_near(const struct gemm *g)
+{
+    return (double)g->n * (double)g->k * (double)g->batches * (double)vn_type_bytes(g->head.type) <= CACHE;
 }
 
 /* ---- fits -------------------------------------------------------------------------- */
@@ -138,7 +144,7 @@ static const char *fits(const struct gemm *g, int along_k, int rows, int rows_wa
 
 static const char *fits_fma(const struct gemm *problem, int along_k, int rows)
 {
-    static const int p[VN_PARAMS] = { 64, 64, 4, 1, 1, 1 };     /* rows are the same with any */
+    static const int p[VN_PARAMS] = { 64, 64, 4, 1, 1, 1, 1 };     /* rows are the same with any */
     const struct gemm g = vn__gemm_few_rows(problem);
 
     return fits(&g, along_k, rows, fma_engine(&g, p).rows);
@@ -206,7 +212,7 @@ const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
 {
     const struct gemm g = vn__gemm_few_rows(problem);
     const int is_f32 = g.head.type == VN_F32, along_k = is_along_k(&g);
-    const int most = is_f32 ? 64 : along_k && (double)g.n * (double)g.k * 2 <= CACHE ? 32 : 16;
+    const int most = is_f32 ? 64 : along_k && is_near(&g) ? 32 : 16;
 
     if (vn__gains_wgmma_rows(problem, f))
         return "gemm_wgmma reads B sooner";
@@ -218,7 +224,7 @@ const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
 /* ---- how the work is shared out ---------------------------------------------------- */
 
 struct plan {
-    int64_t across;               /* strands that share a column */
+    int64_t across, wide;         /* strands that share a column; columns of a work-group */
     int64_t tiles_m, tiles_n;
     int64_t parts, span;          /* of K */
 };
@@ -255,8 +261,7 @@ static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t t
  * device would idle, half of that will do.                                                    */
 static int is_worth_parts(const struct gemm *g, const struct engine *e, int64_t groups, int64_t share)
 {
-    return share * (4 * groups < g->units ? 2 : 1) >= (int64_t)e->split << 10 &&
-           (!e->meets || groups <= VN_COUNTERS);
+    return share * (4 * groups < g->units ? 2 : 1) >= (int64_t)e->split << 10;
 }
 
 /* Parts make up for work-groups that are missing; one less, if the unit with the most work-groups then ends
@@ -280,12 +285,16 @@ static struct plan plan_of(const struct gemm *g, const struct engine *e)
     int64_t groups, most, share;
 
     plan.across  = across_of(g, e, plan.tiles_m, wanted);
-    plan.tiles_n = VN_CEIL_DIV(g->n, e->strands / plan.across * e->columns);
+    plan.wide    = e->strands / plan.across * e->columns;
+    plan.tiles_n = VN_CEIL_DIV(g->n, plan.wide);
     groups = plan.tiles_m * plan.tiles_n * g->batches;
     most   = g->k / (plan.across * e->depth);
     share  = g->n * g->k / plan.tiles_n * (int64_t)vn_type_bytes(g->head.type);
     if (groups * e->items < (int64_t)g->units * e->enough && most > 1 && is_worth_parts(g, e, groups, share)) {
-        plan.span  = VN_CEIL_DIV(VN_CEIL_DIV(g->k, parts_of(g, groups, wanted, most)), SPAN) * SPAN;
+        const int64_t room = 1 + 2 * VN_SLOTS / (groups * e->rows * plan.wide);
+        const int64_t parts = parts_of(g, groups, wanted, most);
+
+        plan.span  = VN_CEIL_DIV(VN_CEIL_DIV(g->k, e->slots && parts > room ? room : parts), SPAN) * SPAN;
         plan.parts = VN_CEIL_DIV(g->k, plan.span);
     }
     return plan;
@@ -308,15 +317,6 @@ size_t vn__workspace_skinny(const void *problem, const int *p)
     return workspace(&g, &plan);
 }
 
-size_t vn__workspace_skinny_mma(const void *problem, const int *p)
-{
-    const struct gemm g = vn__gemm_few_rows(problem);
-    const struct engine e = mma_engine(&g, p);
-    const struct plan plan = plan_of(&g, &e);
-
-    return workspace(&g, &plan);
-}
-
 /* ---- launches ---------------------------------------------------------------------- */
 
 static vn_status too_many(const struct vn_choice *it)
@@ -329,20 +329,20 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm 
                      int aligned)
 {
     const struct plan plan = plan_of(g, e);
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = e->items };
-    const size_t bytes = workspace(g, &plan);
-    vn_buffer *sums = g->c.buffer, *done = g->c.buffer;     /* where there are no parts: any buffer */
+    struct vn_launch l = { .groups = { 1, plan.parts, 1 }, .items = e->items };
+    const size_t bytes = e->slots ? 0 : workspace(g, &plan);
+    vn_buffer *sums = g->c.buffer;                          /* where there are no parts: any buffer */
     vn_status s;
 
-    if (!vn__mul(&l.groups[0], plan.tiles_m * plan.tiles_n, g->batches) ||
-        !vn__mul(&l.groups[0], l.groups[0], plan.parts) || l.groups[0] > INT_MAX)
+    if (!vn__mul(&l.groups[0], plan.tiles_m * plan.tiles_n, g->batches) || l.groups[0] > INT_MAX)
         return too_many(it);
     if (bytes && (s = vn__workspace(&sums, q, bytes)))
         return s;
-    if (bytes && e->meets && (s = vn__counters(&done, q)))
+    if (e->slots && plan.parts > 1 && (s = vn__slots(&sums, q)))
         return s;
     vn__gemm_sizes(&l, g);
     vn__arg_int(&l, plan.across);
+    vn__arg_int(&l, plan.wide);
     vn__arg_int(&l, aligned);
     vn__arg_int(&l, plan.span);
     vn__arg_int(&l, plan.parts);
@@ -351,12 +351,8 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm 
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__gemm_inputs(&l, g);
     vn__arg_buffer(&l, sums);
-    if (e->meets) {
-        vn__arg_buffer(&l, done);
-        vn__arg_int(&l, plan.tiles_m * plan.tiles_n);
-    }
     vn__gemm_output(&l, g);
-    if ((s = vn__launch(q, it, 0, &l)) || plan.parts == 1 || e->meets)
+    if ((s = vn__launch(q, it, 0, &l)) || plan.parts == 1 || e->slots)
         return s;
     return vn__add_parts(q, it, 1, e->items, g, sums, 0, plan.parts);
 }

@@ -62,6 +62,7 @@ void vn__queue_close(vn_queue *q)
     }
     workspace_close(q);
     vn__buffer_close(q->counters);
+    vn__buffer_close(q->slots);
     free(q->explain);
     vn__memos_forget(q);
     d->backend->queue_close(q);
@@ -222,7 +223,7 @@ static vn_status write_zeros(vn_buffer *b)
     vn_status s;
 
     if (!zeros)
-        return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes of counters", b->bytes);
+        return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes of zeros", b->bytes);
     if ((s = vn__queue_open(&q, b->device, NULL)) == VN_OK) {
         s = b->device->backend->write(q, b, 0, zeros, b->bytes);
         q->borrowed = 1;                    /* the write is done: there is nothing to finish */
@@ -232,22 +233,34 @@ static vn_status write_zeros(vn_buffer *b)
     return s;
 }
 
-vn_status vn__counters(vn_buffer **out, vn_queue *q)
+/* *kept, made of zeros when it is first wanted. */
+static vn_status zeros(vn_buffer **out, vn_buffer **kept, vn_queue *q, size_t bytes)
 {
-    const size_t ints = VN_COUNTERS + (VN_SEAT_LINES + (size_t)q->device->facts.units) * VN_SEAT_LINE;
     vn_status s;
 
-    if (!q->counters) {
-        if ((s = vn__buffer_open(&q->counters, q->device, ints * sizeof(int32_t), NULL)))
+    if (!*kept) {
+        if ((s = vn__buffer_open(kept, q->device, bytes, NULL)))
             return s;
-        if ((s = write_zeros(q->counters))) {
-            vn__buffer_close(q->counters);
-            q->counters = NULL;
+        if ((s = write_zeros(*kept))) {
+            vn__buffer_close(*kept);
+            *kept = NULL;
             return s;
         }
     }
-    *out = q->counters;
+    *out = *kept;
     return VN_OK;
+}
+
+vn_status vn__counters(vn_buffer **out, vn_queue *q)
+{
+    const size_t ints = VN_COUNTERS + (VN_SEAT_LINES + (size_t)q->device->facts.units) * VN_SEAT_LINE;
+
+    return zeros(out, &q->counters, q, ints * sizeof(int32_t));
+}
+
+vn_status vn__slots(vn_buffer **out, vn_queue *q)
+{
+    return zeros(out, &q->slots, q, VN_SLOTS * sizeof(int64_t));
 }
 
 /* ---- launching --------------------------------------------------------------- */

@@ -61,6 +61,37 @@ DEVICE int is_last(GLOBAL int *count, int groups, LOCAL int *room)
     return *room;
 }
 
+/* Two items with two sums each meet in a slot that holds nothing, 0, before and after.  0: this is the first, and its
+ * sums are left there; 1: it is the second, and x and y are the sums of both.  No fence is needed, for what is
+ * handed over is what the exchange takes along.  Sums that are 0 become what no sum is: a NaN with all bits.  */
+DEVICE int meet_in_slot(GLOBAL UINT64 *slot, float *x, float *y)
+{
+    const UINT64 both = (UINT64)FLOAT_BITS(*y) << 32 | FLOAT_BITS(*x), zeros = ~(UINT64)0;
+    UINT64 other;
+
+    asm volatile("atom.relaxed.gpu.global.exch.b64 %0, [%1], %2;"
+                 : "=l"(other) : "l"((unsigned INT64)slot), "l"(both ? both : zeros) : "memory");
+    if (other == 0)
+        return 0;
+    *slot = 0;
+    *x += other == zeros ? 0.0f : BITS_FLOAT((UINT32)other);
+    *y += other == zeros ? 0.0f : BITS_FLOAT((UINT32)(other >> 32));
+    return 1;
+}
+
+/* Likewise all of `parts`, of which this is number `part`: by twos, then those sums by twos, so that their order is
+ * the same each time.  slots: one less than parts, `apart` from each other.  1 in one item only, the sums being
+ * those of all.                                                                                       */
+DEVICE int meet_in_slots(GLOBAL UINT64 *slots, int apart, int part, int parts, float *x, float *y)
+{
+    for (; parts > 1; part /= 2, parts = (parts + 1) / 2) {
+        if ((part ^ 1) < parts && !meet_in_slot(slots + part / 2 * apart, x, y))
+            return 0;
+        slots += parts / 2 * apart;
+    }
+    return 1;
+}
+
 /* ---- copies to local memory that do not wait (sm_80) --------------------------------------- */
 
 /* 4, 8 or 16 bytes where `go` is not 0, else nothing: then `from` may be anywhere */
