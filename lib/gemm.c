@@ -201,6 +201,8 @@ const struct vn_variant vn__gemm_variants[] = {
     SMALL(tiny), SMALL(small),
     SPLIT_ROWS("gemm_split_rows_64", 64, along, "0"), SPLIT_ROWS("gemm_split_rows_64", 64, across, "1"),
     SPLIT_ROWS("gemm_split_rows", 128, along, "0"), SPLIT_ROWS("gemm_split_rows", 128, across, "1"),
+    VN_SKINNY_LINES(_16, 8), VN_SKINNY_LINES(_16, 16), VN_SKINNY_LINES(_16, 32),
+    VN_SKINNY_LINES(, 8), VN_SKINNY_LINES(, 16), VN_SKINNY_LINES(, 32),
     VN_SKINNY_MMA(k, K, 1, 8, 16), VN_SKINNY_MMA(k, K, 1, 16, 16), VN_SKINNY_MMA(k, K, 1, 24, 64),
     VN_SKINNY_MMA(k, K, 1, 32, 64), VN_SKINNY_MMA(k, K, 1, 40, 64), VN_SKINNY_MMA(k, K, 1, 48, 64),
     VN_SKINNY_MMA(k, K, 1, 64, 64),

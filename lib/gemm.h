@@ -201,6 +201,13 @@ vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *
       .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT", \
       .defines = "#define DEPTH DEPTH_" #ALONG "\n#define TILES TILES_" #tiles "\n"             \
                  "#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
+#define VN_SKINNY_LINES(suffix, rows)                                                           \
+    { .name = "gemm_skinny_lines" #suffix, .fits = vn__fits_skinny_lines_##rows,                \
+      .pays = vn__pays_skinny_lines##suffix, .run = vn__run_skinny_lines,                       \
+      .trial = vn__trial_gemm,                                                                  \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_skinny.h cl/gemm_skinny_lines.cl",      \
+      .entries = "gemm_skinny_lines", .params = "ITEMS GROUPS ROOM FILL SPLIT",                 \
+      .defines = "#define THR_M " #rows "\n" }
 #define VN_FITS_SKINNY(suffix) \
     const char *vn__fits_skinny_##suffix(const void *problem, const struct vn_facts *f)
 VN_FITS_SKINNY(k1); VN_FITS_SKINNY(k2); VN_FITS_SKINNY(k4); VN_FITS_SKINNY(k8); VN_FITS_SKINNY(k16);
@@ -209,6 +216,10 @@ VN_FITS_SKINNY(mma_k8); VN_FITS_SKINNY(mma_k16); VN_FITS_SKINNY(mma_k24); VN_FIT
 VN_FITS_SKINNY(mma_k40); VN_FITS_SKINNY(mma_k48); VN_FITS_SKINNY(mma_k64);
 VN_FITS_SKINNY(mma_n8); VN_FITS_SKINNY(mma_n16); VN_FITS_SKINNY(mma_n24); VN_FITS_SKINNY(mma_n32);
 VN_FITS_SKINNY(mma_n40); VN_FITS_SKINNY(mma_n48); VN_FITS_SKINNY(mma_n64);
+VN_FITS_SKINNY(lines_8); VN_FITS_SKINNY(lines_16); VN_FITS_SKINNY(lines_32);
+const char *vn__pays_skinny_lines   (const void *problem, const struct vn_facts *f);
+const char *vn__pays_skinny_lines_16(const void *problem, const struct vn_facts *f);
+vn_status   vn__run_skinny_lines(vn_queue *q, const struct vn_choice *it, const void *problem);
 const char *vn__pays_skinny(const void *problem, const struct vn_facts *f);
 const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f);
 size_t      vn__workspace_skinny(const void *problem, const int *p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_skinny.c - the variants gemm_skinny and gemm_skinny_mma: M or N small, on GPUs (see
+ * gemm_skinny.c - the variants gemm_skinny, gemm_skinny_mma and gemm_skinny_lines: M or N small, on GPUs (see
  * cl/gemm_skinny.cl).
  */
 #include <limits.h>
@@ -10,6 +10,7 @@
 #include "gemm.h"
 
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* parameters of gemm_skinny */
+enum { LINES_ITEMS, LINES_GROUPS, LINES_ROOM, LINES_FILL, LINES_SPLIT };      /* of gemm_skinny_lines, _16 */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
 enum { MOST = INT_MAX - 4096, PAYS_K = 64, SPAN = 64, LONG = 4096 };
 static const double CACHE = 40e6;               /* bytes of B that the second-level cache of an H100 keeps */
@@ -74,6 +75,7 @@ struct engine {
     int split;                    /* KiB of B that a work-group reads before parts of it gain more than they cost */
     int slots;                    /* items of a tile's parts meet in slots; else a second launch adds parts */
     int enough;                   /* items for each unit whose reads keep the memory busy */
+    int shaped;                   /* the kernel knows the size of its tile */
 };
 
 static struct engine fma_engine(const struct gemm *g, const int *p)
@@ -126,6 +128,30 @@ static int is_near(const struct gemm *g)
     return (double)g->n * (double)g->k * (double)g->batches * (double)vn_type_bytes(g->head.type) <= CACHE;
 }
 
+/* Rows in whole fragments. */
+static int lines_rows_of(const struct gemm *g)
+{
+    return g->m > 16 ? 32 : g->m > 8 ? 16 : 8;
+}
+
+static struct engine lines_engine(const struct gemm *g, const int *p)
+{
+    return (struct engine){
+        .rows    = lines_rows_of(g),
+        .items   = p[LINES_ITEMS],
+        .strands = p[LINES_ITEMS] / 32,
+        .columns = 8 * p[LINES_GROUPS],
+        .depth   = SPAN,
+        .across  = p[LINES_ITEMS] / 32,
+        .apart   = 1,
+        .fill    = p[LINES_FILL],
+        .split   = p[LINES_SPLIT],
+        .slots   = 1,
+        .enough  = 192,
+        .shaped  = 1,
+    };
+}
+
 /* ---- fits -------------------------------------------------------------------------- */
 
 static const char *fits(const struct gemm *g, int along_k, int rows, int rows_wanted)
@@ -163,6 +189,19 @@ static const char *fits_mma(const struct gemm *problem, const struct vn_facts *f
     return fits(&g, along_k, rows, mma_rows_of(&g));
 }
 
+static const char *fits_lines(const struct gemm *problem, const struct vn_facts *f, int rows)
+{
+    const struct gemm g = vn__gemm_few_rows(problem);
+
+    if (strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80)
+        return "it needs an NVIDIA GPU of sm_80 or above, for mma.sync";
+    if (g.head.type != VN_F16 && g.head.type != VN_BF16)
+        return "it needs f16 or bf16";
+    if (!is_aligned_a(&g, piece(&g)) || !is_aligned_b(&g) || g.k % piece(&g))
+        return "lines along K need to begin and end at multiples of 16 bytes";
+    return fits(&g, 1, rows, lines_rows_of(&g));
+}
+
 #define FITS(along, along_k, rows)                                                          \
     const char *vn__fits_skinny_##along##rows(const void *problem, const struct vn_facts *f) \
     {                                                                                       \
@@ -174,6 +213,12 @@ static const char *fits_mma(const struct gemm *problem, const struct vn_facts *f
     {                                                                                       \
         return fits_mma(problem, f, along_k, rows);                                         \
     }
+#define FITS_LINES(rows)                                                                    \
+    const char *vn__fits_skinny_lines_##rows(const void *problem, const struct vn_facts *f) \
+    {                                                                                       \
+        return fits_lines(problem, f, rows);                                                \
+    }
+FITS_LINES(8) FITS_LINES(16) FITS_LINES(32)
 FITS(k, 1, 1) FITS(k, 1, 2) FITS(k, 1, 4) FITS(k, 1, 8) FITS(k, 1, 16)
 FITS(n, 0, 1) FITS(n, 0, 2) FITS(n, 0, 4) FITS(n, 0, 8) FITS(n, 0, 16)
 FITS_MMA(k, 1, 8) FITS_MMA(k, 1, 16) FITS_MMA(k, 1, 24) FITS_MMA(k, 1, 32) FITS_MMA(k, 1, 40) FITS_MMA(k, 1, 48)
@@ -219,6 +264,26 @@ const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
     if (!vn__fits_split(problem, f) && vn__gains_split_packed(problem))
         return "B is packed for gemm_split, whose tiles keep the device busy";
     return pays(&g, is_f32 ? (along_k ? 4 : 2) : (along_k ? 2 : 1), most);
+}
+
+/* One row of a B that comes from memory: multiply-adds keep up.  More than 16 rows of it: larger tiles pay. */
+const char *vn__pays_skinny_lines(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm g = vn__gemm_few_rows(problem);
+
+    (void)f;
+    return is_near(&g) ? pays(&g, 1, 32) : pays(&g, 2, 16);
+}
+
+/* Tiles of 16 columns: more of them read from memory at any time; and if a round has room for all, K is in half as
+ * many parts.  Else they would read A twice as often for nothing.                                          */
+const char *vn__pays_skinny_lines_16(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm g = vn__gemm_few_rows(problem);
+
+    if (is_near(&g) && (g.m > 16 || VN_CEIL_DIV(g.n, 16) * g.batches > f->units))
+        return "tiles of 32 columns read A half as often";
+    return vn__pays_skinny_lines(problem, f);
 }
 
 /* ---- how the work is shared out ---------------------------------------------------- */
@@ -341,9 +406,11 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm 
     if (e->slots && plan.parts > 1 && (s = vn__slots(&sums, q)))
         return s;
     vn__gemm_sizes(&l, g);
-    vn__arg_int(&l, plan.across);
-    vn__arg_int(&l, plan.wide);
-    vn__arg_int(&l, aligned);
+    if (!e->shaped) {
+        vn__arg_int(&l, plan.across);
+        vn__arg_int(&l, plan.wide);
+        vn__arg_int(&l, aligned);
+    }
     vn__arg_int(&l, plan.span);
     vn__arg_int(&l, plan.parts);
     vn__arg_int(&l, g->batches);
@@ -371,4 +438,12 @@ vn_status vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void
     const struct engine e = mma_engine(&g, it->p);
 
     return run(q, it, &g, &e, is_aligned_a(&g, is_along_k(&g) ? piece(&g) : 4));
+}
+
+vn_status vn__run_skinny_lines(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm g = vn__gemm_few_rows(problem);
+    const struct engine e = lines_engine(&g, it->p);
+
+    return run(q, it, &g, &e, 1);
 }
