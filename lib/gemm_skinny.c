@@ -266,13 +266,13 @@ const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
     return pays(&g, is_f32 ? (along_k ? 4 : 2) : (along_k ? 2 : 1), most);
 }
 
-/* One row of a B that comes from memory: multiply-adds keep up.  More than 16 rows of it: larger tiles pay. */
+/* With more than 16 rows of a B that comes from memory, larger tiles do as well. */
 const char *vn__pays_skinny_lines(const void *problem, const struct vn_facts *f)
 {
     const struct gemm g = vn__gemm_few_rows(problem);
 
     (void)f;
-    return is_near(&g) ? pays(&g, 1, 32) : pays(&g, 2, 16);
+    return pays(&g, 1, is_near(&g) ? 32 : 16);
 }
 
 /* Tiles of 16 columns: more of them read from memory at any time; and if a round has room for all, K is in half as
@@ -281,7 +281,7 @@ const char *vn__pays_skinny_lines_16(const void *problem, const struct vn_facts 
 {
     const struct gemm g = vn__gemm_few_rows(problem);
 
-    if (is_near(&g) && (g.m > 16 || VN_CEIL_DIV(g.n, 16) * g.batches > f->units))
+    if (is_near(&g) && VN_CEIL_DIV(g.n, 16) * g.batches > f->units)
         return "tiles of 32 columns read A half as often";
     return vn__pays_skinny_lines(problem, f);
 }
