@@ -28,16 +28,19 @@
  * at a time; out of the registers, and asked for in the last steps of k, it costs 1 %.  Filling a panel of B
  * in the first tile costs a tenth of that tile, where a copy of its own cost 7 % at 1024; a B that lies in the
  * second-level cache is read as quickly without, and pieces can be small (192 and 256: 1 to 3 %).  Pieces for two
- * cores that are dealt beforehand cost 5 % at 256: one core begins late.  Panels of B made for everyone
- * beforehand cost more (they go to memory and back) than they save, unless many products use them: then, of
+ * cores that are dealt beforehand cost 5 % at 256: one core begins late; but each piece reads B once more, so where
+ * two make up C all but a 32nd is dealt evenly (512 and 768: 0.5 %), and of a B in place small pieces, a quarter of
+ * a share, end closer to each other (256: 2 %).  Panels of B made for everyone beforehand cost more (they go to
+ * memory and back) than they save, unless many rows use them: at 4096, where rows of B lie a page or more apart,
+ * the tiles that fill a panel took four times as long as others, 4 % in all, and packing B 0.7 %; with blocks of
+ * 240 rows and 1536 of k instead of 1032 and 1024 in that, it gains 3 %.  Or unless many products use them: then, of
  * the time of the best other way at 4096 x 4096, they take 0.9 at 4 rows (gemm_dot), 0.55 at 16, 0.62 at 24,
- * 0.9 at 64 and 128 (gemm_cpu), 0.98 at 1024.
+ * 0.9 at 64 and 128 (gemm_cpu), 0.98 at 1024.  B is packed 16 rows at a time, for all panels: panel after panel
+ * reads 128 bytes of each page and takes twice as long.
  *
  * Parameters, from gemm.tune: THR_M THR_V VEC BLK_M BLK_N BLK_K.  In the second-level cache: with
  * PACKED, (BLK_K + BLK_M) BLK_N numbers; else BLK_M (BLK_K + BLK_N), or DIRECT, BLK_M BLK_N.
  */
-#define PACK_K   1024                           /* of K, for one work-group of `pack` */
-
 #if BLK_N % THR_N || BLK_M % THR_M
 #error "a register tile must divide the work-group's"
 #endif
@@ -60,17 +63,22 @@ TILE(tile, SPACE_A, R, PANEL, SPACE_B)
 TILE(tile_direct, GLOBAL, T, ROWS, LOCAL)
 #endif
 
-/* gP[panel][k][line], s5 of vP being the step from panel to panel; B is given transposed */
-#define PACK(name, WIDE)                                                                                          \
-KERNEL(1) void                                                                                                    \
-name(int lines, int K, VIEW e, GLOBAL const T *RESTRICT g, VIEW v, GLOBAL R *RESTRICT gP, VIEW vP)                \
-{                                                                                                                 \
-    const int k0 = GROUP_ID(0) * PACK_K, first = GROUP_ID(1) * WIDE;                                              \
-    const int depth = K - k0 < PACK_K ? K - k0 : PACK_K, width = lines - first < WIDE ? lines - first : WIDE;     \
-    const INDEX across = (INDEX)v.s5, along = (INDEX)v.s6;                                                        \
-                                                                                                                  \
-    pack_global(gP + batch_offset(vP, e, GROUP_ID(2)) + GROUP_ID(1) * (INDEX)vP.s5 + (INDEX)k0 * WIDE, WIDE, WIDE, width, \
-                g + batch_offset(v, e, GROUP_ID(2)) + first * across + k0 * along, across, along, depth);         \
+/* gP[panel][k][line], s5 of vP being the step from panel to panel; B is given transposed.  A work-group makes
+ * `deep` of K of so many panels.                                                                */
+#define PACK(name, WIDE)                                                                                         \
+KERNEL(1) void                                                                                                   \
+name(int lines, int K, int deep, int panels, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,                         \
+     GLOBAL R *RESTRICT gP, VIEW vP)                                                                             \
+{                                                                                                                \
+    const int k0 = GROUP_ID(0) * deep, from = GROUP_ID(1) * panels, all = (lines + WIDE - 1) / WIDE;             \
+    const int depth = K - k0 < deep ? K - k0 : deep, end = all - from < panels ? all : from + panels;            \
+    const INDEX across = (INDEX)v.s5, along = (INDEX)v.s6;                                                       \
+    const INDEX from0 = batch_offset(v, e, GROUP_ID(2)) + k0 * along;                                            \
+    const INDEX to0 = batch_offset(vP, e, GROUP_ID(2)) + (INDEX)k0 * WIDE;                                       \
+                                                                                                                 \
+    for (int i = from; i < end; i++)                                                                             \
+        pack_global(gP + to0 + i * (INDEX)vP.s5, WIDE, WIDE, lines - i * WIDE < WIDE ? lines - i * WIDE : WIDE,  \
+                    g + from0 + i * WIDE * across, across, along, depth);                                        \
 }
 
 PACK(pack, THR_M)
@@ -106,9 +114,11 @@ DEVICE struct ask ask_for(int m, int n, int count, int width, GLOBAL const T *li
  * tiles of one block; or, at the end, units of one row.                                         */
 struct piece { int at, units; };
 
-/* The next piece: of what nobody has taken yet the share of one work-group.  So pieces are large as long as
- * there is much to do, and all end at about the same time, also where some begin late or are slow. */
-DEVICE struct piece take(GLOBAL int *taken, int all, int groups, int across, int most, int block)
+/* The next piece: `even` for each work-group; then, of what nobody has taken yet, one of so many shares.  So
+ * pieces are large as long as there is much to do, and all end at about the same time, also where some begin
+ * late or are slow.                                                                             */
+DEVICE struct piece take(GLOBAL int *taken, int all, int groups, int even, int shares,
+                         int across, int most, int block)
 {
     struct piece p = { 0, 0 };
 
@@ -116,7 +126,7 @@ DEVICE struct piece take(GLOBAL int *taken, int all, int groups, int across, int
         const int done = p.at % across, rest = block - p.at % block;
         int seen;
 
-        p.units = (all - p.at) / groups;
+        p.units = p.at < even * groups ? even : (all - p.at) / shares;
         p.units = p.units < 1 ? 1 : p.units > most ? most : p.units;
         p.units = p.units < rest ? p.units : rest;
         if (done)                               /* of a row that others have a part of */
@@ -144,8 +154,8 @@ DEVICE void leave(GLOBAL int *taken, int all, int groups)
 /* ---- the product ------------------------------------------------------------------- */
 
 KERNEL(1) void
-gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int all, int groups,
-         GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
+gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int all,
+         int groups, int even, int shares, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, R beta,
          GLOBAL T *RESTRICT gC, VIEW vC,
@@ -162,7 +172,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
     const int down = (M + THR_M - 1) / THR_M * across;
 
     for (;;) {
-        const struct piece p = take(taken, all, groups, across, rows / THR_M * across, down);
+        const struct piece p = take(taken, all, groups, even, shares, across, rows / THR_M * across, down);
         const int block = p.at / down, batch = block / blocks, left = p.at % across * unit;
         const int n0 = block % blocks * cols + left, most = cols - left < N - n0 ? cols - left : N - n0;
         const int width = p.units < across && p.units * unit < most ? p.units * unit : most;

@@ -27,6 +27,10 @@ UNALIGNED(RV, RV_ANYWHERE, T_BYTES);
 #define STORE_ANYWHERE(p, v) STORE_VECTOR(VEC, p, v)
 #endif
 
+/* A vector to a panel, in one store where vstore would be several. */
+UNALIGNED(RV, RV_OF_PANEL, 4);
+#define STORE_PANEL(SPACE, p, v) (*(SPACE RV_OF_PANEL *)(p) = (v))
+
 /* ---- panels -------------------------------------------------------------------------- */
 
 /* Four rows of VEC numbers as VEC groups of four. */
@@ -75,7 +79,7 @@ DEVICE void name(SPACE R *RESTRICT panel, const int wide, int end, int width, GL
             int x = 0;                                                                     \
                                                                                            \
             for (; x + VEC <= width; x += VEC)                                             \
-                VSTORE(VEC, panel + k * wide + x, LOAD_VECTOR(VEC, g + k * along + x));    \
+                STORE_PANEL(SPACE, panel + k * wide + x, LOAD_VECTOR(VEC, g + k * along + x)); \
             for (; x < fours; x += 4)                                                      \
                 VSTORE(4, panel + k * wide + x, LOAD_VECTOR(4, g + k * along + x));        \
             for (; x < end; x++)                                                           \
