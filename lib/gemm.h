@@ -110,8 +110,6 @@ const char *vn__pays_wgmma    (const void *problem, const struct vn_facts *f);
 const char *vn__pays_wgmma_128(const void *problem, const struct vn_facts *f);
 const char *vn__pays_wgmma_192(const void *problem, const struct vn_facts *f);
 const char *vn__pays_wgmma_64 (const void *problem, const struct vn_facts *f);
-/* From 9 to 16 rows: one round of its tiles has work for many units, and reads B sooner than gemm_skinny_mma. */
-int         vn__gains_wgmma_rows(const struct gemm *g, const struct vn_facts *f);
 size_t      vn__workspace_wgmma(const void *problem, const int *p);
 vn_status   vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem);
 /* ... of operands that the same launch lays apart: where they are now, and in how many strips of 512 of M, of N;

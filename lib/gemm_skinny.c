@@ -247,8 +247,6 @@ const char *vn__pays_skinny(const void *problem, const struct vn_facts *f)
 
     for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++)
         is_gpu |= !strcmp(f->family, gpus[i]);
-    if (vn__gains_wgmma_rows(problem, f))
-        return "gemm_wgmma reads B sooner";
     return is_gpu ? pays(&g, 1, most) : "the device is no GPU that it is known to pay on";
 }
 
@@ -259,8 +257,6 @@ const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f)
     const int is_f32 = g.head.type == VN_F32, along_k = is_along_k(&g);
     const int most = is_f32 ? 64 : along_k && is_near(&g) ? 32 : 16;
 
-    if (vn__gains_wgmma_rows(problem, f))
-        return "gemm_wgmma reads B sooner";
     if (!vn__fits_split(problem, f) && vn__gains_split_packed(problem))
         return "B is packed for gemm_split, whose tiles keep the device busy";
     return pays(&g, is_f32 ? (along_k ? 4 : 2) : (along_k ? 2 : 1), most);

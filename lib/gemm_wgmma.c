@@ -16,7 +16,7 @@
 enum { BLK_N, STAGES, WARPGROUPS, BAND };      /* its parameters */
 enum { BLK_K = 64, LINE = 8,      /* 8 numbers are 16 bytes: the step of the copy engine */
        MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PARTS = 64,
-       FEW = 8, SKINNY = 16, LONG = 8192 };     /* rows of gemm_skinny_mma; K for which it is slower with some */
+       SKINNY = 16 };             /* rows of which gemm_skinny_lines and gemm_skinny_mma are better */
 
 /* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
 static int can_copy(const vn_tensor *t, int64_t along, int64_t across)
@@ -123,20 +123,14 @@ static int reads_much(const struct gemm *g)
     return g->m > SKINNY && g->n >= 1024 && g->k >= 1024;
 }
 
-int vn__gains_wgmma_rows(const struct gemm *g, const struct vn_facts *f)
-{
-    const int64_t tiles = VN_CEIL_DIV(g->n, tile_of[TILE_64].n) * g->batches;
-
-    return g->m > FEW && g->k >= LONG && tiles <= g->units && 5 * tiles >= 2 * g->units && !vn__fits_wgmma_nt(g, f);
-}
-
 const char *vn__pays_wgmma(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
 
+    (void)f;
     if (g->n < 64 || g->k < 64)
         return "N or K is below 64: most of its tile would be idle";
-    if (g->m < 64 && !reads_much(g) && !vn__gains_wgmma_rows(g, f))
+    if (g->m < 64 && !reads_much(g))
         return "M is below 64, and what there is to read does not set the time";
     return NULL;
 }

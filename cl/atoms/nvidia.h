@@ -41,26 +41,6 @@ DEVICE void barrier_wait(unsigned int at, int parity)
 
 /* ---- work-groups that do not run together ------------------------------------------------------ */
 
-/* In all items of the last of `groups` work-groups that come here; it sees what the others wrote before, and
- * leaves the count at 0, as it was.  room: for one number.                                             */
-DEVICE int is_last(GLOBAL int *count, int groups, LOCAL int *room)
-{
-    asm volatile("" ::: "memory");
-    BARRIER();                                  /* all have written, and have done with the room */
-    if (LOCAL_ID() == 0) {
-        int before;
-
-        asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], 1;"
-                     : "=r"(before) : "l"((unsigned INT64)count) : "memory");
-        if (before == groups - 1)
-            *count = 0;
-        *room = before == groups - 1;
-    }
-    BARRIER();
-    asm volatile("" ::: "memory");
-    return *room;
-}
-
 /* Two items with two sums each meet in a slot that holds nothing, 0, before and after.  0: this is the first, and its
  * sums are left there; 1: it is the second, and x and y are the sums of both.  No fence is needed, for what is
  * handed over is what the exchange takes along.  Sums that are 0 become what no sum is: a NaN with all bits.  */
