@@ -96,10 +96,11 @@ gemm_split(int M, int N, int K, VIEW eC, R alpha,
     const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
     const int tile_m = band * BAND + tile % (BAND * tiles_n) % band_rows, m0 = tile_m * BLK_M;
     const int tile_n = tile % (BAND * tiles_n) / band_rows, n0 = tile_n * BLK_N;
-    const int me = LOCAL_ID(), group = me / 128, slices = (K + BLK_K - 1) / BLK_K;
+    const int me = LOCAL_ID(), warp = this_warp(), group = warp / 4, slices = (K + BLK_K - 1) / BLK_K;
     const int simple = beta == 0.0f && !has_bias && act == 0;
     const INDEX c0 = batch_offset(vC, eC, batch);
-    const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
+    const unsigned int stages = same_in_warp(LOCAL_ADDRESS(sAB)), full = same_in_warp(LOCAL_ADDRESS(barriers));
+    const unsigned int empty = full + 8 * STAGES;
 
     if (me == 0) {
         for (int s = 0; s < STAGES; s++) {
@@ -118,7 +119,7 @@ gemm_split(int M, int N, int K, VIEW eC, R alpha,
         GLOBAL const uint4 *b = parts_b + pB.s7 + panel_b * slices * (BYTES_B / 16);
 
         FEW_REGISTERS();
-        if (me == 128 * WARPGROUPS)
+        if (warp == 4 * WARPGROUPS && is_elected())
             for (int i = 0; i < slices; i++) {
                 const int s = i % STAGES;
                 const unsigned int to = stages + s * STAGE;

@@ -104,8 +104,7 @@ split(int lines, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
     BARRIER();
     if (me == 0) {
         MAP_DESCRIBE(at, MAP_F32, gB + vB.s0, ACROSS_B ? N : K, ACROSS_B ? K : N, vB.s4 ? batches : 1,
-                     4 * (ACROSS_B ? vB.s5 : vB.s6), 4 * (vB.s4 ? vB.s4 : 4), ACROSS_B ? BLK_K : BLK_N);
-        MAP_SET32(at, "box_dim", "0", 32);
+                     4 * (ACROSS_B ? vB.s5 : vB.s6), 4 * (vB.s4 ? vB.s4 : 4), 32, ACROSS_B ? BLK_K : BLK_N);
     }
     BARRIER();
     if (me < MAP_BYTES / 8)
@@ -217,8 +216,9 @@ gemm_split_rows(int M, int N, int K, VIEW eC, R alpha,
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
     const int tile_m = GROUP_ID(0) % tiles_m, m0 = tile_m * BLK_M, share = GROUP_ID(0) / tiles_m;
     const int pairs = (K + 2 * BLK_K - 1) / (2 * BLK_K);
-    const int me = LOCAL_ID(), group = me / 128;
-    const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
+    const int me = LOCAL_ID(), warp = this_warp(), group = warp / 4;
+    const unsigned int stages = same_in_warp(LOCAL_ADDRESS(sAB)), full = same_in_warp(LOCAL_ADDRESS(barriers));
+    const unsigned int empty = full + 8 * STAGES;
 
     if (me == 0) {
         for (int s = 0; s < STAGES; s++) {
@@ -231,7 +231,7 @@ gemm_split_rows(int M, int N, int K, VIEW eC, R alpha,
 
     if (group == WARPGROUPS) {                  /* the items that copy; one of them does */
         FEW_REGISTERS();
-        if (me == 128 * WARPGROUPS) {
+        if (warp == 4 * WARPGROUPS && is_elected()) {
             const int begin = share_begins(share, each, more), end = share_begins(share + 1, each, more);
             int slice = 0;
 

@@ -17,16 +17,13 @@
  * As many work-groups as the device holds run through all tiles, so that the copies of a tile go on
  * while the one before is stored; each makes its own maps of A and B, in the queue's workspace.
  *
- * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS.
+ * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS, BAND.
  */
-#define BLK_M   (64 * WARPGROUPS)
-#define BLK_K   32
 #define BYTES_A (BLK_M * BLK_K * 4)
 #define BYTES_B (BLK_N * BLK_K * 4)
 #define STAGE   (BYTES_A + BYTES_B)
 #define ITEMS   (128 * WARPGROUPS + 128)
 #define SUMS    (BLK_N / 2)                     /* of an item */
-#define BAND    16
 
 #if BLK_N == 256
 #define WGMMA(d, a, b)             WGMMA_TF32_N256(d, a, b)
@@ -75,53 +72,13 @@ pack(int lines, int K, GLOBAL const T *RESTRICT from, VIEW vFrom, GLOBAL T *to, 
             to[(line0 + y + i) * vTo.s5 + k0 + x] = s[(y + i) * 33 + x];
 }
 
-/* maps: 2 MAP_BYTES, this work-group's.  A batch step of 0 means one matrix for all. */
-DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int M, int N, int K, int batches,
-                     GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
-{
-    const int me = LOCAL_ID();
-    const unsigned int at = LOCAL_ADDRESS(room);
-
-    if (me < 2 * MAP_BYTES / 8)
-        room[me] = 0;
-    BARRIER();
-    if (me == 0) {
-        MAP_DESCRIBE(at, MAP_TF32, gA + vA.s0, ACROSS_A ? M : K, ACROSS_A ? K : M, vA.s4 ? batches : 1,
-                     4 * (ACROSS_A ? vA.s6 : vA.s5), 4 * (vA.s4 ? vA.s4 : 4), ACROSS_A ? BLK_K : BLK_M);
-        MAP_DESCRIBE(at + MAP_BYTES, MAP_TF32, gB + vB.s0, K, N, vB.s4 ? batches : 1,
-                     4 * vB.s6, 4 * (vB.s4 ? vB.s4 : 4), BLK_N);
-        MAP_SET32(at, "box_dim", "0", 32);
-        MAP_SET32(at + MAP_BYTES, "box_dim", "0", 32);
-    }
-    BARRIER();
-    if (me / 32 == 0) {
-        map_release_own(maps, at);
-        map_release_own(maps + 2 * MAP_BYTES / 16, at + MAP_BYTES);
-    }
-    BARRIER();
-}
-
 /* The slice of K from k0 on, to the stage at `to`. */
 DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m0, int n0, int k0,
                        int batch_a, int batch_b, unsigned int full)
 {
     barrier_arrive_expect(full, STAGE);
     copy_operand(to, maps, ACROSS_A, BLK_M / 32, 32, m0, k0, batch_a, full);
-    copy_box(to + BYTES_A, maps + 2 * MAP_BYTES / 16, k0, n0, batch_b, full);
-}
-
-/* Where tile `at` lies: bands of BAND rows of them, for what the second-level cache keeps of B. */
-struct tile { int m0, n0, batch; };
-
-DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n)
-{
-    const int batch = at / (tiles_m * tiles_n), in_batch = at - batch * (tiles_m * tiles_n);
-    const int band = in_batch / (BAND * tiles_n), in_band = in_batch - band * (BAND * tiles_n);
-    const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-    const int column = in_band / band_rows;
-    const struct tile t = { (band * BAND + in_band - column * band_rows) * BLK_M, column * BLK_N, batch };
-
-    return t;
+    copy_box(to + BYTES_A, maps + MAP_BYTES / 8, k0, n0, batch_b, full);
 }
 
 /* This item's row of C in its group's 64: the first, and the other (which = 1). */
@@ -163,9 +120,9 @@ DEVICE void store_columns(GLOBAL T *at, const float *d, R alpha, int r0, int c, 
         unsigned int u[4] = { FLOAT_BITS(alpha * d[i]),     FLOAT_BITS(alpha * d[i + 2]),
                               FLOAT_BITS(alpha * d[i + 1]), FLOAT_BITS(alpha * d[i + 3]) };
 
-        transpose4(u, lane, 4);
+        transpose4(u, 1, lane, 4);
         if (m < rows && n < columns)
-            store16(at + m + n * col_step, u);
+            store16(at + m + n * col_step, u, 1);
     }
 }
 #endif
@@ -181,31 +138,35 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_BYTES / 8);
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
-    const int me = LOCAL_ID(), group = me / 128;
+    const int me = LOCAL_ID(), warp = this_warp(), group = warp / 4, batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const int slices = (K + 2 * BLK_K - 1) / (2 * BLK_K) * 2;   /* even: past the edge of K are zeros */
-    const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
+    const unsigned int stages = same_in_warp(LOCAL_ADDRESS(sAB)), full = same_in_warp(LOCAL_ADDRESS(barriers));
+    const unsigned int empty = full + 8 * STAGES;
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_BYTES / 8);
     unsigned int slice = 0;                     /* counted over all tiles */
+    struct tile t = { 0, 0, 0, 0 };
 
-    if (me == 0) {
+    if (warp == 0) {                            /* what must be done first, by a warp each */
+        describe(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
+    } else if (me == 32) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(full + 8 * s, 1);
             barrier_init(empty + 8 * s, 4 * WARPGROUPS);
         }
         barrier_init_done();
+    } else if (warp == 4 * WARPGROUPS) {
+        t = tile_at(GROUP_ID(0), tiles_m, tiles_n, batches);
     }
-    describe(maps, room, M, N, K, (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4), gA, vA, gB, vB);
+    BARRIER();
 
     if (group == WARPGROUPS) {                  /* the items that copy; one of them does */
         FEW_REGISTERS();
-        if (me == 128 * WARPGROUPS) {
+        if (warp == 4 * WARPGROUPS && is_elected()) {
             const int step_a = vA.s4 != 0, step_b = vB.s4 != 0;
 
             map_acquire_own(maps);
-            map_acquire_own(maps + 2 * MAP_BYTES / 16);
+            map_acquire_own(maps + MAP_BYTES / 8);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
-                const struct tile t = tile_at(at, tiles_m, tiles_n);
-
                 for (int i = 0; i < slices; i++, slice++) {
                     const unsigned int s = slice % STAGES;
 
@@ -214,6 +175,7 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
                     copy_slice(stages + s * STAGE, maps, t.m0, t.n0, i * BLK_K, t.batch * step_a, t.batch * step_b,
                                full + 8 * s);
                 }
+                t = tile_at(at + groups, tiles_m, tiles_n, batches);
             }
         }
         return;
@@ -236,17 +198,16 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     } while (0)
 #define MULTIPLY(i, x)                                                                                    \
     do {                                                                                                  \
-        const unsigned int b = stages + (i) % STAGES * STAGE + BYTES_A;                                   \
+        const UINT32 b = wgmma_place(stages + (i) % STAGES * STAGE + BYTES_A, 0);                         \
                                                                                                           \
         wgmma_begin();                                                                                    \
         UNROLL for (int k = 0; k < BLK_K / 8; k++)                                                        \
-            WGMMA_REGISTERS(d, (x + 4 * k), wgmma_operand(b + k * 32, 0));                                \
+            WGMMA_REGISTERS(d, (x + 4 * k), wgmma_at(b + 2 * k));                                         \
         wgmma_commit();                                                                                   \
     } while (0)
 #endif
 
     for (int at = GROUP_ID(0); at < tiles; at += groups) {
-        const struct tile t = tile_at(at, tiles_m, tiles_n);
         const unsigned int end = slice + slices;
         float d[SUMS];
 
@@ -255,6 +216,7 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 #if ACROSS_A
         LOAD_LEFT(slice, even);
         MULTIPLY(slice, even);
+        t = tile_at(at, tiles_m, tiles_n, batches);         /* while the engine is at work */
         for (slice++; slice + 1 < end; slice += 2) {
             LOAD_LEFT(slice, odd);
             MULTIPLY(slice, odd);
@@ -272,13 +234,16 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
         slice++;
 #else
         for (int i = 0; i < slices; i++, slice++) {
-            const unsigned int s = stages + slice % STAGES * STAGE, a = s + group * 8192, b = s + BYTES_A;
+            const unsigned int s = stages + slice % STAGES * STAGE;
+            const UINT32 a = wgmma_place(s + group * 8192, 0), b = wgmma_place(s + BYTES_A, 0);
 
             FULL_WAIT(slice);
             wgmma_begin();
             UNROLL for (int k = 0; k < BLK_K / 8; k++)
-                WGMMA(d, wgmma_operand(a + k * 32, 0), wgmma_operand(b + k * 32, 0));
+                WGMMA(d, wgmma_at(a + 2 * k), wgmma_at(b + 2 * k));
             wgmma_commit();
+            if (i == 0)                         /* while the engine is at work */
+                t = tile_at(at, tiles_m, tiles_n, batches);
             WGMMA_WAIT(d, "1");                 /* the slice before is read */
             if (i > 0)
                 EMPTY_ARRIVE(slice - 1);

@@ -25,33 +25,36 @@
  * PARTS: where C has few tiles, K is cut into parts, and each tile of each part is a tile of its
  * own; their sums are left in f32, for gemm_sum.cl to add in their order.
  *
- * Parameters, from gemm.tune: BLK_N (128, 192 or 256), STAGES, WARPGROUPS, BAND.
- * Learnt on an H100 where C has fewer tiles than there are units: one work-group with 8 stages is
- * faster than two with 4 each (128 x 4096 x 14336: 53 us, 80 before), for what counts is how far
- * ahead it copies; and a warpgroup with 64 x 256 keeps the engine as busy as two with 64 x 128 each
- * (2048 x 1024 x 8192: 50 us, against 52; 79 with 128 x 256, which leaves half of the units idle).
- * With 288 tiles of 128 x 256 for 132 units, 3072 squared leaves a quarter of three rounds idle; 384 of 128 x 192
- * fill them: 96 us, 117 before, 109 with 64 x 256 (f16 nt).
- * Clusters of two that copy B to both (multicast) gain nothing since it is persistent (CUDA: 4096 202 us, 200
- * without; 2048 30.1, 27.8).  NVIDIA's OpenCL takes the PTX directives for them, but launches work-groups one by one.
- * What a small product waits for, in cycles of one work-group: 450 until it begins, 420 to describe the maps and 500
- * to copy them out, 500 to the first copy, 750 until that has arrived; then 430 a slice of 64 x 128, and 1260 to store
- * the sums (2280 of 64 x 256).  Divisions that are 0 and barriers in between took 1100 more.
- * Parts of K added by the launch that makes them (by whoever comes last, by all that are still there, of 2 to 16 parts)
- * gain nothing over a second launch: 128 x 1024 x 4096 in 11 us, 10 with two; shared out evenly, so that parts do not
- * begin together (Stream-K), work-groups no longer read the same lines at the same time: 2560 squared 71 us, 59 whole.
- * Large products stand at the power cap, where what is left of idle time counts for little: sums stored by
- * the copy engine during the next tile cost a stage and gain nothing, a tile of 256 x 192 takes a fifth
- * less from the second-level cache and no less energy (256 x 192: 0.94 of cuBLAS at 4096, where 128 x 256
- * has 1.05).
+ * Parameters, from gemm.tune: BLK_N (64, 128, 192 or 256), STAGES, WARPGROUPS, BAND.
+ * Learnt on an H100 (f16 nt, OpenCL; microseconds):
+ * - What is the same in a whole warp must be known to be so (same_in_warp, is_elected, NEXT_STAGE).  Places of operands that
+ *   are worked out in each item are brought over before each product, and boxes that one of 32 items asks for are asked
+ *   for in a loop: 400 cycles a slice, whatever the tile, where 64 x 64 takes 230 now and its products 128.
+ * - In which order tiles are dealt out (BAND) counts where they are all made at the same time, for lines that several ask for
+ *   together are cheap: 1024 x 1024 x 4096 in tiles of 64 x 128 takes 19.7 in bands of 16 rows of them, 14.1 in bands of 4.
+ *   Large products want 16.  Work-groups that are at different places of K lose that: a slice of 64 x 128 takes 0.16
+ *   in one round of tiles, 0.205 in several.
+ * - Where C has few tiles, one work-group with 8 stages is faster than two with 4 each; and a warpgroup with 64 x 256 keeps the
+ *   engine as busy as two with 64 x 128 each (2048 x 1024 x 8192: 47.6; 53.7 in tiles of 64 x 128, and of 128 x 256 there
+ *   are 64 for 132 units).  288 tiles of 128 x 256 leave a quarter of three rounds idle, 384 of 128 x 192 fill them (3072 squared: 96
+ *   and 117 then).  128 x 128 is nowhere best by more than 2 %.
+ * - Clusters of two that copy B to both (multicast) gained nothing once it was persistent (CUDA: 4096 202, 200 without).
+ *   NVIDIA's OpenCL takes the PTX directives for them, but launches work-groups one by one.
+ * - What a small product waits for, in cycles of one work-group: 450 until it begins, 420 to describe the maps and 500 to copy
+ *   them out, 500 to the first copy, 750 until that has arrived; at the end 1260 to store the sums of 64 x 128, 2280 of 64 x
+ *   256.  Divisions that are 0 and barriers in between took 1100 more.
+ * - Parts of K added by the launch that makes them (by whoever comes last; by all that are still there; by exchanges of pairs
+ *   of sums, 3 us for each time that 64 x 128 of them are halved) gain nothing over a second launch of 3.15; shared out
+ *   evenly, so that parts do not begin together (Stream-K), they lose: 2560 squared 71, 59 whole.
+ * - Large products stand at the power cap, where what is left of idle time counts for little: sums stored by the copy engine
+ *   during the next tile cost a stage and gain nothing, a tile of 256 x 192 takes a fifth less from the second-level cache
+ *   and no less energy (0.94 of cuBLAS at 4096, where 128 x 256 had 1.05).
  * PADS: operands are laid apart meanwhile, by three more warps (pad.h).
  * ODD_LINES: lines of C that begin anywhere are stored 16 bytes at a time, numbers moved by up to 7 for that; in pairs,
  * 4095 squared takes 14 us more.
  * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's
  * CUTLASS for Hopper.
  */
-#define BLK_M   (64 * WARPGROUPS)
-#define BLK_K   64
 #define BYTES_A (BLK_M * BLK_K * 2)
 #define BYTES_B (BLK_N * BLK_K * 2)
 #define STAGE   (BYTES_A + BYTES_B)
@@ -72,8 +75,11 @@
 #elif BLK_N == 128
 #define WGMMA(d, a, b, add)  WGMMA_N128(d, a, b, add, FLAG_A, FLAG_B)
 #define WGMMA_WAIT(d, open)  WGMMA_WAIT_N128(d, open)
+#elif BLK_N == 64
+#define WGMMA(d, a, b, add)  WGMMA_N64(d, a, b, add, FLAG_A, FLAG_B)
+#define WGMMA_WAIT(d, open)  WGMMA_WAIT_N64(d, open)
 #else
-#error "BLK_N must be 128, 192 or 256"
+#error "BLK_N must be 64, 128, 192 or 256"
 #endif
 
 #if PARTS
@@ -81,52 +87,24 @@
 #else
 #define SPAN slices
 #endif
-#if TYPE == 2
-#define MAP_KIND MAP_BF16
-#else
-#define MAP_KIND MAP_F16
-#endif
-
 /* Runs along memory: K, or across it M (N).  The step in local memory for 16 of k, and
  * between stretches of 64 across.                                                      */
 #if ACROSS_A
-#define LINES_A  64
 #define STEP_A   2048
 #define FLAG_A   "1"
 #else
-#define LINES_A  BLK_M
 #define STEP_A   32
 #define FLAG_A   "0"
 #endif
 #if ACROSS_B
-#define LINES_B  64
 #define STEP_B   2048
 #define FLAG_B   "1"
 #else
-#define LINES_B  BLK_N
 #define STEP_B   32
 #define FLAG_B   "0"
 #endif
 
 LARGE_LOCAL(gemm_wgmma, STAGES * STAGE)
-
-/* By one warp, for this work-group.  A batch step of 0 means one matrix for all. */
-DEVICE void describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int lane, int M, int N, int K, int batches,
-                     GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
-{
-    const int is_b = lane == 1, across = is_b ? ACROSS_B : ACROSS_A, wide = is_b ? N : M;
-    const INDEX line = is_b ? (ACROSS_B ? vB.s5 : vB.s6) : (ACROSS_A ? vA.s6 : vA.s5), step = is_b ? vB.s4 : vA.s4;
-
-    room[lane] = 0;
-    warp_meet();
-    if (lane < 2)                               /* both at the same time */
-        MAP_DESCRIBE(LOCAL_ADDRESS(room) + lane * MAP_BYTES, MAP_KIND, is_b ? gB + vB.s0 : gA + vA.s0,
-                     across ? wide : K, across ? K : wide, step ? batches : 1, 2 * line, 2 * (step ? step : 8),
-                     is_b ? LINES_B : LINES_A);
-    warp_meet();
-    map_release_own(maps, LOCAL_ADDRESS(room));
-    map_release_own(maps + 16, LOCAL_ADDRESS(room) + MAP_BYTES);
-}
 
 /* The slice of K from k0 on, to the stage at `to`. */
 DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m0, int n0, int k0,
@@ -134,25 +112,7 @@ DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m
 {
     barrier_arrive_expect(full, STAGE);
     copy_operand(to, maps, ACROSS_A, BLK_M / 64, 64, m0, k0, batch_a, full);
-    copy_operand(to + BYTES_A, maps + 16, ACROSS_B, BLK_N / 64, 64, n0, k0, batch_b, full);
-}
-
-/* Where a tile lies, and which part of K goes into it. */
-struct tile { int m0, n0, batch, part; };
-
-DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int batches)
-{
-    const int batch = quotient(at, tiles_m * tiles_n), in_batch = at - batch * (tiles_m * tiles_n);
-    const int band = quotient(in_batch, BAND * tiles_n), in_band = in_batch - band * (BAND * tiles_n);
-    const int rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-    const int column = rows == BAND ? in_band / BAND : in_band / rows;
-    struct tile t = { (band * BAND + in_band - column * rows) * BLK_M, column * BLK_N, batch, 0 };
-
-#if PARTS
-    t.part = quotient(batch, batches);
-    t.batch = batch - t.part * batches;
-#endif
-    return t;
+    copy_operand(to + BYTES_A, maps + MAP_BYTES / 8, ACROSS_B, BLK_N / 64, 64, n0, k0, batch_b, full);
 }
 
 /* Of how many slices it consists: each part of K has `tiles` of them. */
@@ -171,14 +131,17 @@ DEVICE int slices_at(int at, int tiles, int slices, int span)
  * warp have a row's 8 columns; of four such blocks each gets one, so it stores 16 bytes.    */
 DEVICE void store_blocks(GLOBAL T *row, const float *d, int below, R alpha, int lane, int left)
 {
-    UNROLL for (int i = 0; i < SUMS; i += 16) {
-        unsigned int u[4];
+    UNROLL for (int i = 0; i < SUMS; i += 32) {
+        unsigned int u[8];
 
-        UNROLL for (int j = 0; j < 4; j++)
+        UNROLL for (int j = 0; j < 8; j++)
             u[j] = pair_of(alpha * d[i + 4 * j + 2 * below], alpha * d[i + 4 * j + 2 * below + 1]);
-        transpose4(u, lane, 1);
-        if (i * 2 + lane % 4 * 8 < left)
-            store16(row + i * 2 + lane % 4 * 8, u);
+        transpose4(u, 2, lane, 1);
+        UNROLL for (int h = 0; h < 2; h++) {
+            const int n = (i + 16 * h) * 2 + lane % 4 * 8;
+
+            store16(row + n, u + 4 * h, n < left);
+        }
     }
 }
 
@@ -263,18 +226,20 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 #endif
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
-    const int me = LOCAL_ID(), batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
-    const unsigned int stages = LOCAL_ADDRESS(sAB), full = LOCAL_ADDRESS(barriers), empty = full + 8 * STAGES;
+    const int me = LOCAL_ID(), warp = this_warp();
+    const int batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
+    const unsigned int stages = same_in_warp(LOCAL_ADDRESS(sAB)), full = same_in_warp(LOCAL_ADDRESS(barriers));
+    const unsigned int empty = full + 8 * STAGES;
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_BYTES / 8);
     const int slices = (K + BLK_K - 1) / BLK_K;
     const int in_part = tiles_m * tiles_n * batches;       /* tiles */
-    unsigned int slice = 0;                     /* counted over all tiles */
+    unsigned int s = 0, turn = 0;               /* the stage, and 1 in every second turn through all of them */
     struct tile t = { 0, 0, 0, 0 };
 #if PADS
     const struct pads pads = { strips_a, strips_b, first_a, first_b, chunk, (K + chunk - 1) / chunk };
 #endif
 
-    if (me / 32 == 0) {                         /* what must be done first, by a warp each */
+    if (warp == 0) {                         /* what must be done first, by a warp each */
         describe(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
     } else if (me == 32) {
         for (int s = 0; s < STAGES; s++) {
@@ -282,40 +247,44 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             barrier_init(empty + 8 * s, WARPGROUPS);
         }
         barrier_init_done();
-    } else if (me / 32 == WARPS) {
+    } else if (warp == WARPS) {
         t = tile_at(GROUP_ID(0), tiles_m, tiles_n, batches);
     }
     BARRIER();
 
-    if (me / 32 == WARPS) {                     /* the warp that copies; one item of it does */
-        if (me % 32 == 0) {
+    if (warp == WARPS) {                     /* the warp that copies; one item of it does */
+        if (is_elected()) {
             const int step_a = vA.s4 != 0, step_b = vB.s4 != 0;
+            int first = STAGES;                 /* slices that find their stage empty */
 #if PADS
             int seen[2] = { 0, 0 };
 #endif
 
             map_acquire_own(maps);
-            map_acquire_own(maps + 16);
+            map_acquire_own(maps + MAP_BYTES / 8);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
                 const int count = slices_at(at, in_part, slices, SPAN);
 
-                for (int i = 0; i < count; i++, slice++) {
-                    const unsigned int s = slice % STAGES;
-
+                for (int i = 0; i < count; i++) {
 #if PADS
                     if (i * BLK_K % chunk == 0)
                         wait_for_pads(counters, pads, phases_for(pads, t.m0 + BLK_M, t.n0 + BLK_N), i * BLK_K, seen);
 #endif
-                    if (slice >= STAGES)
-                        barrier_wait(empty + 8 * s, (slice / STAGES - 1) & 1);
+                    if (first > 0)
+                        first--;
+                    else
+                        barrier_wait(empty + 8 * s, turn ^ 1);
                     copy_slice(stages + s * STAGE, maps, t.m0, t.n0, (t.part * SPAN + i) * BLK_K,
                                t.batch * step_a, t.batch * step_b, full + 8 * s);
+                    NEXT_STAGE(s, turn);
                 }
                 t = tile_at(at + groups, tiles_m, tiles_n, batches);
             }
         }
-    } else if (me / 32 < WARPS) {
-        const int r = me / 32 * 16 + me % 32 / 4, c = me % 4 * 2;
+    } else if (warp < WARPS) {
+        const int r = warp * 16 + me % 32 / 4, c = me % 4 * 2;
+        const UINT32 place_a = wgmma_place(stages + warp / 4 * 8192, 8192);
+        const UINT32 place_b = wgmma_place(stages + BYTES_A, 8192);
 #if !PARTS
         const int plain = beta == 0.0f && !has_bias && act == 0;
         const int in_blocks = vC.s6 == 1 && (vC.s0 | vC.s1 | vC.s2 | vC.s3 | vC.s4 | vC.s5 | N) % 8 == 0 &&
@@ -326,24 +295,27 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             const int count = slices_at(at, in_part, slices, SPAN);
             float d[SUMS];
 
-            for (int i = 0; i < count; i++, slice++) {
-                const unsigned int s = slice % STAGES;
-                const unsigned int a = stages + s * STAGE + me / 128 * 8192, b = stages + s * STAGE + BYTES_A;
+            unsigned int before = 0;            /* the stage of the slice before */
 
-                barrier_wait(full + 8 * s, slice / STAGES & 1);
+            for (int i = 0; i < count; i++) {
+                const UINT32 a = place_a + s * (STAGE / 16), b = place_b + s * (STAGE / 16);
+
+                barrier_wait(full + 8 * s, turn);
                 wgmma_begin();
                 UNROLL for (int k = 0; k < BLK_K / 16; k++)
-                    WGMMA(d, wgmma_operand(a + k * STEP_A, 8192), wgmma_operand(b + k * STEP_B, 8192), i + k > 0);
+                    WGMMA(d, wgmma_at(a + k * (STEP_A / 16)), wgmma_at(b + k * (STEP_B / 16)), i + k > 0);
                 wgmma_commit();
                 if (i == 0)                     /* while the engine is at work */
                     t = tile_at(at, tiles_m, tiles_n, batches);
                 WGMMA_WAIT(d, "1");             /* the slice before is read */
                 if (i > 0 && me % 128 == 0)
-                    barrier_arrive(empty + 8 * ((slice - 1) % STAGES));
+                    barrier_arrive(empty + 8 * before);
+                before = s;
+                NEXT_STAGE(s, turn);
             }
             WGMMA_WAIT(d, "0");
             if (me % 128 == 0)
-                barrier_arrive(empty + 8 * ((slice - 1) % STAGES));
+                barrier_arrive(empty + 8 * before);
 
 #if PARTS
             store_sums(gSums + start + (INDEX)(t.part * batches + t.batch) * M * N, d, t.m0 + r, t.n0 + c, M, N);

@@ -106,8 +106,7 @@ DEVICE void store_piece(LOCAL const uint4 *room, struct piece p, int lane)
             UINT32 w[8] = { low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w };
 
             move_words(w, by);
-            if (i < p.count && at * 8 < p.wide)
-                store16(p.to + i * p.pitch + at * 8, w);
+            store16(p.to + i * p.pitch + at * 8, w, i < p.count && at * 8 < p.wide);
         }
     }
     warp_meet();                                /* room may be written again */

@@ -95,7 +95,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 #define WGMMA(its_name, pay, layout, across_a, across_b)                                             \
     { .name = its_name, .fits = vn__fits_wgmma_##layout, .pays = vn__pays_wgmma##pay,                 \
       .run = vn__run_wgmma, .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,                \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl", .entries = "gemm_wgmma",           \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/boxes.h cl/gemm_wgmma.cl", .entries = "gemm_wgmma",           \
       .params = "BLK_N STAGES WARPGROUPS BAND",                                               \
       .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 #define WGMMAS(its_name, pay) \
@@ -105,7 +105,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 #define WGMMA_DEEP(layout, across_a, across_b)                                                       \
     { .name = "gemm_wgmma_deep", .fits = vn__fits_wgmma_deep_##layout, .pays = vn__pays_wgmma_deep,   \
       .run = vn__run_wgmma_deep, .workspace = vn__workspace_wgmma_deep, .trial = vn__trial_gemm,      \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_wgmma.cl cl/gemm_sum.cl",                     \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/boxes.h cl/gemm_wgmma.cl cl/gemm_sum.cl",                     \
       .entries = "gemm_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS BAND",             \
       .defines = "#define PARTS 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
 
@@ -113,7 +113,7 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 #define LAID_APART(kind, ways, pads, header, across_a, across_b)                                      \
     { .name = "gemm_" #kind, .fits = vn__fits_##kind##_##ways, .pays = vn__pays_##kind,              \
       .run = vn__run_##kind, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h " header "cl/gemm_wgmma.cl cl/pad.cl",               \
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/boxes.h " header "cl/gemm_wgmma.cl cl/pad.cl",    \
       .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS BAND",                 \
       .defines = "#define PARTS 0\n#define PADS " pads "\n#define ODD_LINES 1\n"                    \
                  "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
@@ -123,8 +123,9 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
 #define TF32(lines, across_a)                                                                        \
     { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \
       .workspace = vn__workspace_tf32, .layout = vn__layout_tf32, .trial = vn__trial_gemm,            \
-      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/gemm_tf32.cl", .entries = "pack gemm_tf32", \
-      .params = "BLK_N STAGES WARPGROUPS", .defines = "#define ACROSS_A " across_a "\n" }
+      .texts = "cl/epilogue.h cl/atoms/nvidia.h cl/boxes.h cl/gemm_tf32.cl", .entries = "pack gemm_tf32", \
+      .params = "BLK_N STAGES WARPGROUPS BAND",                                                        \
+      .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B 0\n" }
 
 #define SPLIT(its_name, tile)                                                                        \
     { .name = its_name, .fits = vn__fits_split, .pays = vn__pays_split_##tile, .run = vn__run_split,  \
@@ -219,7 +220,8 @@ const struct vn_variant vn__gemm_variants[] = {
       .workspace = vn__workspace_deep, .texts = "cl/epilogue.h cl/gemm_sum.cl", .entries = "gemm_sum",
       .params = "ITEMS" },
     WGMMA_DEEP(nn, "0", "1"), WGMMA_DEEP(nt, "0", "0"), WGMMA_DEEP(tn, "1", "1"), WGMMA_DEEP(tt, "1", "0"),
-    WGMMAS("gemm_wgmma_128", _128), WGMMAS("gemm_wgmma_64", _64), WGMMAS("gemm_wgmma_192", _192), WGMMAS("gemm_wgmma", ),
+    WGMMAS("gemm_wgmma_64x64", _64x64), WGMMAS("gemm_wgmma_64x128", _64x128), WGMMAS("gemm_wgmma_64x256", _64x256),
+    WGMMAS("gemm_wgmma_128x192", _128x192), WGMMAS("gemm_wgmma", ),
     PADDING(nn, "0", "1"), PADDING(nt, "0", "0"), PADDING(tn, "1", "1"), PADDING(tt, "1", "0"),
     PADDED(nn, "0", "1"), PADDED(nt, "0", "0"), PADDED(tn, "1", "1"), PADDED(tt, "1", "0"),
     MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),

@@ -7,7 +7,7 @@
 
 #include "gemm.h"
 
-enum { BLK_N, STAGES, WARPGROUPS };             /* its parameters */
+enum { BLK_N, STAGES, WARPGROUPS, BAND };       /* its parameters */
 enum { NUMBER = 4, LINE = 4,      /* bytes; 4 numbers are 16: the step of the copy engine */
        MAPS_BYTES = 256 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm_wgmma.c - the variant gemm_wgmma: 16-bit types on NVIDIA's sm_90; with tiles of other sizes, by their
- * columns or 64 rows, gemm_wgmma_192, gemm_wgmma_128, gemm_wgmma_64; and with K in parts, gemm_wgmma_deep.
+ * gemm_wgmma.c - the variant gemm_wgmma: 16-bit types on NVIDIA's sm_90; with smaller tiles than its 128 x 256,
+ * gemm_wgmma_128x192, gemm_wgmma_64x256, gemm_wgmma_64x128, gemm_wgmma_64x64; and with K in parts, gemm_wgmma_deep.
  *
  * A C that has fewer tiles than the device has units leaves the others idle.  Smaller tiles come
  * first: more of them read A and B more often, but no second launch is needed.  Where C is too small
@@ -54,16 +54,18 @@ const char *vn__fits_wgmma_tt(const void *problem, const struct vn_facts *f) { r
 
 /* ---- which tile, and how many parts of K -------------------------------------------- */
 
-/* Microseconds on an H100: of a slice of each tile where all units are at work, and of what else it
- * takes; of a launch; and what is moved in one, of memory, and of sums that the cache still has.    */
-enum tile { TILE_64, TILE_64_WIDE, TILE_192, TILE_128, TILE_COUNT };
-static const struct { int m, n; double slice, rest; } tile_of[TILE_COUNT] = {
-    [TILE_64]      = {  64, 128, 0.266, 1.6 },
-    [TILE_64_WIDE] = {  64, 256, 0.397, 3.4 },
-    [TILE_192]     = { 128, 192, 0.595, 4.7 },
-    [TILE_128]     = { 128, 256, 0.745, 3.2 },
+/* Microseconds on an H100: of a slice of each tile, where all tiles are made at the same time, and where they take several
+ * rounds, for then work-groups no longer ask for the same lines together; and of what else a tile takes, of a launch;
+ * and what is moved in one, of memory, and of sums that the cache still has.                            */
+enum tile { TILE_64x64, TILE_64x128, TILE_64x256, TILE_128x192, TILE_128x256, TILE_COUNT };
+static const struct { int m, n; double slice, slice_later, rest; } tile_of[TILE_COUNT] = {
+    [TILE_64x64]   = {  64,  64, 0.140, 0.180, 2.1 },
+    [TILE_64x128]  = {  64, 128, 0.160, 0.205, 2.8 },
+    [TILE_64x256]  = {  64, 256, 0.360, 0.420, 1.0 },
+    [TILE_128x192] = { 128, 192, 0.505, 0.505, 2.0 },
+    [TILE_128x256] = { 128, 256, 0.660, 0.660, 2.0 },
 };
-static const double LAUNCH = 4.8, MEMORY = 2.75e6, SUMS = 3.4e6;
+static const double LAUNCH = 3.0, MEMORY = 2.75e6, SUMS = 5e6;
 
 /* The units go through tiles in rounds, in the last of which some idle; a little of what that would cost is made
  * up for, by a higher clock and by units that are ahead.                                            */
@@ -86,10 +88,10 @@ static double time_of(const struct gemm *g, enum tile t, struct cut c)
     const double c_numbers = (double)g->m * (double)g->n * (double)g->batches;
     const int64_t tiles = VN_CEIL_DIV(g->m, tile_of[t].m) * VN_CEIL_DIV(g->n, tile_of[t].n) * g->batches * c.parts;
     const int64_t full = tiles / g->units, left = tiles % g->units;
-    const double tile = (double)c.span * tile_of[t].slice + tile_of[t].rest, bytes = g->head.bytes / MEMORY;
-    const double each = bytes / (double)tiles;
-    const double rounds = (double)full * larger(tile, (double)g->units * each) +
-                          (left ? larger(tile, (double)left * each) : 0);
+    const double slice = tiles <= g->units ? tile_of[t].slice : tile_of[t].slice_later, rest = tile_of[t].rest;
+    const double tile = (double)c.span * slice + rest, bytes = g->head.bytes / MEMORY, each = bytes / (double)tiles;
+    const double rounds = (double)full * larger(tile, (double)g->units * each + rest) +
+                          (left ? larger(tile, (double)left * each + rest) : 0);
     const double even = larger(larger((double)tiles / (double)g->units, 1) * tile, bytes);
 
     return ROUNDS * rounds + (1 - ROUNDS) * even +
@@ -106,7 +108,7 @@ static struct cut cut_of(const struct gemm *g)
         const int64_t span = VN_CEIL_DIV(slices, parts);
         const struct cut c = { VN_CEIL_DIV(slices, span), span };
 
-        if (best.parts == 1 || time_of(g, TILE_64, c) < time_of(g, TILE_64, best))
+        if (best.parts == 1 || time_of(g, TILE_64x128, c) < time_of(g, TILE_64x128, best))
             best = c;
     }
     return best;
@@ -145,15 +147,16 @@ static const char *pays(const struct gemm *g, const struct vn_facts *f, enum til
     return why;
 }
 
-const char *vn__pays_wgmma_64 (const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64_WIDE); }
-const char *vn__pays_wgmma_128(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64); }
-const char *vn__pays_wgmma_192(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_192); }
+const char *vn__pays_wgmma_64x64  (const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64x64); }
+const char *vn__pays_wgmma_64x128 (const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64x128); }
+const char *vn__pays_wgmma_64x256 (const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64x256); }
+const char *vn__pays_wgmma_128x192(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_128x192); }
 
 const char *vn__pays_wgmma_deep(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
     const char *why = vn__pays_wgmma(problem, f);
-    const double time = why ? 0 : time_of(g, TILE_64, cut_of(g));
+    const double time = why ? 0 : time_of(g, TILE_64x128, cut_of(g));
 
     for (int t = 0; !why && t < TILE_COUNT; t++)
         if (time_whole(g, (enum tile)t) <= time)
