@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each kernel, in each type, compiles for devices that are not here: AMD's with clang-19, SPIR-V
 # (as what an OpenCL compiler sees) with clang-15, and as CUDA with NVRTC.  What compiler is
-# missing is left out, and named.
+# missing is left out, and named.  Of targets that take the same instructions for what is no matrix engine's, the
+# second compiles what the first had not; tests/engines.sh has each engine for each of its targets.
 
 out=$PWD/tests/compile.tmp
 rm -rf "$out"
@@ -49,7 +50,9 @@ each()
 # -S into nowhere: all the way to instructions, so that registers and local memory must do.
 if command -v clang-19 > /dev/null; then
     for arch in gfx90a gfx942 gfx1100 gfx1201; do
+        case $arch in gfx90a | gfx1100) rm -f "$out/seen";; esac
         texts opencl amd/$arch
+        new_texts
         each $arch sh -c 'for text; do clang-19 -x cl -cl-std=CL1.2 --target=amdgcn-amd-amdhsa -mcpu='$arch' \
             -nogpulib -Werror -O1 -S "$text" -o /dev/null || exit 255; done' sh
     done
@@ -57,6 +60,7 @@ else
     left_out="$left_out clang-19"
 fi
 
+rm -f "$out/seen"
 if command -v clang-15 > /dev/null; then
     for arch in f32x16 f32x8 f32x4; do
         texts opencl cpu/$arch wide
@@ -68,15 +72,17 @@ else
     left_out="$left_out clang-15"
 fi
 
-# For sm_80 as PTX; for sm_90 all the way to instructions.  The a is for what only this
-# architecture has, as the library asks for it.
+# For sm_90 all the way to instructions, and what sm_80 alone has as PTX, which names no registers.  The a is for what only
+# this architecture has, as the library asks for it.
+rm -f "$out/seen"
 while read -r arch target; do
     texts cuda nvidia/$arch
+    new_texts
     each $arch tests/nvrtc $target
     [ $? != 77 ] || { left_out="$left_out NVRTC (pip install nvidia-cuda-nvrtc)"; break; }
 done << END
-sm_80 compute_80
 sm_90 sm_90a
+sm_80 compute_80
 END
 
 echo "COUNT compiled $compiled"
