@@ -50,6 +50,28 @@ cmp $out.html $out.again.html || fail "the page drawn again differs"
     fail "vernier compare: a report differs from itself"
 [ -s $out.compare.html ] || fail "vernier compare wrote no page"
 
+# interrupted COMMAND...: in its first rows it is, and reports them.
+interrupted()
+{
+    ./vernier "$@" squares --budget 0.5 --json $out.part.json > $out.part.txt 2> $out.said &
+    command=$!
+    tries=0
+    while ! grep -q '^gemm:' $out.part.txt && [ $tries -lt 120 ]; do
+        sleep 0.5
+        tries=$((tries + 1))
+    done
+    kill -INT $command
+    wait $command
+    status=$?
+    [ $status = 1 ] || fail "vernier $*, interrupted: exit status $status, not 1"
+    grep -q 'interrupted: ' $out.said || { fail "vernier $*, interrupted, said:"; cat $out.said; }
+    grep -q '"name": "gemm:256x256x256:f32:nn"' $out.part.json || fail "vernier $*, interrupted, has not the row that it measured"
+    grep -q '"name": "gemm:4096x4096x4096:f32:nn"' $out.part.json && fail "vernier $*, interrupted, has measured all"
+    rm -f $out.part.json
+}
+interrupted bench --device Portable
+interrupted gap --pair Portable,rusticl --compare none
+
 refuses 2 'the same device' gap $gemm --pair Portable,Portable
 refuses 2 'comma between' gap $gemm --pair Portable
 refuses 2 'no library "rocblas"' gap $gemm --pair Portable,rusticl --compare rocblas

@@ -50,7 +50,9 @@ static const char doc[] =
     "as many bytes, launched and measured alike, over the time.  Under a peer's name stands its time over "
     "ours: above 1 we are faster.\n"
     "\n"
-    "Exit status: 0, 1 if a row failed or its result was wrong, 2 if nothing could be tried.";
+    "Interrupted, it reports the rows that it has.\n"
+    "\n"
+    "Exit status: 0, 1 if a row failed, its result was wrong or it was interrupted, 2 if nothing could be tried.";
 
 static int named(const char *const *names, int count, const char *name)
 {
@@ -206,7 +208,7 @@ static int measure_all(struct session *s, const char *name, const struct workloa
     }
     sheet_open(&sheet, b, w, s->to);
     progress_open(&progress, w->count);
-    for (int i = 0; i < w->count; i++) {
+    for (int i = 0; i < w->count && !interrupted; i++) {
         progress_show(&progress, i, w->it[i].text);
         row_measure(&rows[i], b, &w->it[i].problem);
         progress_clear(&progress);
@@ -222,7 +224,10 @@ static int measure_all(struct session *s, const char *name, const struct workloa
     }
     say_why_not(s, rows, w->count);
     free(rows);
-    return 0;
+    if (!interrupted)
+        return 0;
+    complain("interrupted: the rows until then are reported");
+    return EXIT_FAILURE;
 }
 
 static int measure_roofline(struct session *s, const struct workloads *w)
@@ -340,6 +345,7 @@ int bench_main(int argc, char **argv)
     if (r.first_call)
         return startup_first_call(r.first_call);
     peer_calm();
+    take_interrupts();
     if (!(status = make_plan(&plan, &r)))
         status = bench(&r, &plan, argv[0]);
     for (int i = 0; i < plan.groups; i++)

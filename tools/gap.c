@@ -38,9 +38,9 @@ static const char doc[] =
     "\v"
     "1/2 is the toolchain gap: the time of one kernel with one tune row on device 1 over that on device 2; above 1, device 1 "
     "is slower.  From 0.9 to 1.1 is parity.  Under a library's name stands the time of our best on device 1 over the "
-    "library's.  doc/method.md says how all this is measured.\n"
+    "library's.  doc/method.md says how all this is measured.  Interrupted, it reports the rows that it has.\n"
     "\n"
-    "Exit status: 0, 1 if a row failed or a device was lost, 2 if there is no pair of devices.";
+    "Exit status: 0, 1 if a row failed, a device was lost or it was interrupted, 2 if there is no pair of devices.";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -191,7 +191,7 @@ static void measure_rows(struct session *s)
 
     gap_sheet_open(&sheet, s->to, &s->gap, &s->w);
     progress_open(&progress, s->w.count);
-    for (int i = 0; i < s->w.count && !s->gap.lost; i++) {
+    for (int i = 0; i < s->w.count && !s->gap.lost && !interrupted; i++) {
         json_t *row;
         int failed = 0;
 
@@ -204,6 +204,8 @@ static void measure_rows(struct session *s)
     }
     if (s->gap.lost)
         complain("a device was lost: the %zu rows until then are reported", json_array_size(s->benchmarks));
+    else if (interrupted)
+        complain("interrupted: the %zu rows until then are reported", json_array_size(s->benchmarks));
 }
 
 /* Notes that a ratio is missing, each once. */
@@ -234,7 +236,7 @@ static json_t *make_report(struct session *s, const char *program)
     json_t *const own = json_pack("{s:o, s:o, s:o, s:o}", "geomean", gap_geomeans(s->benchmarks),
                                   "parity", gap_parity(s->benchmarks), "pair", pair_json(g), "kernels", json_incref(g->kernels));
 
-    if (!g->lost)
+    if (!g->lost && !interrupted)
         json_object_update_new(own, gap_once(g));
     return json_pack("{s:o, s:O, s:o}", "context", json_context(&b, program), "benchmarks", s->benchmarks, "vernier", own);
 }
@@ -266,7 +268,7 @@ static int run_session(struct session *s, const char *program)
     gap_summary(s->to, report);
     status = write_files(s->request, report);
     json_decref(report);
-    return s->failures || s->gap.lost ? EXIT_FAILURE : status;
+    return s->failures || s->gap.lost || interrupted ? EXIT_FAILURE : status;
 }
 
 static int measure(struct request *r, const char *program)
@@ -326,5 +328,7 @@ int gap_main(int argc, char **argv)
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     peer_calm();
+    if (!r.from)
+        take_interrupts();
     return r.from ? rewrite(&r) : measure(&r, argv[0]);
 }

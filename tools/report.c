@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report.c - tables, a progress line, JSON.
+ * report.c - tables, a progress line, interruption, JSON.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,4 +167,22 @@ void progress_show(const struct progress *p, int done, const char *what)
 void progress_clear(const struct progress *p)
 {
     progress_say(p, "%s", "");
+}
+
+/* ---- interruption ---- */
+
+volatile int interrupted;
+
+static void interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+void take_interrupts(void)
+{
+    struct sigaction act = { .sa_handler = interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
 }

@@ -4,7 +4,6 @@
  */
 #include <argp.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
@@ -78,23 +77,7 @@ struct tune {
     json_t               *rows;
 };
 
-static volatile int    interrupted;
 static struct progress progress;
-
-/* The second one ends the process, as ever. */
-static void interrupt(int signal)
-{
-    (void)signal;
-    interrupted = 1;
-}
-
-static void take_interrupts(void)
-{
-    struct sigaction act = { .sa_handler = interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
-
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
-}
 
 /* ---- which rows ---- */
 
