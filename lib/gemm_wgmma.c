@@ -54,18 +54,19 @@ const char *vn__fits_wgmma_tt(const void *problem, const struct vn_facts *f) { r
 
 /* ---- which tile, and how many parts of K -------------------------------------------- */
 
-/* Microseconds on an H100: of a slice of each tile, where all tiles are made at the same time, and where they take several
- * rounds, for then work-groups no longer ask for the same lines together; and of what else a tile takes, of a launch;
- * and what is moved in one, of memory, and of sums that the cache still has.                            */
+/* Microseconds on an H100: of a slice of each tile, where all tiles are made at the same time of operands that the second-level
+ * cache keeps from one product to the next, and elsewhere: who does not ask for the same lines together with others, or
+ * waits for memory, takes longer; and of what else a tile takes, and of a launch.  Bytes that are moved in one of
+ * them, near and far, and of sums.                                                                     */
 enum tile { TILE_64x64, TILE_64x128, TILE_64x256, TILE_128x192, TILE_128x256, TILE_COUNT };
-static const struct { int m, n; double slice, slice_later, rest; } tile_of[TILE_COUNT] = {
+static const struct { int m, n; double near, far, rest; } tile_of[TILE_COUNT] = {
     [TILE_64x64]   = {  64,  64, 0.140, 0.180, 2.1 },
     [TILE_64x128]  = {  64, 128, 0.160, 0.205, 2.8 },
     [TILE_64x256]  = {  64, 256, 0.360, 0.420, 1.0 },
     [TILE_128x192] = { 128, 192, 0.505, 0.505, 2.0 },
     [TILE_128x256] = { 128, 256, 0.660, 0.660, 2.0 },
 };
-static const double LAUNCH = 3.0, MEMORY = 2.75e6, SUMS = 5e6;
+static const double LAUNCH = 3.0, CACHE = 40e6, NEAR = 5.5e6, FAR = 2.75e6, SUMS = 5e6;
 
 /* The units go through tiles in rounds, in the last of which some idle; a little of what that would cost is made
  * up for, by a higher clock and by units that are ahead.                                            */
@@ -88,8 +89,10 @@ static double time_of(const struct gemm *g, enum tile t, struct cut c)
     const double c_numbers = (double)g->m * (double)g->n * (double)g->batches;
     const int64_t tiles = VN_CEIL_DIV(g->m, tile_of[t].m) * VN_CEIL_DIV(g->n, tile_of[t].n) * g->batches * c.parts;
     const int64_t full = tiles / g->units, left = tiles % g->units;
-    const double slice = tiles <= g->units ? tile_of[t].slice : tile_of[t].slice_later, rest = tile_of[t].rest;
-    const double tile = (double)c.span * slice + rest, bytes = g->head.bytes / MEMORY, each = bytes / (double)tiles;
+    const int near = g->head.bytes <= CACHE;
+    const double slice = near && tiles <= g->units ? tile_of[t].near : tile_of[t].far, rest = tile_of[t].rest;
+    const double tile = (double)c.span * slice + rest, bytes = g->head.bytes / (near ? NEAR : FAR);
+    const double each = bytes / (double)tiles;
     const double rounds = (double)full * larger(tile, (double)g->units * each + rest) +
                           (left ? larger(tile, (double)left * each + rest) : 0);
     const double even = larger(larger((double)tiles / (double)g->units, 1) * tile, bytes);
