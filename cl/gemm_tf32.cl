@@ -149,9 +149,9 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     if (warp == 0) {                            /* what must be done first, by a warp each */
         describe(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
     } else if (me == 32) {
-        for (int s = 0; s < STAGES; s++) {
-            barrier_init(full + 8 * s, 1);
-            barrier_init(empty + 8 * s, 4 * WARPGROUPS);
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(full + 8 * i, 1);
+            barrier_init(empty + 8 * i, 4 * WARPGROUPS);
         }
         barrier_init_done();
     } else if (warp == 4 * WARPGROUPS) {

@@ -239,12 +239,12 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     const struct pads pads = { strips_a, strips_b, first_a, first_b, chunk, (K + chunk - 1) / chunk };
 #endif
 
-    if (warp == 0) {                         /* what must be done first, by a warp each */
+    if (warp == 0) {                            /* what must be done first, by a warp each */
         describe(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
     } else if (me == 32) {
-        for (int s = 0; s < STAGES; s++) {
-            barrier_init(full + 8 * s, 1);
-            barrier_init(empty + 8 * s, WARPGROUPS);
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(full + 8 * i, 1);
+            barrier_init(empty + 8 * i, WARPGROUPS);
         }
         barrier_init_done();
     } else if (warp == WARPS) {
@@ -252,7 +252,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     }
     BARRIER();
 
-    if (warp == WARPS) {                     /* the warp that copies; one item of it does */
+    if (warp == WARPS) {                        /* the warp that copies; one item of it does */
         if (is_elected()) {
             const int step_a = vA.s4 != 0, step_b = vB.s4 != 0;
             int first = STAGES;                 /* slices that find their stage empty */
@@ -293,9 +293,8 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
         for (int at = GROUP_ID(0); at < tiles; at += groups) {
             const int count = slices_at(at, in_part, slices, SPAN);
-            float d[SUMS];
-
             unsigned int before = 0;            /* the stage of the slice before */
+            float d[SUMS];
 
             for (int i = 0; i < count; i++) {
                 const UINT32 a = place_a + s * (STAGE / 16), b = place_b + s * (STAGE / 16);
