@@ -144,7 +144,7 @@ DEVICE void name(const int rows, const int vectors, const int how,              
                                                                                            \
             if (how == FILLING)                                                            \
                 UNROLL for (int j = 0; j < THR_V; j++)                                     \
-                    PREFETCH(ask.at + AHEAD * ask.step + j * VEC);                         \
+                    PREFETCH(ask.at + AHEAD * ask.step + (j + 1) * VEC - 1);               \
             else if (how == FILLED)                                                        \
                 PREFETCH(ask.at + at % 16 * ask.step + at / 16 * ask.advance);             \
             UNROLL for (int j = 0; j < THR_V; j++)                                         \
