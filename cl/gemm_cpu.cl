@@ -242,12 +242,12 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
                 const int start = k0 == 0 ? ZEROS : in_c && is_whole ? IN_C : WAITING;
                 const R scale = is_last ? alpha : (R)1;
                 const INDEX next = start != IN_C ? 0 : m + 1 < count ? THR_M * (INDEX)vC.s5 : THR_N - m * THR_M * (INDEX)vC.s5;
-                const struct target target = { gC + to, gC + to + next, (INDEX)vC.s5, turn, is_plain, scale, beta };
+                const struct target target = { gC + to, gC + to + next + VEC - 1, (INDEX)vC.s5, turn, is_plain, scale, beta };
 
                 if (in_rows && turn == depth && !in_place)
                     for (int j = 0; j < height; j++)
                         UNROLL for (int v = 0; v < THR_V; v++)
-                            PREFETCH(gC + to + j * (INDEX)vC.s5 + v * VEC);
+                            PREFETCH(gC + to + j * (INDEX)vC.s5 + (v + 1) * VEC - 1);
 #if R_IS_T
                 if (in_c && start == WAITING)
                     for (int j = 0; j < height; j++)
