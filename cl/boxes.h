@@ -6,6 +6,9 @@
 #define BLK_M    (64 * WARPGROUPS)
 #define LINES_A  (ACROSS_A ? BLK_K : BLK_M)
 #define LINES_B  (ACROSS_B ? BLK_K : BLK_N)
+#define BYTES_A  (BLK_M * 128)                  /* of a slice */
+#define BYTES_B  (BLK_N * 128)
+#define STAGE    (BYTES_A + BYTES_B)
 #if TYPE == 0
 #define BLK_K    32
 #define MAP_KIND MAP_TF32
@@ -53,3 +56,11 @@ DEVICE struct tile tile_at(int at, int tiles_m, int tiles_n, int batches)
     return t;
 }
 
+/* The slice of K from k0 on, to the stage at `to`. */
+DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m0, int n0, int k0,
+                       int batch_a, int batch_b, unsigned int full)
+{
+    barrier_arrive_expect(full, STAGE);
+    copy_operand(to, maps, ACROSS_A, BLK_M / BLK_K, BLK_K, m0, k0, batch_a, full);
+    copy_operand(to + BYTES_A, maps + MAP_BYTES / 8, ACROSS_B, BLK_N / BLK_K, BLK_K, n0, k0, batch_b, full);
+}

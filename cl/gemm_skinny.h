@@ -3,6 +3,14 @@
 #error "ITEMS must be a power of two"
 #endif
 
+/* Where engines' operands are copied from, and steps in it, in bytes. */
+#define BYTE unsigned char
+#if WIDE
+#define OFFSET INT64
+#else
+#define OFFSET UINT32
+#endif
+
 struct task {
     int m0, n0, wide;                           /* THR_M rows, and so many columns */
     int across, widest;                         /* strands that share a column; columns, if none did */

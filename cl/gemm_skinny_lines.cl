@@ -49,13 +49,6 @@
 
 LARGE_LOCAL(gemm_skinny_lines, LOCAL_BYTES)
 
-#if WIDE
-#define OFFSET INT64                            /* in bytes */
-#else
-#define OFFSET UINT32
-#endif
-#define BYTE   unsigned char
-
 /* ---- a line of each row and column: copies, and products ---------------------------------------- */
 
 /* The operands as this lane sees them.  Past an edge of B it takes the first line again, and what comes of

@@ -150,13 +150,6 @@ DEVICE void multiply(float rC[TOKENS][4], const struct quad *lower, const struct
 
 /* ---- one step: copies of a lane's share to local memory, and products out of it ---------------- */
 
-#if WIDE
-#define OFFSET INT64                            /* in bytes */
-#else
-#define OFFSET UINT32
-#endif
-#define BYTE   unsigned char
-
 /* The operands as this lane sees them; past an edge it takes the first line again, and what comes
  * of that is stored nowhere.                                                                   */
 struct share {

@@ -19,9 +19,6 @@
  *
  * Parameters, from gemm.tune: BLK_N (128 or 256), STAGES, WARPGROUPS, BAND.
  */
-#define BYTES_A (BLK_M * BLK_K * 4)
-#define BYTES_B (BLK_N * BLK_K * 4)
-#define STAGE   (BYTES_A + BYTES_B)
 #define ITEMS   (128 * WARPGROUPS + 128)
 #define SUMS    (BLK_N / 2)                     /* of an item */
 
@@ -70,15 +67,6 @@ pack(int lines, int K, GLOBAL const T *RESTRICT from, VIEW vFrom, GLOBAL T *to, 
     UNROLL for (int i = 0; i < 32; i += 8)
         if (line0 + y + i < lines && k0 + x < K)
             to[(line0 + y + i) * vTo.s5 + k0 + x] = s[(y + i) * 33 + x];
-}
-
-/* The slice of K from k0 on, to the stage at `to`. */
-DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m0, int n0, int k0,
-                       int batch_a, int batch_b, unsigned int full)
-{
-    barrier_arrive_expect(full, STAGE);
-    copy_operand(to, maps, ACROSS_A, BLK_M / 32, 32, m0, k0, batch_a, full);
-    copy_box(to + BYTES_A, maps + MAP_BYTES / 8, k0, n0, batch_b, full);
 }
 
 /* This item's row of C in its group's 64: the first, and the other (which = 1). */

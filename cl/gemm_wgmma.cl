@@ -55,9 +55,6 @@
  * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's
  * CUTLASS for Hopper.
  */
-#define BYTES_A (BLK_M * BLK_K * 2)
-#define BYTES_B (BLK_N * BLK_K * 2)
-#define STAGE   (BYTES_A + BYTES_B)
 #if PADS
 #define ITEMS   (128 * WARPGROUPS + 128)
 #else
@@ -105,15 +102,6 @@
 #endif
 
 LARGE_LOCAL(gemm_wgmma, STAGES * STAGE)
-
-/* The slice of K from k0 on, to the stage at `to`. */
-DEVICE void copy_slice(unsigned int to, GLOBAL const unsigned INT64 *maps, int m0, int n0, int k0,
-                       int batch_a, int batch_b, unsigned int full)
-{
-    barrier_arrive_expect(full, STAGE);
-    copy_operand(to, maps, ACROSS_A, BLK_M / 64, 64, m0, k0, batch_a, full);
-    copy_operand(to + BYTES_A, maps + MAP_BYTES / 8, ACROSS_B, BLK_N / 64, 64, n0, k0, batch_b, full);
-}
 
 /* Of how many slices it consists: each part of K has `tiles` of them. */
 DEVICE int slices_at(int at, int tiles, int slices, int span)

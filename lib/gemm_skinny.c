@@ -13,7 +13,6 @@ enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* p
 enum { LINES_ITEMS, LINES_GROUPS, LINES_ROOM, LINES_FILL, LINES_SPLIT };      /* of gemm_skinny_lines, _16 */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
 enum { MOST = INT_MAX - 4096, PAYS_K = 64, SPAN = 64, LONG = 4096 };
-static const double CACHE = 40e6;               /* bytes of B that the second-level cache of an H100 keeps */
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
 
@@ -125,7 +124,7 @@ static struct engine mma_engine(const struct gemm *g, const int *p)
 /* Does the second-level cache hold B, from one product to the next? */
 static int is_near(const struct gemm *g)
 {
-    return (double)g->n * (double)g->k * (double)g->batches * (double)vn_type_bytes(g->head.type) <= CACHE;
+    return (double)g->n * (double)g->k * (double)g->batches * (double)vn_type_bytes(g->head.type) <= VN_CACHE;
 }
 
 /* Rows in whole fragments. */

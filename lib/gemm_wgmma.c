@@ -66,7 +66,7 @@ static const struct { int m, n; double near, far, rest; } tile_of[TILE_COUNT] = 
     [TILE_128x192] = { 128, 192, 0.505, 0.505, 2.0 },
     [TILE_128x256] = { 128, 256, 0.660, 0.660, 2.0 },
 };
-static const double LAUNCH = 3.0, CACHE = 40e6, NEAR = 5.5e6, FAR = 2.75e6, SUMS = 5e6;
+static const double LAUNCH = 3.0, NEAR = 5.5e6, FAR = 2.75e6, SUMS = 5e6;
 
 /* The units go through tiles in rounds, in the last of which some idle; a little of what that would cost is made
  * up for, by a higher clock and by units that are ahead.                                            */
@@ -89,7 +89,7 @@ static double time_of(const struct gemm *g, enum tile t, struct cut c)
     const double c_numbers = (double)g->m * (double)g->n * (double)g->batches;
     const int64_t tiles = VN_CEIL_DIV(g->m, tile_of[t].m) * VN_CEIL_DIV(g->n, tile_of[t].n) * g->batches * c.parts;
     const int64_t full = tiles / g->units, left = tiles % g->units;
-    const int near = g->head.bytes <= CACHE;
+    const int near = g->head.bytes <= VN_CACHE;
     const double slice = near && tiles <= g->units ? tile_of[t].near : tile_of[t].far, rest = tile_of[t].rest;
     const double tile = (double)c.span * slice + rest, bytes = g->head.bytes / (near ? NEAR : FAR);
     const double each = bytes / (double)tiles;

@@ -155,9 +155,9 @@ DEVICE void copies_commit(void)
 #define MAP_BF16 "10"
 #define MAP_TF32 "11"                          /* f32 in memory, rounded on the way */
 
-/* Describes, in 128 zeroed bytes of local memory, `batches` matrices of 16-bit numbers: `lines`
- * of `width` numbers, `pitch` bytes apart, the matrices `step` bytes apart; to be copied in boxes
- * of 64 numbers (128 bytes, swizzled) x box_lines, zeros past the edges.                      */
+/* Describes, in 128 zeroed bytes of local memory, `batches` matrices: `lines` of `width` numbers, `pitch` bytes
+ * apart, the matrices `step` bytes apart; to be copied in boxes of box_width numbers (128 bytes, swizzled) x
+ * box_lines, zeros past the edges.                                                            */
 #define MAP_DESCRIBE(map, kind, address, width, lines, batches, pitch, step, box_width, box_lines) \
     do {                                                                   \
         MAP_SET64(map, "global_address", "", address);                     \
