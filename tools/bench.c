@@ -224,10 +224,7 @@ static int measure_all(struct session *s, const char *name, const struct workloa
     }
     say_why_not(s, rows, w->count);
     free(rows);
-    if (!interrupted)
-        return 0;
-    complain("interrupted: the rows until then are reported");
-    return EXIT_FAILURE;
+    return 0;
 }
 
 static int measure_roofline(struct session *s, const struct workloads *w)
@@ -295,7 +292,7 @@ static int run_session(struct session *s, const struct plan *plan, const char *p
     int status = 0;
 
     print_device(s);
-    for (int i = 0; i < plan->groups && !status; i++) {
+    for (int i = 0; i < plan->groups && !status && !interrupted; i++) {
         if (i)
             fputc('\n', s->to);
         status = measure_group(s, &plan->group[i]);
@@ -305,9 +302,12 @@ static int run_session(struct session *s, const struct plan *plan, const char *p
         fprintf(s->to, "\nroof: %.0f GFLOP/s, %.1f GB/s\n", (peak[0] > 0 ? peak[0] : peak[1]) * 1e-9,
                 s->bench.roofline.bandwidth * 1e-9);
 
+    if (interrupted)
+        complain("interrupted: the rows until then are reported");
+
     const int unwritten = write_json(s, program);
 
-    return status ? status : s->failures ? EXIT_FAILURE : unwritten;
+    return status ? status : s->failures || interrupted ? EXIT_FAILURE : unwritten;
 }
 
 static int bench(const struct request *r, const struct plan *plan, const char *program)
