@@ -46,7 +46,7 @@ struct vn_variant {
     vn_status   (*trial)(vn_queue *q, const struct vn_choice *it, vn_type type);
 
     /* kernels of ours; all NULL where `run` calls a vendor's library */
-    const char *texts;            /* "cl/tile.h cl/gemm.cl": after words, types and atoms */
+    const char *texts;            /* "cl/tile/fma.h cl/gemm/tiled.cl": after words, types and atoms */
     const char *entries;          /* "pack gemm_cpu": at most VN_ENTRIES */
     const char *params;           /* "BLK_M BLK_N": the #defines, and the columns of its tune rows */
     const char *defines;          /* further #define lines, fixed: "#define DIRECTION 1\n"; or NULL */

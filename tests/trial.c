@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oracle.h"
-#include "suite.h"
+#include "check/oracle.h"
+#include "check/suite.h"
 
 static vn_tensor *tensor_of(struct operands *o, int i)
 {

@@ -6,7 +6,7 @@
 #ifndef VERNIER_TRIAL_H
 #define VERNIER_TRIAL_H
 
-#include "problem.h"
+#include "problem/problem.h"
 
 enum { TRIAL_SLOTS = 5 };         /* the operands, the bias, the mask */
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "commands.h"
-#include "gap.h"
-#include "html.h"
-#include "svg.h"
+#include "gap/gap.h"
+#include "report/html.h"
+#include "report/svg.h"
 
 struct request { const char *json, *html, *file[2]; int files; };
 

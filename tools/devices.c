@@ -7,7 +7,7 @@
 #include <string.h>
 #include "commands.h"
 #include "core.h"
-#include "report.h"
+#include "report/report.h"
 
 struct request { const char *json; };
 

@@ -5,12 +5,12 @@
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bench.h"
+#include "bench/bench.h"
 #include "commands.h"
 #include "core.h"
-#include "report.h"
-#include "sampling.h"
-#include "values.h"
+#include "report/report.h"
+#include "measure/sampling.h"
+#include "problem/values.h"
 
 struct request { const char *device, *json, *problem; };
 

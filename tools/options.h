@@ -10,7 +10,7 @@
 #include <argp.h>
 #include <stdint.h>
 
-#include "workloads.h"
+#include "problem/workloads.h"
 
 int64_t option_count(const struct argp_state *state, const char *option, const char *arg);
 int     option_type (const struct argp_state *state, const char *arg);          /* a vn_type */

@@ -7,9 +7,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "../series.h"
+#include "bench/series.h"
 #include "peer.h"
-#include "vendor.h"
+#include "vendors/vendor.h"
 
 struct nvidia {
     const char *variant;

@@ -20,7 +20,7 @@
 #ifndef VERNIER_PEER_H
 #define VERNIER_PEER_H
 
-#include "../problem.h"
+#include "problem/problem.h"
 
 /* The device that ours runs on, as vn_device_describe() tells it. */
 struct peer_context {

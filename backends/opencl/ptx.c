@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ptx.c - instructions that NVIDIA's OpenCL compiler does not let through.
+ *
+ * The front end always targets the architecture in general, where wgmma and its kin are
+ * refused; but the driver takes any PTX as a program's binary.  So kernels write such
+ * instructions behind a PTX comment (the word ARCH_ONLY), and here, between two builds,
+ * the target is made exact and the comments go.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "opencl.h"
+
+static const char waiting[] = "//@ ";
+
+/* In the one line `.target sm_90, ...`: where the letter belongs, or NULL. */
+static char *end_of_target(char *ptx, const char *arch)
+{
+    char *target = strstr(ptx, ".target ");
+
+    if (!target || strncmp(target + 8, arch, strlen(arch)))
+        return NULL;
+    target += 8 + strlen(arch);
+    return *target == ',' || *target == '\n' || *target == ' ' ? target : NULL;
+}
+
+int vn__cl_retarget(void **ptx, size_t *bytes, const char *arch)
+{
+    char *text = malloc(*bytes + 2), *target, *to;
+
+    if (!text)
+        return 0;
+    memcpy(text, *ptx, *bytes);
+    text[*bytes] = '\0';
+    if (!strstr(text, waiting) || !(target = end_of_target(text, arch))) {
+        free(text);
+        return 0;
+    }
+    memmove(target + 1, target, strlen(target) + 1);
+    *target = 'a';
+    to = target;
+    for (const char *from = target; *from;)
+        if (!strncmp(from, waiting, sizeof waiting - 1))
+            from += sizeof waiting - 1;
+        else
+            *to++ = *from++;
+    *to = '\0';
+    free(*ptx);
+    *ptx = text;
+    *bytes = (size_t)(to - text);
+    return 1;
+}

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+libcore_la_SOURCES += \
+	%D%/awake.c \
+	%D%/device.c \
+	%D%/error.c \
+	%D%/interop.c \
+	%D%/opencl.c \
+	%D%/opencl.h \
+	%D%/ptx.c

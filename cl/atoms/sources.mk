@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+texts += \
+	%D%/amd/matrix.h \
+	%D%/intel/matrix.h \
+	%D%/nvidia/nvidia.h

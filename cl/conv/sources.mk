@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+texts += \
+	%D%/conv.h \
+	%D%/conv.tune \
+	%D%/cpu.cl \
+	%D%/tiled.cl

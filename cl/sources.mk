@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Kernels and their vocabularies travel inside the library, as text.
+texts += \
+	%D%/peak.cl \
+	%D%/types.h \
+	%D%/words.h
+EXTRA_DIST += $(texts)

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cpu_strip.c - products of few rows on CPUs, of a B that is in the caches: gemm_strip.cl.
+ */
+#include <limits.h>
+
+#include "gemm.h"
+
+enum { VEC, STRIP_1, STRIP_2, STRIP_4, ROWS_MOST = 4 };
+
+/* Numbers of B: up to so many it is in the caches; so many are worth another core. */
+enum { CACHED_B = 1 << 21, LEAST_B = 1 << 17 };
+
+const char *vn__fits_strip(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    if (g->batches != 1)
+        return "it makes one matrix at a time";
+    if (g->activation)
+        return "it has no activation, whose constants would take its registers";
+    return vn__fits_rank(problem, f);
+}
+
+/* How many cores are worth waking. */
+static int64_t cores_for(const struct gemm *g, int units)
+{
+    const int64_t worth = VN_CEIL_DIV(g->n * g->k, LEAST_B);
+
+    return worth < 1 ? 1 : worth < units ? worth : units;
+}
+
+const char *vn__pays_strip(const void *problem, const struct vn_facts *f)
+{
+    enum { WIDE = 8, SHORT = 64 };                  /* vectors of a strip; K */
+    const struct gemm *g = problem;
+
+    if (g->head.type == VN_F16)
+        return "rows of halves are quicker to read in shorter stretches";
+    if (g->k < SHORT || g->n < WIDE * f->vector * cores_for(g, f->units))
+        return "K is below 64, or C has fewer strips than cores could make";
+    return g->m > ROWS_MOST || g->n * g->k >= CACHED_B
+         ? "M is above 4, or B has 2097152 numbers or more: then B is read in longer stretches" : NULL;
+}
+
+/* Vectors of a strip; 1 where C is narrower than that. */
+static int64_t vectors_for(const struct gemm *g, const int *p)
+{
+    const int vectors = p[g->m == 1 ? STRIP_1 : g->m == 2 ? STRIP_2 : STRIP_4];
+
+    return g->n < vectors * p[VEC] ? 1 : vectors;
+}
+
+static int64_t groups_for(const struct gemm *g, int64_t strips, int units)
+{
+    const int64_t cores = cores_for(g, units);
+
+    return strips < cores ? strips : cores;
+}
+
+vn_status vn__run_strip(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct gemm *g = problem;
+    const vn_tensor *bias = g->has_bias ? &g->bias : &g->c;
+    const int64_t vectors = vectors_for(g, it->p);
+    const int64_t across = VN_CEIL_DIV(g->n, vectors * it->p[VEC]);
+    int64_t strips;
+    vn_buffer *counters;
+    struct vn_launch l;
+    vn_status s;
+
+    if (!vn__mul(&strips, across, VN_CEIL_DIV(g->m, ROWS_MOST)) || strips > INT_MAX / 2)
+        return vn__fail(VN_UNSUPPORTED, "C has more than %d strips", INT_MAX / 2);
+    if ((s = vn__counters(&counters, q)))
+        return s;
+    l.nargs = 0;
+    l.groups[0] = groups_for(g, strips, q->device->facts.units);
+    l.groups[1] = l.groups[2] = 1;
+    l.items = 1;
+    vn__arg_view(&l, (int64_t[8]){ g->m, g->n, g->k, l.groups[0], vectors, VN_COUNTERS });
+    vn__arg_view(&l, (int64_t[8]){ g->a.start, vn__row(&g->a), vn__col(&g->a), g->b.start, vn__row(&g->b) });
+    vn__arg_view(&l, (int64_t[8]){ g->c.start, vn__row(&g->c), vn__col(&g->c),
+                                   bias->start, vn__row(bias), vn__col(bias), g->has_bias });
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__arg_real(&l, g->head.type, g->beta);
+    vn__arg_buffer(&l, g->k ? g->a.buffer : g->c.buffer);
+    vn__arg_buffer(&l, g->k ? g->b.buffer : g->c.buffer);
+    vn__arg_buffer(&l, g->c.buffer);
+    vn__arg_buffer(&l, bias->buffer);
+    vn__arg_buffer(&l, counters);
+    return vn__launch(q, it, 0, &l);
+}

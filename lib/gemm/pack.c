@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pack.c - B in the layout that a variant wants: in its workspace for once, in a vn_pack for good.
+ *
+ * A variant says its layout, and how to make it (struct vn_layout).  vn_pack_open() lets the library
+ * choose as if B lay in whatever layout is wanted, and makes that one.  A product that is given the
+ * pack is chosen for as every other is, save that variants which want B so may pay sooner; where the
+ * one chosen wants it in another layout, or as it lies, the pack is left alone.
+ */
+#include "gemm.h"
+
+enum { ALIGNED = 64 };                          /* bytes: any vector */
+
+struct vn_pack {
+    struct vn_handle head;
+    vn_device       *device;
+    vn_tensor        b;                         /* what it was made of */
+    vn_buffer       *buffer;                    /* NULL: B is read as it lies */
+    struct vn_layout layout;
+};
+
+/* ---- where B lies ------------------------------------------------------------------ */
+
+static int is_there(const struct gemm *g, const struct vn_layout *l)
+{
+    return vn__is_packed_by(g, l->pack) && (g->to_pack || (g->packed.lines == l->lines && g->packed.bytes == l->bytes));
+}
+
+static size_t after(size_t own)
+{
+    return own > SIZE_MAX - ALIGNED ? SIZE_MAX : (own + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+size_t vn__workspace_and_b(const struct gemm *g, size_t own, const struct vn_layout *l)
+{
+    if (is_there(g, l))
+        return own;
+    return after(own) > SIZE_MAX - l->bytes ? SIZE_MAX : after(own) + l->bytes;
+}
+
+vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
+                        const struct gemm *g, size_t own)
+{
+    const struct vn_layout l = it->variant->layout(g, it->p);
+    const vn_status s = vn__workspace(workspace, q, vn__workspace_and_b(g, own, &l));
+
+    if (s)
+        return s;
+    if (!l.bytes || is_there(g, &l)) {
+        q->packed_used = l.bytes;
+        *b = g->pack;
+        *at = 0;
+        return VN_OK;
+    }
+    *b = *workspace;
+    *at = after(own);
+    return l.pack(q, it, g, *b, *at);
+}
+
+/* ---- given to a product ------------------------------------------------------------- */
+
+vn_status vn__gemm_take(struct gemm *g, const vn_queue *q, const vn_pack *pack)
+{
+    vn_status s = vn__handle_check(pack, VN_PACK, "packed_b");
+    vn_tensor b;
+
+    if (s)
+        return s;
+    if (pack->device != q->device)
+        return vn__fail(VN_INVALID, "packed_b was made on another device (%s) than the queue's (%s); it needs the same",
+                        pack->device->info.spec, q->device->info.spec);
+    b = pack->b;
+    if (b.rank != g->b.rank || vn__gemm_batches(&b, "packed_b", &g->c) || !vn__same_view(&b, &g->b))
+        return vn__fail(VN_INVALID, "packed_b was made of another view than B; it needs the buffer, start, extents "
+                        "and strides of B, as vn_pack_open() got them");
+    g->pack = pack->buffer;
+    g->packed = pack->layout;
+    return VN_OK;
+}
+
+/* ---- made ---------------------------------------------------------------------------- */
+
+/* Rows x cols, one after the other, with the batches of `like`; its buffer is not there yet. */
+static int in_rows(vn_tensor *t, const vn_tensor *like, int64_t rows, int64_t cols)
+{
+    int64_t step = 1;
+
+    *t = *like;
+    t->buffer = NULL;
+    t->start = 0;
+    t->extent[t->rank - 2] = rows;
+    t->extent[t->rank - 1] = cols;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        t->stride[i] = step;
+        if (!vn__mul(&step, step, t->extent[i]))
+            return 0;
+    }
+    return vn__mul(&step, step, (int64_t)vn_type_bytes(t->type));
+}
+
+/* The product that is expected. */
+static vn_status expect(struct gemm *g, const vn_queue *q, int64_t m, const vn_gemm_options *o)
+{
+    vn_status s;
+
+    if ((s = vn__handle_check(q, VN_QUEUE, "queue")) || (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
+        (s = vn__check_enum((int)o->math, VN_MATH_COUNT, "math")))
+        return s;
+    if (m < 0)
+        return vn__fail(VN_INVALID, "m is %lld; it needs the rows that A will have, 0 or more", (long long)m);
+    g->head.type = g->b.type;
+    g->math = o->math;
+    g->units = q->device->facts.units;
+    g->m = m;
+    g->n = g->b.extent[g->b.rank - 1];
+    g->k = g->b.extent[g->b.rank - 2];
+    g->batches = 1;
+    if (!in_rows(&g->a, &g->b, g->m, g->k) || !in_rows(&g->c, &g->b, g->m, g->n))
+        return vn__fail(VN_INVALID, "m is %lld; A or C would overflow 63 bits", (long long)m);
+    for (int i = 0; i < g->b.rank - 2; i++)
+        g->batches *= g->b.extent[i];           /* cannot wrap: nor did C */
+    vn__gemm_size_up(g);
+    return VN_OK;
+}
+
+/* Its buffer and what is in it. */
+static vn_status fill(vn_pack *p, vn_queue *q, const struct vn_choice *it, const struct gemm *g)
+{
+    const vn_device *d = q->device;
+    const size_t bytes = p->layout.bytes;
+    vn_status s;
+
+    if (bytes > d->facts.buffer_bytes)
+        return vn__fail(VN_NO_MEMORY, "B takes %zu bytes as %s wants it; %s has buffers of at most %zu", bytes,
+                        it->variant->name, d->facts.name, d->facts.buffer_bytes);
+    if ((s = vn__buffer_open(&p->buffer, q->device, bytes, NULL)))
+        return s;
+    q->packed_used = bytes;
+    return p->layout.pack(q, it, g, p->buffer, 0);
+}
+
+static void pack_close(vn_pack *p)
+{
+    vn_device *d = p->device;
+
+    vn__buffer_close(p->buffer);                /* work already queued keeps it alive */
+    vn__handle_close(p);
+    vn__device_drop(d);
+}
+
+static vn_status pack_open(vn_pack **out, vn_queue *q, const vn_tensor *b, int64_t m, const vn_gemm_options *o)
+{
+    struct gemm g = { .head = { .op = "gemm" }, .alpha = 1, .b = *b, .to_pack = 1 };
+    const struct vn_choice *it = NULL;
+    vn_status s = expect(&g, q, m, o);
+    vn_pack *p;
+
+    if (s == VN_OK && g.m && g.n && g.k && g.batches)
+        s = vn__choose(&it, q, vn__gemm_variants, &g, sizeof g, o->variant);
+    if (s)
+        return s;
+    if (!(p = vn__handle_open(VN_PACK, sizeof *p)))
+        return VN_NO_MEMORY;
+    p->device = q->device;
+    p->b = *b;
+    vn__device_keep(p->device);
+    if (it && it->variant->layout)
+        p->layout = it->variant->layout(&g, it->p);
+    if (p->layout.bytes && (s = fill(p, q, it, &g))) {
+        pack_close(p);
+        return s;
+    }
+    *out = p;
+    return VN_OK;
+}
+
+vn_status vn_pack_open(vn_pack **out, vn_queue *q, vn_tensor b, int64_t m, const vn_gemm_options *o)
+{
+    static const vn_gemm_options usual;
+    vn_status s;
+
+    if ((s = vn__enter("vn_pack_open")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs the address of a vn_pack *");
+    *out = NULL;
+    return vn__leave(pack_open(out, q, &b, m, o ? o : &usual));
+}
+
+void vn_pack_close(vn_pack *p)
+{
+    if (vn__enter("vn_pack_close") == VN_OK && p && vn__handle_check(p, VN_PACK, "pack") == VN_OK)
+        pack_close(p);
+}
+
+size_t vn_pack_bytes(const vn_pack *p)
+{
+    return vn__enter("vn_pack_bytes") || vn__handle_check(p, VN_PACK, "pack") || !p->buffer ? 0 : p->layout.bytes;
+}

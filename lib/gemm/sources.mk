@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+libcore_la_SOURCES += \
+	%D%/bf16x3.c \
+	%D%/bf16x3.h \
+	%D%/bf16x3_rows.c \
+	%D%/cpu.c \
+	%D%/cpu_strip.c \
+	%D%/gemm.c \
+	%D%/gemm.h \
+	%D%/matrix.c \
+	%D%/mma.c \
+	%D%/pack.c \
+	%D%/padded.c \
+	%D%/pipelined.c \
+	%D%/skinny.c \
+	%D%/splitk.c \
+	%D%/tf32.c \
+	%D%/trial.c \
+	%D%/wgmma.c

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trial.c - a variant that rests on more than the language promises proves itself once.
+ *
+ * A matrix engine is believed when a small product in integers comes out exactly, edges
+ * included; not because of a name or an extension string.
+ */
+#include <string.h>
+
+#include "gemm.h"
+
+enum { M = 136, N = 264, K = 104, MOST = 272 * 112 };
+
+static int entry(int i, int j) { return (7 * i + 3 * j + i * j % 5) % 5 - 2; }
+
+/* Small integers are exact in each type, and few enough bits to be written down by hand. */
+static void encode(void *to, vn_type type, size_t at, int v)
+{
+    static const uint16_t f16[] = { 0xc000, 0xbc00, 0, 0x3c00, 0x4000 }, bf16[] = { 0xc000, 0xbf80, 0, 0x3f80, 0x4000 };
+
+    switch (type) {
+    case VN_F16:  ((uint16_t *)to)[at] = f16[v + 2]; break;
+    case VN_BF16: ((uint16_t *)to)[at] = bf16[v + 2]; break;
+    case VN_F64:  ((double *)to)[at] = v; break;
+    default:      ((float *)to)[at] = (float)v;
+    }
+}
+
+static double decode(const void *from, vn_type type, size_t at)
+{
+    uint32_t u;
+    float f;
+
+    if (type == VN_F32)
+        return ((const float *)from)[at];
+    if (type == VN_F64)
+        return ((const double *)from)[at];
+    u = ((const uint16_t *)from)[at];
+    if (type == VN_BF16)
+        u <<= 16;
+    else                            /* no f16 here is denormal, infinite or NaN */
+        u = (u & 0x8000) << 16 | ((u & 0x7fff) ? ((u & 0x7fff) << 13) + (112u << 23) : 0);
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+/* Sums of up to K products of at most 4 need more bits than bf16 has: thin them out. */
+static int a_of(int m, int k) { return k % 8 == m % 8 ? entry(m, k) : 0; }
+static int b_of(int k, int n) { return entry(k + 1, n); }
+
+static vn_status fill(vn_queue *q, vn_tensor *t, vn_type type, int (*of)(int, int))
+{
+    static __thread double room[MOST];
+
+    for (int i = 0; i < t->extent[0]; i++)
+        for (int j = 0; j < t->extent[1]; j++)
+            encode(room, type, (size_t)(i * t->stride[0] + j * t->stride[1]), of(i, j));
+    return q->device->backend->write(q, t->buffer, 0, room, MOST * vn_type_bytes(type));
+}
+
+static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
+{
+    static __thread double room[M * N];
+    vn_status s = q->device->backend->read(q, room, c->buffer, 0, (size_t)c->extent[0] * N * vn_type_bytes(type));
+
+    for (int m = 0; m < c->extent[0] && s == VN_OK; m++)
+        for (int n = 0; n < N; n++) {
+            double sum = 0;
+
+            for (int k = m % 8; k < K; k += 8)
+                sum += a_of(m, k) * b_of(k, n);
+            if (decode(room, type, (size_t)(m * N + n)) != sum)
+                return vn__fail(VN_UNSUPPORTED, "a trial product came out wrong at row %d, column %d: %g, not %g",
+                                m, n, decode(room, type, (size_t)(m * N + n)), sum);
+        }
+    return s;
+}
+
+/* In the shape that this variant takes: all of C, or fewer of its rows; A, B or both transposed; and
+ * in its kind of math.                                                                        */
+static int lay_out(struct gemm *g, const struct vn_choice *it, const struct vn_facts *f)
+{
+    static const int rows[] = { M, 48, 40, 32, 24, 16, 8 };
+
+    for (int which = 0; which < 8 * (int)(sizeof rows / sizeof *rows); which++) {
+        const int m = rows[which / 8];
+
+        g->math = which & 4 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
+        g->m = m;
+        g->c = vn_matrix(g->c.buffer, g->head.type, m, N);
+        g->a = which & 2 ? vn_transpose(vn_matrix(g->a.buffer, g->head.type, K, m)) : vn_matrix(g->a.buffer, g->head.type, m, K);
+        g->b = which & 1 ? vn_transpose(vn_matrix(g->b.buffer, g->head.type, N, K)) : vn_matrix(g->b.buffer, g->head.type, K, N);
+        if (!it->variant->fits(g, f))
+            return 1;
+    }
+    return 0;
+}
+
+static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
+{
+    vn_status s;
+
+    if (!lay_out(g, it, &q->device->facts))
+        return vn__fail(VN_UNSUPPORTED, "no layout of the trial product fits the variant");
+    if ((s = fill(q, &g->a, g->head.type, a_of)) || (s = fill(q, &g->b, g->head.type, b_of)) ||
+        (s = it->variant->run(q, it, g)) || (s = q->device->backend->finish(q)))
+        return s;
+    return compare(q, &g->c, g->head.type);
+}
+
+vn_status vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type)
+{
+    const size_t bytes = MOST * vn_type_bytes(type);
+    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = M, .n = N, .k = K, .batches = 1, .alpha = 1,
+                      .units = q->device->facts.units };
+    vn_buffer *a = NULL, *b = NULL, *c = NULL;
+    vn_status s;
+
+    if ((s = vn__buffer_open(&a, q->device, bytes, NULL)) == VN_OK &&
+        (s = vn__buffer_open(&b, q->device, bytes, NULL)) == VN_OK &&
+        (s = vn__buffer_open(&c, q->device, M * N * vn_type_bytes(type), NULL)) == VN_OK) {
+        g.a.buffer = a;
+        g.b.buffer = b;
+        g.c = vn_matrix(c, type, M, N);
+        s = run(q, it, &g);
+    }
+    vn__buffer_close(a);
+    vn__buffer_close(b);
+    vn__buffer_close(c);
+    return s;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * softmax.c - softmax along an axis, and its gradient: check it, choose a variant, run it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "softmax.h"
+#include "vendors/vendor.h"
+
+/* ---- variants ---------------------------------------------------------------- */
+
+enum { LONG_ROW = 16384 };        /* elements from which sharing out a row pays for a second pass */
+
+/* Each way is two variants of one name: kernels are built for one direction. */
+static const char *is_forward(const void *problem, const struct vn_facts *f)
+{
+    const struct softmax *s = problem;
+
+    (void)f;
+    return s->backward ? "it goes forward" : NULL;
+}
+
+static const char *is_backward(const void *problem, const struct vn_facts *f)
+{
+    const struct softmax *s = problem;
+
+    (void)f;
+    return s->backward ? NULL : "it goes backward";
+}
+
+static const char *is_cpu(const struct vn_facts *f)
+{
+    return strcmp(f->family, "cpu") ? "the device is no CPU"
+         : f->vector < 2 ? "the device does not ask for explicit vectors" : NULL;
+}
+
+static const char *is_cpu_forward(const void *problem, const struct vn_facts *f)
+{
+    const char *why = is_cpu(f);
+
+    return why ? why : is_forward(problem, f);
+}
+
+static const char *is_cpu_backward(const void *problem, const struct vn_facts *f)
+{
+    const char *why = is_cpu(f);
+
+    return why ? why : is_backward(problem, f);
+}
+
+/* A CPU keeps exponentials in y, which parts cannot: they compute each one twice. */
+static const char *pays_cpu_split(const void *problem, const struct vn_facts *f)
+{
+    const struct softmax *s = problem;
+
+    return s->n < 4 * LONG_ROW ? "its rows are too short to share out"
+         : 2 * s->rows >= f->units ? "its rows occupy half the cores or more" : NULL;
+}
+
+static const char *pays_split(const void *problem, const struct vn_facts *f)
+{
+    const struct softmax *s = problem;
+
+    return s->n < LONG_ROW ? "its rows are too short to share out"
+         : s->rows >= 4 * (int64_t)f->units ? "its rows are enough to fill the device" : NULL;
+}
+
+static const char *pays_strided(const void *problem, const struct vn_facts *f)
+{
+    const struct softmax *s = problem;
+
+    (void)f;
+    return s->across ? NULL : "its rows do not lie side by side";
+}
+
+/* Parameters by their place, as the table names them. */
+enum { VEC, BLOCK };
+enum { ITEMS, ROW_ITEMS, VALUES };
+enum { SPLIT_ITEMS, SPLIT_VALUES };
+
+static vn_status run_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem);
+static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const void *problem);
+static vn_status run_split(vn_queue *q, const struct vn_choice *it, const void *problem);
+static vn_status run_groups(vn_queue *q, const struct vn_choice *it, const void *problem);
+static size_t cpu_split_workspace(const void *problem, const int *p);
+static size_t split_workspace(const void *problem, const int *p);
+
+#define GPU_TEXTS "cl/tile/epilogue.h cl/softmax/softmax.h cl/softmax/rows.cl"
+#define CPU_TEXTS "cl/tile/epilogue.h cl/softmax/softmax.h cl/softmax/cpu.cl"
+
+#define SPLIT(yes)   "#define SPLIT " #yes "\n"
+#define ACROSS(yes)  "#define ACROSS " #yes "\n"
+
+/* The last arguments: the rest of the #defines, then the rest of the members. */
+#define WAY(given_name, forward, backward, ...)                                                          \
+    { .name = given_name, .fits = forward,  .defines = "#define BACKWARD 0\n" __VA_ARGS__ },              \
+    { .name = given_name, .fits = backward, .defines = "#define BACKWARD 1\n" __VA_ARGS__ }
+
+/* Tried from the top; the first that fits is used. */
+const struct vn_variant vn__softmax_variants[] = {
+    VN_CUDNN_SOFTMAX
+    WAY("softmax_cpu_split", is_cpu_forward, is_cpu_backward, SPLIT(1),
+        .pays = pays_cpu_split, .run = run_cpu_split, .workspace = cpu_split_workspace,
+        .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK"),
+    WAY("softmax_cpu", is_cpu_forward, is_cpu_backward, SPLIT(0),
+        .run = run_cpu,
+        .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK"),
+    WAY("softmax_split", is_forward, is_backward, SPLIT(1) ACROSS(0) "#define ROW_ITEMS ITEMS\n",
+        .pays = pays_split, .run = run_split, .workspace = split_workspace,
+        .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES"),
+    WAY("softmax_strided", is_forward, is_backward, SPLIT(0) ACROSS(1),
+        .pays = pays_strided, .run = run_groups,
+        .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES"),
+    WAY("softmax", is_forward, is_backward, SPLIT(0) ACROSS(0),
+        .run = run_groups,
+        .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES"),
+    { 0 }
+};
+
+/* ---- running ------------------------------------------------------------------ */
+
+/* A row in parts of `span` elements, a multiple of `grain`: enough to fill the device. */
+struct parts { int64_t span, count; };
+
+static struct parts parts_of(const struct softmax *s, int64_t grain)
+{
+    const int64_t wanted = VN_CEIL_DIV(4 * (int64_t)s->units, s->rows);
+    const int64_t span = VN_CEIL_DIV(VN_CEIL_DIV(s->n, wanted), grain) * grain;
+
+    return (struct parts){ span, VN_CEIL_DIV(s->n, span) };
+}
+
+static size_t pairs_bytes(const struct softmax *s, int64_t parts)
+{
+    return (size_t)(2 * s->rows * parts) * (s->head.type == VN_F64 ? sizeof(double) : sizeof(float));
+}
+
+static struct parts cpu_parts(const struct softmax *s, const int *p)
+{
+    return parts_of(s, (int64_t)p[VEC] * p[BLOCK]);
+}
+
+static struct parts group_parts(const struct softmax *s, const int *p)
+{
+    return parts_of(s, (int64_t)p[SPLIT_ITEMS] * p[SPLIT_VALUES]);
+}
+
+static size_t cpu_split_workspace(const void *problem, const int *p)
+{
+    return pairs_bytes(problem, cpu_parts(problem, p).count);
+}
+
+static size_t split_workspace(const void *problem, const int *p)
+{
+    return pairs_bytes(problem, group_parts(problem, p).count);
+}
+
+/* The arguments that all kernels begin with; `each` is how much a group takes. */
+static void begin(struct vn_launch *l, const struct softmax *s, int64_t each)
+{
+    const vn_tensor *x = &s->t[X];
+    int64_t shape[8] = { s->rows, 1, 1, 1, 1, 1, 1, each };
+
+    for (int i = 0; i < x->rank; i++)
+        shape[7 - x->rank + i] = x->extent[i];
+    vn__arg_view(l, shape);
+    vn__arg_int(l, s->log);
+    vn__arg_int(l, s->causal);
+    vn__arg_real(l, s->head.type, s->scale);
+    vn__arg_tensor(l, &s->t[X]);
+    vn__arg_tensor(l, &s->t[W]);
+    vn__arg_int(l, s->has_w);
+    vn__arg_tensor(l, &s->t[Y]);
+}
+
+static vn_status run_parts(vn_queue *q, const struct vn_choice *it, const struct softmax *s, struct parts parts,
+                           int items)
+{
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = items };
+    vn_buffer *pairs;
+    vn_status status;
+
+    if (!vn__mul(&l.groups[0], s->rows, parts.count) || l.groups[0] > INT32_MAX)
+        return vn__fail(VN_UNSUPPORTED, "x has %lld rows in %lld parts; %s takes at most %d parts of rows",
+                        (long long)s->rows, (long long)parts.count, it->variant->name, INT32_MAX);
+    if ((status = vn__workspace(&pairs, q, pairs_bytes(s, parts.count))))
+        return status;
+    begin(&l, s, parts.span);
+    vn__arg_buffer(&l, pairs);
+    vn__arg_int(&l, parts.count);
+    if ((status = vn__launch(q, it, 0, &l)))
+        return status;
+    return vn__launch(q, it, 1, &l);
+}
+
+static vn_status run_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    return run_parts(q, it, problem, cpu_parts(problem, it->p), 1);
+}
+
+static vn_status run_split(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    return run_parts(q, it, problem, group_parts(problem, it->p), it->p[SPLIT_ITEMS]);
+}
+
+/* A group of a CPU costs about a microsecond to start: it takes rows of some 64 Ki elements,
+ * unless that would leave cores idle.                                                       */
+static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct softmax *s = problem;
+    const vn_tensor *x = &s->t[X];
+    const int across = s->across && !s->causal;
+    const int64_t side = across ? x->extent[x->rank - 2] : 1;
+    const int64_t all = across ? s->rows / side * VN_CEIL_DIV(side, it->p[VEC]) : s->rows;
+    const int64_t lines = across ? it->p[VEC] : 1;
+    const int64_t share = VN_CEIL_DIV(all, 4 * (int64_t)s->units);
+    const int64_t fill = VN_CEIL_DIV(65536, lines * s->n);
+    const int64_t least = VN_CEIL_DIV(all, INT32_MAX);
+    const int64_t each = fill < share ? (fill > least ? fill : least) : share;
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(all, each), 1, 1 }, .items = 1 };
+
+    begin(&l, s, each);
+    vn__arg_int(&l, across);
+    return vn__launch(q, it, 0, &l);
+}
+
+static vn_status run_groups(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    const struct softmax *s = problem;
+    const int rows = it->p[ITEMS] / it->p[ROW_ITEMS];
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(s->rows, rows), 1, 1 }, .items = it->p[ITEMS] };
+
+    if (l.groups[0] > INT32_MAX)
+        return vn__fail(VN_UNSUPPORTED, "x has %lld rows; %s takes at most %lld", (long long)s->rows,
+                        it->variant->name, (long long)INT32_MAX * rows);
+    begin(&l, s, rows);
+    return vn__launch(q, it, 0, &l);
+}
+
+/* ---- from views to rows --------------------------------------------------------- */
+
+/* Dimension d of `from`, appended to the views; or merged with their last, where it goes on
+ * from there in all of them.                                                              */
+static void append(struct softmax *s, const vn_tensor from[VIEWS], int d, int may_merge)
+{
+    int merge = may_merge && s->t[X].rank > 0;
+
+    for (int v = 0; v < VIEWS && merge; v++)
+        merge = s->t[v].stride[s->t[v].rank - 1] == from[v].stride[d] * from[v].extent[d];
+    for (int v = 0; v < VIEWS; v++) {
+        vn_tensor *t = &s->t[v];
+        const int at = merge ? t->rank - 1 : t->rank++;
+
+        t->extent[at] = (merge ? t->extent[at] : 1) * from[v].extent[d];
+        t->stride[at] = from[v].stride[d];
+    }
+}
+
+/* The row dimensions, widest step of the output first, so that rows side by side get
+ * adjacent numbers; the one that the causal mask counts along stays by itself, last.    */
+static void lay_out(struct softmax *s, const vn_tensor from[VIEWS], int axis)
+{
+    int order[VN_RANK], count = 0;
+
+    for (int d = 0; d < from[X].rank; d++) {
+        int at = count;
+
+        if (d == axis || (s->causal && d == axis - 1) || from[X].extent[d] == 1)
+            continue;
+        for (; at > 0 && from[Y].stride[order[at - 1]] < from[Y].stride[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+        count++;
+    }
+    for (int v = 0; v < VIEWS; v++) {
+        s->t[v] = from[v];
+        s->t[v].rank = 0;
+    }
+    for (int i = 0; i < count; i++)
+        append(s, from, order[i], 1);
+    if (s->causal)
+        append(s, from, axis - 1, 0);
+    append(s, from, axis, 0);
+}
+
+static int is_across(const struct softmax *s)
+{
+    const int axis = s->t[X].rank - 1, row = axis - 1;
+
+    return row >= 0 && s->t[X].extent[row] > 1 &&
+           s->t[X].stride[row] == 1 && s->t[Y].stride[row] == 1 && s->t[X].stride[axis] != 1;
+}
+
+static int is_wide(const struct softmax *s)
+{
+    int wide = s->rows > INT32_MAX / 2 || s->n > INT32_MAX / 2;    /* indices run past the end by a tile */
+
+    for (int v = 0; v < VIEWS; v++)
+        wide |= vn__is_wide(&s->t[v]);
+    return wide;
+}
+
+static void describe(struct softmax *s)
+{
+    const double elements = (double)s->rows * (double)s->n, bytes = (double)vn_type_bytes(s->t[X].type);
+
+    s->head = (struct vn_problem){
+        .op     = "softmax",
+        .type   = s->t[X].type,
+        .bucket = s->n <= 512 ? VN_SMALL : s->n <= 2048 ? VN_MEDIUM : VN_LARGE,
+        .wide   = is_wide(s),
+        .flops  = (s->backward ? 4 : 5) * elements,
+        .bytes  = (s->has_w ? 3 : 2) * elements * bytes,
+    };
+}
+
+static vn_status run(vn_queue *q, const vn_tensor from[VIEWS], int backward, int has_w, const vn_softmax_options *o)
+{
+    struct softmax s = {
+        .scale    = o->scale == 0 ? 1 : o->scale,
+        .backward = backward,
+        .log      = o->log != 0,
+        .causal   = o->causal != 0,
+        .has_w    = has_w,
+        .units    = q->device->facts.units,
+    };
+    const struct vn_choice *it;
+    const int axis = from[X].rank - 1 - o->axis;
+    vn_status status;
+
+    lay_out(&s, from, axis);
+    s.n = from[X].extent[axis];
+    s.rows = vn__elements(&from[X]) / s.n;
+    s.across = is_across(&s);
+    describe(&s);
+    if ((status = vn__choose(&it, q, vn__softmax_variants, &s, sizeof s, o->variant)))
+        return status;
+    return it->variant->run(q, it, &s);
+}
+
+/* ---- checks ---------------------------------------------------------------------- */
+
+static vn_status check_like(const vn_tensor *t, const char *name, const vn_tensor *like, const char *like_name)
+{
+    if (t->type != like->type)
+        return vn__fail(VN_INVALID, "%s is %s and %s is %s; they need one type", name, vn_type_name(t->type),
+                        like_name, vn_type_name(like->type));
+    if (t->rank != like->rank)
+        return vn__fail(VN_INVALID, "%s has rank %d; it needs that of %s, %d", name, t->rank, like_name, like->rank);
+    for (int i = 0; i < t->rank; i++)
+        if (t->extent[i] != like->extent[i])
+            return vn__fail(VN_INVALID, "%s has extent %lld along dimension %d; it needs that of %s, %lld", name,
+                            (long long)t->extent[i], i, like_name, (long long)like->extent[i]);
+    return VN_OK;
+}
+
+static vn_status check_options(const vn_softmax_options *o, const vn_tensor *x, const char *x_name)
+{
+    if (o->axis < 0 || o->axis >= x->rank)
+        return vn__fail(VN_INVALID, "options.axis is %d, counted from the last; %s has rank %d, so it needs 0 to %d",
+                        o->axis, x_name, x->rank, x->rank - 1);
+    if (isnan(o->scale))
+        return vn__fail(VN_INVALID, "options.scale is NaN; it needs a number, or 0 for 1");
+    if (o->causal && o->axis != 0)
+        return vn__fail(VN_INVALID, "options.causal is %d with options.axis %d; it needs axis 0", o->causal, o->axis);
+    if (o->causal && x->rank < 2)
+        return vn__fail(VN_INVALID, "options.causal is %d and %s has rank %d; it needs rank 2 or more", o->causal,
+                        x_name, x->rank);
+    return VN_OK;
+}
+
+/* Unless they are the same view. */
+static vn_status check_aside(const vn_tensor *out, const char *out_name, const vn_tensor *in, const char *in_name)
+{
+    return vn__same_view(out, in) ? VN_OK : vn__check_overlap(out, out_name, in, in_name);
+}
+
+static vn_status check_mask(vn_tensor *mask, const vn_queue *q, const vn_tensor *x, const vn_tensor *y)
+{
+    vn_status s;
+
+    if ((s = vn__check_tensor(mask, "options.mask", q, 1, VN_RANK, 0)))
+        return s;
+    if (mask->type != x->type)
+        return vn__fail(VN_INVALID, "options.mask is %s; it needs the type of x, %s", vn_type_name(mask->type),
+                        vn_type_name(x->type));
+    if ((s = vn__broadcast(mask, "options.mask", x, "x")))
+        return s;
+    return vn__check_overlap(y, "y", mask, "options.mask");
+}
+
+/* ---- the calls -------------------------------------------------------------------- */
+
+static const vn_softmax_options usual;
+
+vn_status vn_softmax(vn_queue *q, vn_tensor x, vn_tensor y, const vn_softmax_options *o)
+{
+    int has_mask;
+    vn_tensor mask;
+    vn_status s;
+
+    o = o ? o : &usual;
+    mask = o->mask;
+    has_mask = mask.buffer && mask.rank != 0;
+    if ((s = vn__enter("vn_softmax")) ||
+        (s = vn__handle_check(q, VN_QUEUE, "queue")) ||
+        (s = vn__check_tensor(&x, "x", q, 1, VN_RANK, 0)) ||
+        (s = vn__check_tensor(&y, "y", q, 1, VN_RANK, 1)) ||
+        (s = check_like(&y, "y", &x, "x")) ||
+        (s = check_options(o, &x, "x")) ||
+        (s = check_aside(&y, "y", &x, "x")) ||
+        (has_mask && (s = check_mask(&mask, q, &x, &y))))
+        return s;
+    if (vn__elements(&x) == 0)
+        return vn__leave(VN_OK);
+
+    const vn_tensor t[VIEWS] = { [X] = x, [W] = has_mask ? mask : x, [Y] = y };
+
+    return vn__leave(run(q, t, 0, has_mask, o));
+}
+
+vn_status vn_softmax_backward(vn_queue *q, vn_tensor y, vn_tensor dy, vn_tensor dx, const vn_softmax_options *o)
+{
+    vn_status s;
+
+    o = o ? o : &usual;
+    if ((s = vn__enter("vn_softmax_backward")) ||
+        (s = vn__handle_check(q, VN_QUEUE, "queue")) ||
+        (s = vn__check_tensor(&y, "y", q, 1, VN_RANK, 0)) ||
+        (s = vn__check_tensor(&dy, "dy", q, 1, VN_RANK, 0)) ||
+        (s = vn__check_tensor(&dx, "dx", q, 1, VN_RANK, 1)) ||
+        (s = check_like(&dy, "dy", &y, "y")) ||
+        (s = check_like(&dx, "dx", &y, "y")) ||
+        (s = check_options(o, &y, "y")) ||
+        (s = vn__check_overlap(&dx, "dx", &y, "y")) ||
+        (s = check_aside(&dx, "dx", &dy, "dy")))
+        return s;
+    if (vn__elements(&y) == 0)
+        return vn__leave(VN_OK);
+
+    const vn_tensor t[VIEWS] = { [X] = y, [W] = dy, [Y] = dx };
+
+    return vn__leave(run(q, t, 1, 1, o));
+}

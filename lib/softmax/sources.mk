@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+libcore_la_SOURCES += \
+	%D%/softmax.c \
+	%D%/softmax.h

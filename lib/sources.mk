@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the operations share: devices, queues, choosing, tuning, the cache, the log.
+include_HEADERS += \
+	%D%/vernier.h \
+	%D%/vernier_cuda.h \
+	%D%/vernier_opencl.h
+libcore_la_SOURCES += \
+	%D%/backend.h \
+	%D%/cache.c \
+	%D%/choose.c \
+	%D%/core.h \
+	%D%/device.c \
+	%D%/log.c \
+	%D%/memo.c \
+	%D%/queue.c \
+	%D%/status.c \
+	%D%/tensor.c \
+	%D%/tune.c
+nodist_libcore_la_SOURCES += %D%/texts.c
+
+# Kernels, vocabularies and tune rows as one table of strings.
+BUILT_SOURCES += %D%/texts.c
+CLEANFILES    += %D%/texts.c
+EXTRA_DIST    += %D%/texts.awk
+
+%D%/texts.c: $(texts) %D%/texts.awk Makefile
+	$(AM_V_GEN)$(MKDIR_P) %D% && \
+	(cd $(srcdir) && LC_ALL=C $(AWK) -f %D%/texts.awk $(texts)) > $@.tmp && mv $@.tmp $@

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# Standard workloads, installed with the command.
+suites += \
+	%D%/deepbench_conv.csv \
+	%D%/deepbench_gemm.csv \
+	%D%/llama31_matmul.csv \
+	%D%/resnet50_v1_5_conv.csv \
+	%D%/softmax_rows.csv \
+	%D%/squares.csv

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_relations.c - what must hold between results, whatever the oracle says.
+ *
+ * Integers make every sum exact, so that both sides of a relation are equal to the bit:
+ *
+ *   (A B)^T = B^T A^T          A (B + B') = A B + A B'        A B = A1 B1 + A2 B2 (split along K)
+ *   a 1 x 1 convolution is a product of matrices              conv(x + x', w) = conv(x, w) + conv(x', w)
+ *   <conv(x, w), dy> = <x, backward data(dy, w)> = <w, backward filter(x, dy)>
+ *   softmax(x + c) = softmax(x)    its rows sum to 1    in place is as out of place
+ */
+#include <math.h>
+#include <string.h>
+
+#include "check/oracle.h"
+#include "problem/problem.h"
+#include "../start.h"
+#include "check/suite.h"
+
+enum { ELEMENTS = 1 << 14 };
+
+static vn_device *device;
+static vn_queue  *queue;
+static vn_buffer *buffers[3];
+static long       cases, failures;
+static struct random source = { 7 };
+
+static void check(int right, const char *relation, const struct problem *p)
+{
+    char text[PROBLEM_TEXT];
+
+    cases++;
+    if (right || failures++ > 20)
+        return;
+    problem_format(text, p);
+    printf("not ok: %s: %s %s\n", relation, text, vn_last_error());
+}
+
+/* ---- numbers to the device and back ------------------------------------------- */
+
+static void draw(double *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        v[i] = (double)(1 + random_below(&source, 3)) * (random_chance(&source, 0.5) ? -1 : 1);
+}
+
+static int put(int which, vn_type t, const double *v, int64_t n)
+{
+    static double room[ELEMENTS];
+
+    for (int64_t i = 0; i < n; i++)
+        oracle_store(t, room, i, v[i]);
+    return vn_write(queue, buffers[which], 0, room, (size_t)n * vn_type_bytes(t)) != VN_OK;
+}
+
+/* The operands in, the output out (what it was before, for beta).  0 if all went well. */
+static int compute(double *out, const struct problem *p, const double *first, const double *second)
+{
+    static double room[ELEMENTS];
+    const double *const in[3] = { first, second, out };
+    struct operands o;
+
+    if (problem_operands(&o, p))
+        return -1;
+    for (int i = 0; i < o.count; i++) {
+        if (o.elements[i] > ELEMENTS || put(i, p->type, i == o.output ? out : in[i], o.elements[i]))
+            return -1;
+        o.t[i].buffer = buffers[i];
+    }
+    if (problem_run(queue, p, &o)
+        || vn_read(queue, room, buffers[o.output], 0, (size_t)o.elements[o.output] * vn_type_bytes(p->type)))
+        return -1;
+    for (int64_t i = 0; i < o.elements[o.output]; i++)
+        out[i] = oracle_load(p->type, room, i);
+    return 0;
+}
+
+static struct problem problem(const char *text)
+{
+    struct problem p;
+    char why[256];
+
+    if (problem_parse(&p, text, why, sizeof why)) {
+        printf("not ok: %s\n", why);
+        failures++;
+    }
+    return p;
+}
+
+static int64_t size(int64_t largest)
+{
+    return 1 + random_below(&source, largest);
+}
+
+static void add(double *out, const double *a, const double *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = a[i] + b[i];
+}
+
+static int equal(const double *a, const double *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return 0;
+    return 1;
+}
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* ---- matrices --------------------------------------------------------------------- */
+
+static double a[ELEMENTS], b[ELEMENTS], c[ELEMENTS], d[ELEMENTS], e[ELEMENTS], f[ELEMENTS];
+
+/* (A B)^T = B^T A^T, the transposes being strides. */
+static void transposed(struct problem p)
+{
+    struct problem t = p;
+
+    t.m = p.n, t.n = p.m;
+    t.trans_a = t.trans_b = t.trans_c = 1;
+    draw(a, p.m * p.k);
+    draw(b, p.k * p.n);
+    check(!compute(c, &p, a, b) && !compute(d, &t, b, a) && equal(c, d, p.m * p.n), "(A B)^T = B^T A^T", &p);
+}
+
+static void linear(struct problem p)
+{
+    const int64_t n = p.m * p.n;
+
+    draw(a, p.m * p.k);
+    draw(b, p.k * p.n);
+    draw(c, p.k * p.n);
+    add(f, b, c, p.k * p.n);
+    check(!compute(d, &p, a, b) && !compute(e, &p, a, c) && !compute(f + ELEMENTS / 2, &p, a, f)
+          && (add(d, d, e, n), equal(d, f + ELEMENTS / 2, n)), "A (B + B') = A B + A B'", &p);
+}
+
+/* The second half of K is added to the first by beta. */
+static void split(struct problem p)
+{
+    struct problem first = p, second = p;
+
+    first.k  = p.k / 2;
+    second.k = p.k - first.k;
+    second.beta = 1;
+    p.trans_a = first.trans_a = second.trans_a = 1;             /* then halves of A lie together */
+    draw(a, p.m * p.k);
+    draw(b, p.k * p.n);
+    check(!compute(c, &p, a, b) && !compute(d, &first, a, b)
+          && !compute(d, &second, a + first.k * p.m, b + first.k * p.n) && equal(c, d, p.m * p.n),
+          "A B = A1 B1 + A2 B2", &p);
+}
+
+/* ---- convolutions --------------------------------------------------------------------- */
+
+/* y = W x, image by image */
+static void pointwise(vn_type type)
+{
+    struct problem p = problem("conv:n2c3h4w5k6r1s1:f32"), g = problem("gemm:6x20x3:f32:nn:batch=2:share=a");
+
+    p.type = g.type = type;
+    g.k = p.c = size(20);
+    g.m = p.filters = size(20);
+    p.size[1] = p.out[1] = size(7);
+    p.size[2] = p.out[2] = size(7);
+    g.n = p.size[1] * p.size[2];
+    draw(a, p.images * p.c * g.n);
+    draw(b, p.filters * p.c);
+    check(!compute(c, &p, a, b) && !compute(d, &g, b, a) && equal(c, d, p.images * p.filters * g.n),
+          "a 1 x 1 convolution is a product", &p);
+}
+
+static struct problem random_conv(vn_type type)
+{
+    static const char *const texts[] = {
+        "conv:n2c3h9w8k4r3s3:f32:pad=1", "conv:n1c4h11w7k6r3s2:f32:stride=2x1:pad=1x0", "conv:n2c4w17k4s4:f32:dil=2",
+        "conv:n3c4h6w6k8r3s3:f32:groups=2:pad=0-1:nhwc", "conv:n2c5h7w7k5r3s3:f32:groups=5:pad=2:dil=2",
+        "conv:n1c2d5h4w6k3t2r2s3:f32:pad=1x0x1", "conv:n2c7h8w9k3r5s1:f32:stride=3x2:pad=2x0-1:nhwc" };
+    struct problem p = problem(RANDOM_OF(&source, texts));
+
+    p.type = type;
+    return p;
+}
+
+static void conv_linear(vn_type type)
+{
+    const struct problem p = random_conv(type);
+    struct operands o;
+
+    problem_operands(&o, &p);
+    draw(a, o.elements[0]);
+    draw(b, o.elements[0]);
+    draw(c, o.elements[1]);
+    add(f, a, b, o.elements[0]);
+    check(!compute(d, &p, a, c) && !compute(e, &p, b, c) && !compute(a, &p, f, c)
+          && (add(d, d, e, o.elements[2]), equal(a, d, o.elements[2])), "conv(x + x') = conv(x) + conv(x')", &p);
+}
+
+static void adjoint(vn_type type)
+{
+    const struct problem p = random_conv(type);
+    struct problem data = p, filter = p;
+    struct operands o;
+
+    data.direction   = BACKWARD_DATA;
+    filter.direction = BACKWARD_FILTER;
+    problem_operands(&o, &p);
+    draw(a, o.elements[0]);                                     /* x, w, dy; y, dx, dw */
+    draw(b, o.elements[1]);
+    draw(c, o.elements[2]);
+    if (compute(d, &p, a, b) || compute(e, &data, c, b) || compute(f, &filter, a, c)) {
+        check(0, "adjoint", &p);
+        return;
+    }
+    check(dot(d, c, o.elements[2]) == dot(a, e, o.elements[0]), "<conv(x, w), dy> = <x, dx>", &p);
+    check(dot(d, c, o.elements[2]) == dot(b, f, o.elements[1]), "<conv(x, w), dy> = <w, dw>", &p);
+}
+
+/* ---- softmax ------------------------------------------------------------------------------ */
+
+/* x and c are multiples of 1/8, so that x + c is exact and each difference stays the same. */
+static void shifted(struct problem p)
+{
+    const int64_t n = p.rows * p.n;
+
+    for (int64_t i = 0; i < n; i++) {
+        a[i] = (double)random_below(&source, 64) / 8;
+        b[i] = a[i] + 8;
+    }
+    check(!compute(c, &p, a, NULL) && !compute(d, &p, b, NULL) && equal(c, d, n), "softmax(x + 8) = softmax(x)", &p);
+}
+
+/* Within what the roundings of n numbers, and of the sum that divided them, may add up to. */
+static void sums_to_one(struct problem p)
+{
+    static const double half_ulp[] = { [VN_F32] = 0x1p-24, [VN_F16] = 0x1p-11, [VN_BF16] = 0x1p-8, [VN_F64] = 0x1p-53 };
+    const double slack = half_ulp[p.type] + (p.type == VN_F64 ? 0x1p-53 : 0x1p-24) * (double)(7 * p.n + 12)
+                       + (p.type == VN_F16 ? 0x1p-25 * (double)p.n : 0);
+    int right;
+
+    for (int64_t i = 0; i < p.rows * p.n; i++)
+        a[i] = oracle_round(p.type, random_real(&source, -1, 1));
+    right = !compute(b, &p, a, NULL);
+    for (int64_t row = 0; row < p.rows && right; row++) {
+        double sum = 0;
+
+        for (int64_t i = 0; i < p.n; i++)
+            sum += b[row * p.n + i];
+        right = fabs(sum - 1) <= slack;
+    }
+    check(right, "a row sums to 1", &p);
+}
+
+static void in_place(struct problem p)
+{
+    static double room[ELEMENTS];
+    struct operands o;
+    const int64_t n = p.rows * p.n;
+    int right;
+
+    for (int64_t i = 0; i < n; i++)
+        a[i] = oracle_round(p.type, random_real(&source, -4, 4));
+    problem_operands(&o, &p);
+    right = !compute(b, &p, a, NULL) && !put(0, p.type, a, n);
+    o.t[0].buffer = o.t[1].buffer = buffers[0];
+    right = right && !problem_run(queue, &p, &o)
+            && !vn_read(queue, room, buffers[0], 0, (size_t)n * vn_type_bytes(p.type));
+    for (int64_t i = 0; i < n && right; i++)
+        right = oracle_load(p.type, room, i) == b[i];
+    check(right, "in place is as out of place", &p);
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static void run_matrices(vn_type type)
+{
+    struct problem p = problem("gemm:1x1x1:f32:nn");
+
+    p.type = type;
+    p.m = size(40), p.n = size(40), p.k = size(type == VN_BF16 ? 14 : 60);      /* exact as stored */
+    transposed(p);
+    linear(p);
+    split(p);
+}
+
+static void run_softmax(vn_type type)
+{
+    struct problem p = problem("softmax:1x1:f32");
+
+    p.type = type;
+    p.rows = size(6);
+    p.n    = size(random_chance(&source, 0.5) ? 40 : 1500);
+    sums_to_one(p);
+    in_place(p);
+    shifted(p);
+    p.log = 1;
+    in_place(p);
+}
+
+int main(void)
+{
+    const int status = start(&device, &queue);
+    vn_device_info info;
+
+    if (status || vn_device_describe(&info, device))
+        return status ? status : 1;
+    for (int i = 0; i < 3; i++)
+        if (vn_buffer_open(&buffers[i], device, ELEMENTS * sizeof(double)))
+            return 1;
+    for (int i = 0; i < 100; i++)
+        for (int t = 0; t < VN_TYPE_COUNT; t++) {
+            if (t == VN_F64 && !info.has_f64)
+                continue;
+            run_matrices((vn_type)t);
+            run_softmax((vn_type)t);
+            if (t == VN_F32 || t == VN_F64) {                   /* sums of so many are not exact in 16 bits */
+                pointwise((vn_type)t);
+                conv_linear((vn_type)t);
+                adjoint((vn_type)t);
+            }
+        }
+    for (int i = 0; i < 3; i++)
+        vn_buffer_close(buffers[i]);
+    vn_queue_close(queue);
+    vn_device_close(device);
+    printf("%ld cases, %ld failed\nCOUNT relations %ld\n", cases, failures, cases);
+    return failures != 0;
+}

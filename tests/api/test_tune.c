@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_tune.c - which row is found for which device, in tune files made up here; what lines are
+ * wrong; and that each variant of ours says what its rows may be.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core.h"
+#include "../disk.h"
+
+static int cases, failures;
+
+static void check(int good, const char *what)
+{
+    cases++;
+    failures += !good;
+    if (!good)
+        printf("FAIL tune: %s\n", what);
+}
+
+static const struct vn_variant *variant_named(const char *name)
+{
+    for (const struct vn_variant *const *table = vn__tables; *table; table++)
+        for (const struct vn_variant *v = *table; v->name; v++)
+            if (!strcmp(v->name, name))
+                return v;
+    return NULL;
+}
+
+/* ---- rows -------------------------------------------------------------------- */
+
+/* Instead of the library's own.  softmax_strided has three parameters; the first tells rows apart. */
+const struct vn_text vn__texts[] = {
+    { "cl/made_up.tune",
+      "# comments, and blank lines\n\n"
+      "columns softmax_strided  ITEMS ROW_ITEMS VALUES   # as they are\n"
+      "space   softmax_strided  ITEMS 1 2 4  VALUES 4 8 16\n"
+      "of_another_version  *  *  *  *  1 2 3 4 5\n"
+      "softmax_strided  nvidia/sm_90/*H100*  cuda    f32   large  1 0 0\n"
+      "softmax_strided  nvidia/sm_90/*H100*  *       *     *      2 0 0\n"
+      "softmax_strided  nvidia/sm_80/?*      *       *     *      3 0 0\n"
+      "softmax_strided  amd/gfx942/?*        *       *     *      4 0 0\n"
+      "softmax_strided  amd/gfx1100/?*       *       *     *      5 0 0\n"
+      "softmax_strided  cpu/f32x16/?*        *       *f16  *      6 0 0\n"
+      "softmax_strided  cpu/f32x16/?*        *       *     small  7 0 0\n"
+      "softmax_strided  cpu/f32x16/?*        *       *     *      8 0 0\n"
+      "softmax_strided  *                    *       *     *      9 0 0\n"
+      "softmax_cpu  cpu/f32x16/?*     *       *     *     10 0\n", 0 },
+    { NULL, NULL, 0 }
+};
+
+struct device { const char *family, *arch, *name, *backend; };
+
+static vn_status find(int *p, const char **source, const struct device *d, const char *variant, vn_type type,
+                      enum vn_bucket bucket)
+{
+    static struct vn_backend backend;
+    struct vn_device device = { .backend = &backend };
+
+    backend.name = d->backend;
+    strcpy(device.facts.family, d->family);
+    strcpy(device.facts.arch, d->arch);
+    strcpy(device.facts.name, d->name);
+    return vn__tune_find(p, source, &device, variant_named(variant), type, bucket);
+}
+
+/* Numbers of architectures are as near as their quotient: 90 / 86 is less than 86 / 80. */
+static void find_rows(void)
+{
+    static const struct {
+        struct device device;
+        vn_type type;
+        enum vn_bucket bucket;
+        int first;
+        const char *source;
+    } table[] = {
+        { { "nvidia", "sm_90",   "NVIDIA H100 80GB",  "cuda"   }, VN_F32, VN_LARGE,  1, "shipped" },
+        { { "nvidia", "sm_90",   "NVIDIA H100 80GB",  "opencl" }, VN_F32, VN_LARGE,  2, "shipped" },
+        { { "nvidia", "sm_90",   "NVIDIA H100 80GB",  "cuda"   }, VN_F16, VN_LARGE,  2, "shipped" },
+        { { "nvidia", "sm_80",   "NVIDIA A100",       "cuda"   }, VN_F32, VN_LARGE,  3, "shipped" },
+        { { "nvidia", "sm_90",   "another",           "cuda"   }, VN_F32, VN_LARGE,  1, "nearest" },
+        { { "nvidia", "sm_90",   "another",           "opencl" }, VN_F32, VN_SMALL,  2, "nearest" },
+        { { "nvidia", "sm_86",   "another",           "opencl" }, VN_F32, VN_LARGE,  2, "nearest" },
+        { { "nvidia", "sm_75",   "another",           "opencl" }, VN_F32, VN_LARGE,  3, "nearest" },
+        { { "nvidia", "sm_120",  "another",           "opencl" }, VN_F32, VN_LARGE,  2, "nearest" },
+        { { "nvidia", "sm_35",   "another",           "opencl" }, VN_F32, VN_LARGE,  9, "default" },
+        { { "amd",    "gfx942",  "another",           "opencl" }, VN_F32, VN_LARGE,  4, "shipped" },
+        { { "amd",    "gfx90a",  "another",           "opencl" }, VN_F32, VN_LARGE,  4, "nearest" },
+        { { "amd",    "gfx1201", "another",           "opencl" }, VN_F32, VN_LARGE,  5, "nearest" },
+        { { "amd",    "gfx1030", "another",           "opencl" }, VN_F32, VN_LARGE,  5, "nearest" },
+        { { "cpu",    "f32x16",  "a CPU",             "opencl" }, VN_BF16, VN_SMALL, 6, "shipped" },
+        { { "cpu",    "f32x16",  "a CPU",             "opencl" }, VN_F32, VN_SMALL,  7, "shipped" },
+        { { "cpu",    "f32x16",  "a CPU",             "opencl" }, VN_F32, VN_MEDIUM, 8, "shipped" },
+        { { "cpu",    "f32x8",   "a CPU",             "opencl" }, VN_F32, VN_MEDIUM, 9, "default" },
+        { { "intel",  "intel",   "a GPU",             "opencl" }, VN_F32, VN_LARGE,  9, "default" },
+        { { "other",  "other",   "",                  "opencl" }, VN_F32, VN_LARGE,  9, "default" },
+    };
+    static const struct device narrow = { "cpu", "f32x4", "a CPU", "opencl" };
+    static const struct device odd = { "cpu", "f32x17", "a CPU", "opencl" };
+    int p[VN_PARAMS];
+    const char *source = "";
+    char what[128];
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const struct device *const d = &table[i].device;
+        const vn_status s = find(p, &source, d, "softmax_strided", table[i].type, table[i].bucket);
+
+        snprintf(what, sizeof what, "%s/%s/%s: row %d, %s; not %d, %s", d->family, d->arch, d->name,
+                 table[i].first, table[i].source, s ? -1 : p[0], source);
+        check(!s && p[0] == table[i].first && !strcmp(source, table[i].source), what);
+    }
+    check(find(p, &source, &narrow, "softmax_cpu", VN_F32, VN_LARGE) == VN_UNSUPPORTED,
+          "no row near enough, and none for all");
+    check(find(p, &source, &odd, "softmax_cpu", VN_F32, VN_LARGE) == VN_OK && p[0] == 10 && !strcmp(source, "nearest"), "no row for all, but one near enough");
+}
+
+static void find_space(void)
+{
+    const struct vn_variant *const strided = variant_named("softmax_strided");
+    int v[8];
+
+    check(vn__tune_space(v, 8, strided, "ITEMS") == 3 && v[0] == 1 && v[2] == 4, "a space");
+    check(vn__tune_space(v, 8, strided, "VALUES") == 3 && v[0] == 4 && v[2] == 16, "the last of a line");
+    check(vn__tune_space(v, 2, strided, "VALUES") == 2, "no more than there is room for");
+    check(vn__tune_space(v, 8, strided, "ROW_ITEMS") == 0, "none");
+    check(vn__tune_space(v, 8, variant_named("softmax_cpu"), "VEC") == 0, "none of this variant");
+}
+
+/* ---- the user's file --------------------------------------------------------------- */
+
+static const struct { const char *line, *wrong; } lines[] = {
+    { "softmax_strided * * * * 1 2 3",                 NULL },
+    { "softmax_strided\t*\t*\t*f16 * 1 2 3  # so\r",   NULL },
+    { "unknown * * * * 1",                      NULL },
+    { "columns unknown A B",                    NULL },
+    { "space softmax_strided ROW_ITEMS 1 2",               NULL },
+    { "   ",                                    NULL },
+    { "softmax_strided * * * * 1 2",                   "a number for each of ITEMS ROW_ITEMS VALUES" },
+    { "softmax_strided * * * * 1 2 3 4",               "a number for each of" },
+    { "softmax_strided * * * * 1 2 3x",                "a number for each of" },
+    { "softmax_strided * * * * 1 2 99999999999999999", "a number for each of" },
+    { "softmax_strided * * *",                         "a row is a variant, a device" },
+    { "unknown * *",                            "a row is a variant, a device" },
+    { "softmax_strided * * f31 * 1 2 3",               "no type is like \"f31\"" },
+    { "unknown * * * huge 1",                   "no bucket is like \"huge\"" },
+    { "columns softmax_strided ITEMS VALUES ROW_ITEMS",       "columns of softmax_strided are ITEMS ROW_ITEMS VALUES" },
+    { "columns softmax_strided ITEMS ROW_ITEMS",           "the columns of softmax_strided are" },
+    { "columns",                                "comes the name of a variant" },
+    { "space softmax_strided ITEMS",                   "each with its values" },
+    { "space softmax_strided 1 2",                     "each with its values" },
+    { "space softmax_strided BLK_M 1 2",               "each with its values" },
+    { "softmax_cpu * * * * 16",                 "a number for each of VEC BLOCK" },   /* not the one sought */
+};
+
+static void use_user_files(void)
+{
+    static const struct device cpu = { "cpu", "f32x16", "a CPU", "opencl" };
+    char base[PATH], path[PATH + 16], text[1024], why[512];
+    const char *source;
+    int p[VN_PARAMS];
+
+    make_base(base);
+    snprintf(path, sizeof path, "%s/user.tune", base);
+    setenv("VERNIER_TUNE", path, 1);
+    check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8, "no file of the user");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const size_t n = (size_t)snprintf(text, sizeof text, "# mine\nsoftmax_strided cpu/* * f32 * 40 0 0\n%s\n",
+                                          lines[i].line);
+        const int wrong = vn__tune_check(why, sizeof why, "the file", text);
+
+        check(wrong ? lines[i].wrong && strstr(why, lines[i].wrong) && strstr(why, "the file:3: ") == why
+                    : !lines[i].wrong, lines[i].line);
+        put(path, text, n);
+        check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == (wrong ? 8 : 40) &&
+              !strcmp(source, wrong ? "shipped" : "user"), lines[i].line);
+    }
+    memset(text, 'x', 600);
+    text[600] = '\0';
+    check(vn__tune_check(why, sizeof why, "the file", text) && strstr(why, "the file:1: it is longer"),
+          "a long line");
+    snprintf(text, sizeof text, "softmax_strided * * f16 * 50 0 0\nsoftmax_strided nvidia/* * * * 60 0 0\n");
+    put(path, text, strlen(text));
+    check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8,
+          "rows for something else");
+    wipe(base);
+}
+
+int main(void)
+{
+    find_rows();
+    find_space();
+    use_user_files();
+    printf("COUNT tune %d\n%d failures\n", cases, failures);
+    return failures != 0;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * emulation.c - the matrix engines of AMD and Intel, on a device that has none.
+ *
+ * The device is said to be of another maker, and the maker's instruction is put in the words of
+ * tests/kernels/engines.h; all else is what is shipped: atoms, kernel, rows, trial, choice.  The
+ * conformance suite then runs the variant: each row of it in some type, or with --rows in all.
+ *
+ *     emulation [--rows] [ARCH]...
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+#include "check/suite.h"
+
+/* turn: says which type is tested with the rows of which bucket, so that each row has its turn. */
+static const struct engine { const char *family, *arch, *variant; int types, turn; } engines[] = {
+    { "amd",   "gfx908",  "gemm_mfma",  3, 0 },
+    { "amd",   "gfx90a",  "gemm_mfma",  4, 1 },
+    { "amd",   "gfx942",  "gemm_mfma",  4, 2 },
+    { "amd",   "gfx1100", "gemm_wmma",  2, 2 },
+    { "amd",   "gfx1201", "gemm_wmma",  2, 1 },
+    { "intel", "intel",   "gemm_dpas",  2, 2 },
+    { "intel", "intel",   "gemm_dpas8", 2, 1 },
+};
+
+static const struct engine *engine;     /* that the device is said to have */
+static int turn;
+static int wrong;                       /* it does something else than it should */
+
+/* ---- what stands before functions of the library (see LDFLAGS) ------------------------- */
+
+const struct vn_text *__real_vn__text_find(const char *path);
+const struct vn_text *__wrap_vn__text_find(const char *path);
+vn_status __real_vn__tune_find(int *p, const char **source, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket b);
+vn_status __wrap_vn__tune_find(int *p, const char **source, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket b);
+const char *__wrap_suite_next_variant(const struct suite *s, enum op op, const char *before);
+
+static void read_stand_in(char *to, size_t size)
+{
+    FILE *f = fopen(STAND_IN, "r");
+    const size_t n = f ? fread(to, 1, size - 1, f) : 0;
+
+    if (f)
+        fclose(f);
+    to[n] = '\0';
+}
+
+/* The stand-in before the atoms. */
+const struct vn_text *__wrap_vn__text_find(const char *path)
+{
+    static char text[1 << 16];
+    static struct vn_text both;
+    const struct vn_text *t = __real_vn__text_find(path);
+
+    if (!t || (strcmp(path, "cl/atoms/amd/matrix.h") && strcmp(path, "cl/atoms/intel/matrix.h")))
+        return t;
+    snprintf(text, sizeof text, "%s%s", strcmp(engine->family, "amd") ? "" : "#define AMD\n",
+             wrong ? "#define WRONG\n" : "");
+    read_stand_in(text + strlen(text), sizeof text - strlen(text) - t->length);
+    strcat(text, t->text);
+    both = (struct vn_text){ path, text, strlen(text) };
+    return &both;
+}
+
+vn_status __wrap_vn__tune_find(int *p, const char **source, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket b)
+{
+    (void)b;
+    return __real_vn__tune_find(p, source, d, v, type, (enum vn_bucket)((type + turn) % VN_BUCKET_COUNT));
+}
+
+/* The suite tests one variant. */
+const char *__wrap_suite_next_variant(const struct suite *s, enum op op, const char *before)
+{
+    (void)s;
+    (void)op;
+    return before ? NULL : engine->variant;
+}
+
+/* ---- the tests ---------------------------------------------------------------------------- */
+
+static long count[KIND_COUNT], failures;
+
+static void say(const struct suite *s, const struct suite_group *g)
+{
+    (void)s;
+    printf("%sok - %s: %ld cases, %.1f s", g->failed ? "not " : "", g->name, g->cases, g->seconds);
+    if (g->worst > 0)
+        printf(", worst %.2f of the bound", g->worst);
+    if (g->failed)
+        printf(", %ld failed\n%s", g->failed, g->failures);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void fail(const char *what)
+{
+    printf("not ok - %s %s: %s\n", engine->arch, engine->variant, what);
+    failures++;
+}
+
+/* A device that is said to be something else. */
+static vn_status disguise(struct suite **s, const struct engine *e, int its_turn)
+{
+    const vn_status status = suite_open(s, NULL);
+
+    if (status)
+        return status;
+    engine = e;
+    turn = its_turn;
+    strcpy((*s)->device->facts.family, e->family);
+    strcpy((*s)->device->facts.arch, e->arch);
+    return VN_OK;
+}
+
+/* What the suite seldom draws: more than one tile each way, the last ones and the last slice not
+ * whole, and each matrix along K and across it.                                              */
+static void tiles(struct suite *s)
+{
+    static const struct problem table[] = {
+        { .m = 129, .n = 131, .k = 97 },
+        { .m = 135, .n = 140, .k = 96, .trans_b = 1, .beta = 2, .bias = BIAS_ROW, .gap = 3 },
+        { .m = 257, .n = 129, .k = 33, .trans_a = 1, .act = VN_RELU, .start = 1, .batch = 2, .share_b = 1 },
+        { .m = 130, .n = 258, .k = 65, .trans_a = 1, .trans_b = 1, .trans_c = 1, .beta = -1,
+          .bias = BIAS_COL },
+    };
+
+    for (int type = 0; type < VN_TYPE_COUNT; type++) {
+        suite_begin(s, "tiles %s %s", vn_type_name((vn_type)type), engine->variant);
+        for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+            struct problem p = table[i];
+
+            p.op    = GEMM;
+            p.type  = (vn_type)type;
+            p.alpha = p.scale = 1;
+            p.inner = p.groups = 1;
+            p.batch = p.batch ? p.batch : 1;
+            strcpy(p.variant, engine->variant);
+            suite_case(s, &p, EXACT);
+        }
+        suite_end(s);
+    }
+}
+
+/* Each type that the engine has must be tested. */
+static vn_status test_suite(const struct engine *e, int its_turn)
+{
+    struct suite *s;
+    const vn_status status = disguise(&s, e, its_turn);
+
+    if (status)
+        return status;
+    printf("# %s %s\n", e->arch, e->variant);
+    s->extent = SUITE_QUICK;
+    s->group_done = say;
+    suite_gemm(s);
+    tiles(s);
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        count[kind] += s->count[kind];
+    failures += suite_status(s) != 0;
+    if (s->count[EXACT] < e->types * suite_times(s, 500) + 4)
+        fail("it was passed over");
+    suite_close(s);
+    return VN_OK;
+}
+
+/* The library's own choice for a product that suits the engine: by name, or by its trial's word. */
+static void test_choice(const struct engine *e, int is_wrong, const char *expected)
+{
+    struct suite *s;
+    const struct problem p = { .op = GEMM, .type = VN_F16, .m = 48, .n = 80, .k = 64, .alpha = 1, .batch = 1,
+                               .inner = 1, .groups = 1, .scale = 1 };
+    char member[64];
+
+    wrong = is_wrong;
+    if (disguise(&s, e, e->turn))
+        return;
+    suite_begin(s, "choice on %s", e->arch);
+    suite_case(s, &p, EXACT);
+    suite_end(s);
+    snprintf(member, sizeof member, "\"variant\": \"%s\"", expected);
+    if (s->failed || !strstr(vn_queue_explain(s->queue), member)) {
+        printf("%s\n", vn_queue_explain(s->queue));
+        fail(is_wrong ? "an engine that is wrong was used" : "it was not chosen");
+    }
+    count[EXACT] += s->count[EXACT];
+    suite_close(s);
+    wrong = 0;
+}
+
+static int wanted(int argc, char **argv, const char *arch)
+{
+    int named = 0;
+
+    for (int i = 1; i < argc; i++) {
+        named |= argv[i][0] != '-';
+        if (!strcmp(argv[i], arch))
+            return 1;
+    }
+    return !named;
+}
+
+int main(int argc, char **argv)
+{
+    const int rows = argc > 1 && !strcmp(argv[1], "--rows") ? VN_BUCKET_COUNT : 1;
+    const size_t n = sizeof engines / sizeof *engines;
+    vn_status status = VN_OK;
+
+    for (size_t i = 0; i < n && status == VN_OK; i++)
+        for (int t = 0; t < rows && !status && wanted(argc, argv, engines[i].arch); t++)
+            status = test_suite(&engines[i], engines[i].turn + t);
+    if (status == VN_NO_DEVICE) {
+        printf("skipped: %s\n", vn_last_error());
+        return 77;
+    }
+    if (status) {
+        printf("cannot start: %s\n", vn_last_error());
+        return 1;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (wanted(argc, argv, engines[i].arch) && strcmp(engines[i].variant, "gemm_dpas8"))
+            test_choice(&engines[i], 0, engines[i].variant);
+    if (wanted(argc, argv, engines[1].arch))
+        test_choice(&engines[1], 1, "gemm");
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        printf("COUNT %s %ld\n", suite_kinds[kind], count[kind]);
+    printf("%ld failures\n", failures);
+    return failures != 0;
+}

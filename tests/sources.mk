@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+# A program is made of the C file of its name, unless more is said, and linked with LDADD.
+LDADD = libsuite.la libproblem.la libcore.la -lm
+disk  = %D%/disk.c %D%/disk.h
+trial = %D%/trial.c %D%/trial.h
+
+## The API.
+
+test_programs += \
+	%D%/api/test_again \
+	%D%/api/test_arguments \
+	%D%/api/test_bitwise \
+	%D%/api/test_cache \
+	%D%/api/test_fork \
+	%D%/api/test_log \
+	%D%/api/test_pack \
+	%D%/api/test_relations \
+	%D%/api/test_sizes \
+	%D%/api/test_suite \
+	%D%/api/test_threads \
+	%D%/api/test_tune \
+	%D%/api/test_warm
+test_scripts  += \
+	%D%/api/headers.sh \
+	%D%/api/install.sh
+
+%C%_api_test_again_SOURCES   = %D%/api/test_again.c $(trial)
+%C%_api_test_bitwise_SOURCES = %D%/api/test_bitwise.c $(trial)
+%C%_api_test_cache_SOURCES   = %D%/api/test_cache.c $(disk)
+%C%_api_test_fork_SOURCES    = %D%/api/test_fork.c $(trial)
+%C%_api_test_log_SOURCES     = %D%/api/test_log.c $(disk)
+%C%_api_test_threads_SOURCES = %D%/api/test_threads.c $(trial)
+%C%_api_test_tune_SOURCES    = %D%/api/test_tune.c $(disk)
+%C%_api_test_warm_SOURCES    = %D%/api/test_warm.c $(disk)
+
+## The kernels.  The conformance suite runs three times: as a program on the device that
+## $VERNIER_DEVICE names (PoCL unless set), and through a script on two more implementations.
+
+check_PROGRAMS += %D%/kernels/emulation %D%/kernels/nvrtc %D%/kernels/texts
+test_scripts   += \
+	%D%/kernels/compile.sh \
+	%D%/kernels/emulation.sh \
+	%D%/kernels/engines.sh \
+	%D%/kernels/oclgrind.sh \
+	%D%/kernels/rusticl.sh
+EXTRA_DIST     += %D%/kernels/amdgcn.h %D%/kernels/engines.h %D%/kernels/intel.h
+
+%C%_kernels_nvrtc_LDADD        =
+%C%_kernels_emulation_CPPFLAGS = $(AM_CPPFLAGS) -DSTAND_IN='"$(abs_srcdir)/%D%/kernels/engines.h"'
+%C%_kernels_emulation_LDFLAGS  = $(AM_LDFLAGS) \
+	-Wl,--wrap=vn__text_find,--wrap=vn__tune_find,--wrap=suite_next_variant
+
+## The backends.
+
+test_programs += \
+	%D%/backends/test_cuda \
+	%D%/backends/test_faults \
+	%D%/backends/test_opencl
+
+# A layer between the OpenCL loader and the drivers, loaded at run time.
+check_LTLIBRARIES += %D%/fakes/opencl_layer.la
+layer_client       = %D%/fakes/opencl_layer_open.c %D%/fakes/opencl_layer.h
+layer_cppflags     = $(AM_CPPFLAGS) -DLAYER='"$(abs_builddir)/%D%/fakes/.libs/opencl_layer.so"'
+%C%_fakes_opencl_layer_la_SOURCES = %D%/fakes/opencl_layer.c %D%/fakes/opencl_layer.h
+%C%_fakes_opencl_layer_la_LDFLAGS = $(fake_flags)
+
+%C%_backends_test_faults_SOURCES  = %D%/backends/test_faults.c $(layer_client)
+%C%_backends_test_faults_CPPFLAGS = $(layer_cppflags)
+%C%_backends_test_opencl_SOURCES  = %D%/backends/test_opencl.c $(layer_client)
+%C%_backends_test_opencl_CPPFLAGS = $(layer_cppflags)
+
+# NVIDIA's libraries, without a GPU: they find what they are to do in the program that loads them.
+if CUDA
+check_LTLIBRARIES += %D%/fakes/cuda.la %D%/fakes/nvrtc.la %D%/fakes/cublas.la %D%/fakes/cudnn.la
+endif
+fake_flags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+%C%_fakes_cuda_la_SOURCES   = %D%/fakes/cuda.c %D%/fakes/fake.h
+%C%_fakes_cuda_la_LDFLAGS   = $(fake_flags)
+%C%_fakes_nvrtc_la_SOURCES  = %D%/fakes/nvrtc.c %D%/fakes/fake.h
+%C%_fakes_nvrtc_la_LDFLAGS  = $(fake_flags)
+%C%_fakes_cublas_la_SOURCES = %D%/fakes/cublas.c %D%/fakes/fake.h
+%C%_fakes_cublas_la_LDFLAGS = $(fake_flags)
+%C%_fakes_cudnn_la_SOURCES  = %D%/fakes/cudnn.c %D%/fakes/fake.h
+%C%_fakes_cudnn_la_LDFLAGS  = $(fake_flags)
+
+%C%_backends_test_cuda_SOURCES  = %D%/backends/test_cuda.c %D%/fakes/fake.h $(disk)
+%C%_backends_test_cuda_CPPFLAGS = $(AM_CPPFLAGS) -DFAKES='"$(abs_builddir)/%D%/fakes/.libs"'
+%C%_backends_test_cuda_LDFLAGS  = $(AM_LDFLAGS) -export-dynamic
+%C%_backends_test_cuda_LDADD    = libproblem.la libcore.la -lm
+
+## The command.
+
+test_programs += \
+	%D%/tools/test_jobs \
+	%D%/tools/test_problem \
+	%D%/tools/test_tuner
+test_scripts  += \
+	%D%/tools/gap.sh \
+	%D%/tools/tune.sh
+EXTRA_DIST    += %D%/tools/gap_report.json %D%/start.h
+if TOOLS
+test_programs += %D%/tools/test_gap
+endif
+
+# The race alone, with what stands before the library's choice.
+%C%_tools_test_tuner_SOURCES = \
+	%D%/tools/test_tuner.c $(disk) \
+	tools/measure/dictated.c \
+	tools/measure/sampling.c \
+	tools/check/spot.c \
+	tools/tune/check.c \
+	tools/tune/file.c \
+	tools/tune/journal.c \
+	tools/tune/race.c \
+	tools/tune/space.c \
+	tools/problem/values.c
+%C%_tools_test_tuner_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=vn__tune_find,--wrap=vn__choose,--wrap=vn__call_again
+
+%C%_tools_test_gap_SOURCES = \
+	%D%/tools/test_gap.c \
+	tools/gap/disassembly.c \
+	tools/gap/html.c \
+	tools/gap/report.c \
+	tools/report/html.c \
+	tools/report/report.c \
+	tools/report/svg.c
+%C%_tools_test_gap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_tools_test_gap_LDADD    = libproblem.la libcore.la $(JANSSON_LIBS) -lm
+
+## The tree itself: who may know what, and what the documents say.
+
+test_scripts += \
+	%D%/layers.sh \
+	%D%/manual.sh \
+	%D%/readme.sh \
+	%D%/words.sh
+
+## How they run.
+
+check_PROGRAMS += $(test_programs)
+TESTS           = $(test_programs) $(test_scripts) %D%/counts.sh
+EXTRA_DIST     += $(test_scripts) %D%/counts.sh
+# Two at a time, unless the user says how many: most tests keep one core busy.
+AM_MAKEFLAGS    = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
+
+# The suite keeps one core busy for long: before what keeps both, not alone after it.
+$(filter %D%/kernels/compile.log,$(TEST_LOGS)): $(filter %D%/api/test_suite.log,$(TEST_LOGS))
+
+# Counts what the others did, so it comes last.
+%D%/counts.log: $(test_programs:=.log) $(test_scripts:.sh=.log)
+
+TEST_EXTENSIONS      = .sh
+SH_LOG_COMPILER      = $(SHELL)
+AM_TESTS_FD_REDIRECT = 9>&1
+AM_TESTS_ENVIRONMENT = \
+	unset VERNIER_LOG VERNIER_TRACE; \
+	VERNIER_TUNE=/dev/null; export VERNIER_TUNE; \
+	VERNIER_DEVICE=$${VERNIER_DEVICE-Portable}; export VERNIER_DEVICE; \
+	VERNIER_CACHE_DIR='$(abs_builddir)/%D%/cache'; export VERNIER_CACHE_DIR; \
+	POCL_CACHE_DIR='$(abs_builddir)/%D%/cache/pocl'; export POCL_CACHE_DIR; \
+	counted='$(test_programs) $(test_scripts:.sh=)'; export counted; \
+	CC='$(CC)'; export CC; MAKE='$(MAKE)'; export MAKE;
+
+# Each run begins with nothing built on disk.
+check_DATA = %D%/cache
+%D%/cache:
+	$(AM_V_GEN)rm -rf $@ && $(MKDIR_P) %D% && mkdir -m 700 $@ $@/pocl
+clean-local:
+	rm -rf %D%/cache
+.PHONY: %D%/cache

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_gap.c - the gap report, from a recorded one: its arithmetic, its CSV, its page; and the
+ * readers of what NVIDIA's tools print.  No device is needed.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "commands.h"
+#include "gap/disassembly.h"
+#include "gap/gap.h"
+
+static int failures, checks;
+
+void complain(const char *sentence, ...)
+{
+    va_list args;
+
+    va_start(args, sentence);
+    vfprintf(stderr, sentence, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+static void check(int right, const char *what)
+{
+    checks++;
+    if (right)
+        return;
+    failures++;
+    printf("FAIL: %s\n", what);
+}
+
+static void check_near(double have, double want, const char *what)
+{
+    checks++;
+    if (fabs(have - want) <= 1e-12 * fabs(want))
+        return;
+    failures++;
+    printf("FAIL: %s is %.17g, and should be %.17g\n", what, have, want);
+}
+
+static char *read_file(const char *path)
+{
+    FILE *const f = fopen(path, "r");
+    char *text = NULL;
+    size_t size = 0;
+
+    if (f && getdelim(&text, &size, '\0', f) < 0) {
+        free(text);
+        text = NULL;
+    }
+    if (f)
+        fclose(f);
+    return text;
+}
+
+/* ---- arithmetic ---- */
+
+/* The ratios of the recorded rows, by hand: 1, 1.25, 1 | 0.8 | 1, 1. */
+static void test_means(const json_t *rows)
+{
+    json_t *const means = gap_geomeans(rows);
+    const json_t *const toolchain = json_object_get(means, "toolchain_gap"), *const libraries = json_object_get(means, "library_gap");
+
+    check_near(json_number(toolchain, "all"), 1, "the mean of all toolchain gaps");
+    check_near(json_number(toolchain, "gemm"), cbrt(1.25), "that of gemm");
+    check_near(json_number(toolchain, "gemm:f32"), sqrt(1.25), "that of gemm in f32");
+    check_near(json_number(toolchain, "gemm:bf16"), 1, "that of gemm in bf16");
+    check_near(json_number(toolchain, "conv"), 0.8, "that of conv");
+    check(!json_object_get(toolchain, "gemm:f64"), "a row that was skipped is in no mean");
+    check_near(json_number(json_object_get(libraries, "cublas"), "all"), cbrt(1.25 * 1.6 * 1.1), "the mean over cublas");
+    check_near(json_number(json_object_get(libraries, "clblast"), "gemm:f32"), 0.5, "the mean over clblast");
+    check_near(json_number(json_object_get(libraries, "cudnn"), "all"), sqrt(1.25 * 0.5), "the mean over cudnn");
+    check_near(json_number(json_object_get(means, "best_gap"), "softmax:f16"), 1e-3 / 9e-4, "the mean of the best");
+    json_decref(means);
+}
+
+static void test_parity(const json_t *rows)
+{
+    static const struct { double ratio; const char *words; } cases[] = {
+        { 0.89, "device 1 faster" }, { 0.9, "at parity" }, { 1, "at parity" }, { 1.1, "at parity" }, { 1.11, "device 1 slower" } };
+    json_t *const parity = gap_parity(rows);
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(!strcmp(parity_words(cases[i].ratio), cases[i].words), cases[i].words);
+    check_near(json_number(parity, "rows"), 6, "rows with a toolchain gap");
+    check_near(json_number(parity, "within"), 4, "rows at parity");
+    check_near(json_number(parity, "slower"), 1, "rows slower on device 1");
+    check_near(json_number(parity, "faster"), 1, "rows faster on device 1");
+    json_decref(parity);
+}
+
+/* ---- the page ---- */
+
+enum { DEPTH = 32, NAME = 32 };
+
+/* Each element ends where it began; attributes are quoted; & begins an entity. */
+static int is_well_formed(const char *at)
+{
+    char open[DEPTH][NAME];
+    int depth = 0;
+
+    for (; *at; at++) {
+        if (*at == '&' && strncmp(at, "&amp;", 5) && strncmp(at, "&lt;", 4) && strncmp(at, "&gt;", 4) && strncmp(at, "&quot;", 6))
+            return 0;
+        if (*at != '<' || at[1] == '!')
+            continue;
+
+        const int ends = at[1] == '/';
+        const char *const name = at + 1 + ends;
+        const size_t n = strcspn(name, " />\n");
+
+        if (n == 0 || n >= NAME)
+            return 0;
+        for (at = name + n; *at && *at != '>'; at++)
+            if (*at == '"' && !(at = strchr(at + 1, '"')))
+                return 0;
+        if (!*at)
+            return 0;
+        if (ends) {
+            if (!depth-- || strlen(open[depth]) != n || strncmp(open[depth], name, n))
+                return 0;
+        } else if (at[-1] != '/') {
+            if (depth == DEPTH)
+                return 0;
+            snprintf(open[depth++], NAME, "%.*s", (int)n, name);
+        }
+    }
+    return depth == 0;
+}
+
+static int count_of(const char *text, const char *what)
+{
+    int n = 0;
+
+    while ((text = strstr(text, what))) {
+        text += strlen(what);
+        n++;
+    }
+    return n;
+}
+
+static void test_page(const json_t *report)
+{
+    static const char path[] = "tests/test_gap.html";
+    static const char *const never[] = { "<script", "http:", "https:", "<img", "<link", "nan", "inf\"", "<here>" };
+    char *text, shown[PROBLEM_TEXT];
+    json_t *row;
+    size_t i;
+
+    check(!gap_html(path, report), "the page is written");
+    if (!(text = read_file(path))) {
+        check(0, "the page can be read");
+        return;
+    }
+    check(is_well_formed(text), "the page is well-formed");
+    json_array_foreach(json_object_get(report, "benchmarks"), i, row)
+        check(strstr(text, problem_shown(shown, json_text(row, "name"))) != NULL, json_text(row, "name"));
+    for (i = 0; i < sizeof never / sizeof *never; i++)
+        check(!strstr(text, never[i]), never[i]);
+    check(count_of(text, "<svg") == 6, "bars of the toolchain and of three libraries, a roofline, a scatter");
+    check(strstr(text, "name=\"viewport\"") && strstr(text, "@media print"), "it is for phones and for paper");
+    check(strstr(text, "HGMMA 16") && strstr(text, "cccc000011112222"), "instructions and hashes are in it");
+    check(strstr(text, "&lt;here&gt; &amp; now") != NULL, "what was read is escaped");
+    check(strstr(text, "Method") != NULL, "it has a method section");
+    free(text);
+    unlink(path);
+}
+
+/* Nothing was measured: the page is short, and still a page. */
+static void test_empty_page(void)
+{
+    static const char path[] = "tests/test_gap_empty.html";
+    json_t *const report = json_pack("{s:{}, s:[], s:{s:{}, s:{}, s:[]}}", "context", "benchmarks", "vernier",
+                                     "geomean", "parity", "pair");
+    char *text;
+
+    check(!gap_html(path, report), "an empty page is written");
+    check((text = read_file(path)) && is_well_formed(text), "an empty page is well-formed");
+    check(text && !strstr(text, "nan"), "an empty page has no nan");
+    free(text);
+    unlink(path);
+    json_decref(report);
+}
+
+static void test_csv(const json_t *report)
+{
+    static const char path[] = "tests/test_gap.csv";
+    char *text;
+
+    check(!gap_csv(path, report), "the CSV is written");
+    if (!(text = read_file(path)))
+        return;
+    check(count_of(text, "\n") == 8, "a line of titles and seven rows");
+    check(!strncmp(text, "name,label,variant,parity,real_time,toolchain_gap,", 50), "its titles");
+    check(strstr(text, ",library_gap.cublas") != NULL, "a title for each library");
+    check(strstr(text, "\"skipped: opencl:0 has no \"\"f64\"\" <here> & now\"") != NULL, "quotes are doubled");
+    free(text);
+    unlink(path);
+}
+
+/* ---- NVIDIA's tools ---- */
+
+static const char ptxas[] =
+    "ptxas info    : 0 bytes gmem\n"
+    "ptxas info    : Compiling entry function 'pack' for 'sm_90a'\n"
+    "ptxas info    : Function properties for pack\n"
+    "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+    "ptxas info    : Used 24 registers, used 0 barriers\n"
+    "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n"
+    "ptxas info    : Function properties for gemm\n"
+    "    64 bytes stack frame, 48 bytes spill stores, 52 bytes spill loads\n"
+    "ptxas info    : Used 168 registers, used 1 barriers, 64 bytes cumulative stack size, 16384 bytes smem, 400 bytes cmem[0]\n";
+
+static const char sass[] =
+    "\t\tFunction : gemm\n"
+    "\t.headerflags\t@\"EF_CUDA_SM90\"\n"
+    "        /*0000*/                   LDC R1, c[0x0][0x28] ;      /* 0x00000a00ff017b82 */\n"
+    "                                                               /* 0x000fe20000000800 */\n"
+    "        /*0010*/              @!P0 FFMA.FTZ R2, R3, R4, R2 ;   /* 0x00000a00ff017b82 */\n"
+    "        /*0020*/                   FFMA R2, R3, R4, R2 ;       /* 0x00000a00ff017b82 */\n"
+    "        /*0030*/                   HGMMA.64x256x16.F32 R24, gdesc[UR4], R24 ; /* 0x0 */\n"
+    "        /*0040*/                   STL [R1], R2 ;              /* 0x00000a00ff017b82 */\n"
+    "        /*0050*/                   NOP ;                       /* 0x00000a00ff017b82 */\n";
+
+static void test_tools(void)
+{
+    json_t *const entries = json_object();
+    const json_t *pack, *gemm, *counts;
+
+    read_ptxas(entries, ptxas);
+    read_sass(entries, sass);
+    pack   = json_object_get(entries, "pack");
+    gemm   = json_object_get(entries, "gemm");
+    counts = json_object_get(gemm, "instructions");
+    check(json_object_size(entries) == 2, "two entries");
+    check_near(json_number(pack, "registers"), 24, "registers of pack");
+    check_near(json_number(pack, "local_bytes"), 0, "local memory of pack");
+    check_near(json_number(gemm, "registers"), 168, "registers");
+    check_near(json_number(gemm, "spill_bytes"), 100, "bytes spilled, stores and loads");
+    check_near(json_number(gemm, "stack_bytes"), 64, "bytes of stack");
+    check_near(json_number(gemm, "local_bytes"), 16384, "bytes of local memory");
+    check_near(json_number(counts, "FFMA"), 2, "multiply-adds, one of them predicated");
+    check_near(json_number(counts, "HGMMA"), 1, "matrix instructions");
+    check_near(json_number(counts, "STL"), 1, "spilling stores");
+    check_near(json_number(counts, "all"), 5, "instructions, without NOP");
+    json_decref(entries);
+}
+
+int main(void)
+{
+    const char *const source = getenv("srcdir");
+    char path[4096];
+    json_t *report, *own, *rows;
+
+    snprintf(path, sizeof path, "%s/tests/tools/gap_report.json", source ? source : ".");
+    if (!(report = json_load_file(path, 0, NULL))) {
+        printf("FAIL: %s cannot be read\n", path);
+        return EXIT_FAILURE;
+    }
+    own  = json_object_get(report, "vernier");
+    rows = json_object_get(report, "benchmarks");
+    test_means(rows);
+    test_parity(rows);
+    json_object_set_new(own, "geomean", gap_geomeans(rows));
+    json_object_set_new(own, "parity", gap_parity(rows));
+    test_page(report);
+    test_empty_page();
+    test_csv(report);
+    test_tools();
+    json_decref(report);
+    printf("%d checks, %d failures\n", checks, failures);
+    return failures ? EXIT_FAILURE : 0;
+}

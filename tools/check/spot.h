@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * spot.h - is a result right?  The oracle, asked about a small part of a large problem.
+ */
+#ifndef VERNIER_SPOT_H
+#define VERNIER_SPOT_H
+
+#include "problem/values.h"
+
+/* result: the output's buffer after one run.  0, or -1 with a sentence in why[]. */
+int spot_check(const struct problem *p, const struct values *v, const void *result,
+               char *why, size_t why_size);
+/* Do two outputs of one problem agree to rounding?  If not, 0 and a sentence that names the other. */
+int results_agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
+                  char *why, size_t why_size, const char *name);
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * suite.h - the conformance suite: `make check` and `vernier check` run the same cases.
+ *
+ * A case is a problem and a kind.  Its operands lie between guards, and what no element
+ * of a view lies on is filled with NaNs whose payloads tell where they are; afterwards
+ * every byte but the output's elements must be as before.
+ *
+ *   exact    small integers, chosen so that every intermediate is exact: tolerance 0
+ *   real     random numbers, within the rounding bound of oracle.c
+ *   special  random numbers and a NaN, an infinity, a denormal, a large one or -0 in some
+ *            place; nothing to do (a size of 0); alpha 0 and K 0, which read nothing
+ */
+#ifndef VERNIER_SUITE_H
+#define VERNIER_SUITE_H
+
+#include "problem/problem.h"
+
+enum kind { EXACT, REAL, SPECIAL, KIND_COUNT };
+extern const char *const suite_kinds[KIND_COUNT];
+
+/* How much: small is for simulators (no dimension above 24), quick for a first look. */
+enum suite_extent { SUITE_SMALL, SUITE_QUICK, SUITE_USUAL, SUITE_FULL };
+
+/* Cases that belong together: an operation, a kind, a type, a variant. */
+struct suite_group {
+    char   name[96];
+    long   cases, failed, passed_over;            /* passed over: the variant cannot do that */
+    double worst;                                 /* share of the bound */
+    double seconds;
+    char   failures[4096];                        /* the first of them, each two lines */
+};
+
+struct suite {
+    vn_device         *device;
+    vn_queue          *queue;
+    vn_device_info     info;
+    uint64_t           seed;
+    enum suite_extent  extent;
+    const char        *variant;                   /* only this one; NULL: all */
+    long               count[KIND_COUNT], failed, passed_over, refused, vacuous;
+    long               specials;                  /* met so far; short suites run a third of them */
+    double             worst[VN_TYPE_COUNT];
+    struct suite_group *groups;
+    int                group_count, reported;     /* reported: those in which something ran */
+    void             (*group_done)(const struct suite *s, const struct suite_group *g);   /* may be NULL */
+    void              *context;                   /* for group_done */
+    struct arena      *arenas;
+    const struct suite *lender;                   /* whose device it is; NULL: our own */
+};
+
+enum { SUITE_SEED = 1 };
+
+/* VN_NO_DEVICE if there is none of that spec. */
+vn_status suite_open(struct suite **out, const char *spec);
+/* Another on the device of one that stays open longer, with a queue and memory of its own. */
+vn_status suite_open_beside(struct suite **out, const struct suite *lender);
+void      suite_close(struct suite *s);
+
+/* The tables: each runs its groups. */
+void suite_gemm   (struct suite *s);
+void suite_conv   (struct suite *s);
+void suite_softmax(struct suite *s);
+
+struct suite_part { const char *name; enum op op; void (*run)(struct suite *s); };
+extern const struct suite_part suite_parts[];     /* ends with a NULL name */
+
+/* suite_jobs.c: one of them, `jobs` of its variants at a time.  The cases are the same as in a
+ * run of the table, their groups come in another order.                                       */
+vn_status suite_run(struct suite *s, const struct suite_part *part, int jobs);
+
+/* One problem, in every kind. */
+void suite_problem(struct suite *s, const struct problem *p);
+
+/* For the tables. */
+void suite_begin(struct suite *s, const char *name, ...) __attribute__((format(printf, 2, 3)));
+void suite_case (struct suite *s, const struct problem *p, enum kind kind);
+void suite_end  (struct suite *s);
+void suite_fault(struct suite *s, const char *sentence, ...) __attribute__((format(printf, 2, 3)));
+
+/* The next name after `before` (NULL: the first) among the variants of an operation that
+ * this device can try; "" is the library's own choice and comes first (not where the suite is
+ * small); NULL at the end.                                                                */
+const char *suite_next_variant(const struct suite *s, enum op op, const char *before);
+
+/* How many cases to draw where the usual is `usual`. */
+int suite_times(const struct suite *s, int usual);
+
+/* 0 if all passed and few were vacuous. */
+int  suite_status(const struct suite *s);
+/* "COUNT exact 20480" and so on. */
+void suite_report(const struct suite *s, FILE *to);
+
+/* ---- random numbers: splitmix64 --------------------------------------------- */
+
+struct random { uint64_t state; };
+
+uint64_t random_bits(struct random *r);
+int64_t  random_below(struct random *r, int64_t n);
+double   random_real(struct random *r, double low, double high);
+int      random_chance(struct random *r, double p);
+#define  RANDOM_OF(r, table) ((table)[random_below(r, (int64_t)(sizeof(table) / sizeof(table)[0]))])
+#endif

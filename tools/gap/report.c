@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report.c - the arithmetic of the gap report, its table and its CSV; from JSON alone.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "commands.h"
+#include "core.h"
+#include "gap.h"
+
+/* ---- reading JSON ---- */
+
+double json_number(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+const char *json_text(const json_t *object, const char *name)
+{
+    const char *const text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+/* ---- arithmetic ---- */
+
+static const double BAND_LOW = 0.9, BAND_HIGH = 1.1;
+
+const char *parity_words(double toolchain_gap)
+{
+    return toolchain_gap > BAND_HIGH ? "device 1 slower" : toolchain_gap < BAND_LOW ? "device 1 faster" : "at parity";
+}
+
+/* While rows are read, a group is {"log_sum", "count"}. */
+static void add_to_group(json_t *groups, const char *name, double ratio)
+{
+    const json_t *const old = json_object_get(groups, name);
+
+    json_object_set_new(groups, name, json_pack("{s:f, s:f}", "log_sum", json_number(old, "log_sum") + log(ratio),
+                                                "count", json_number(old, "count") + 1));
+}
+
+static void add_to_groups(json_t *groups, const json_t *row, double ratio)
+{
+    char typed[64];
+
+    if (!(ratio > 0))
+        return;
+    snprintf(typed, sizeof typed, "%s:%s", json_text(row, "op"), json_text(row, "type"));
+    add_to_group(groups, "all", ratio);
+    add_to_group(groups, json_text(row, "op"), ratio);
+    add_to_group(groups, typed, ratio);
+}
+
+static json_t *finish_groups(json_t *groups)
+{
+    json_t *const out = json_object(), *group;
+    const char *name;
+
+    json_object_foreach(groups, name, group)
+        json_object_set_new(out, name, json_real(exp(json_number(group, "log_sum") / json_number(group, "count"))));
+    json_decref(groups);
+    return out;
+}
+
+static json_t *mean_of_member(const json_t *benchmarks, const char *member)
+{
+    json_t *const groups = json_object(), *row;
+    size_t i;
+
+    json_array_foreach(benchmarks, i, row)
+        add_to_groups(groups, row, json_number(row, member));
+    return finish_groups(groups);
+}
+
+static json_t *mean_of_libraries(const json_t *benchmarks)
+{
+    json_t *const all = json_object(), *const out = json_object(), *row, *ratio, *groups;
+    const char *name;
+    size_t i;
+
+    json_array_foreach(benchmarks, i, row)
+        json_object_foreach(json_object_get(row, "library_gap"), name, ratio) {
+            if (!json_object_get(all, name))
+                json_object_set_new(all, name, json_object());
+            add_to_groups(json_object_get(all, name), row, json_number_value(ratio));
+        }
+    json_object_foreach(all, name, groups)
+        json_object_set_new(out, name, finish_groups(json_incref(groups)));
+    json_decref(all);
+    return out;
+}
+
+json_t *gap_geomeans(const json_t *benchmarks)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "toolchain_gap", mean_of_member(benchmarks, "toolchain_gap"),
+                     "toolchain_gap_wall", mean_of_member(benchmarks, "toolchain_gap_wall"),
+                     "best_gap", mean_of_member(benchmarks, "best_gap"), "library_gap", mean_of_libraries(benchmarks));
+}
+
+json_t *gap_parity(const json_t *benchmarks)
+{
+    int rows = 0, slower = 0, faster = 0;
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(benchmarks, i, row) {
+        const double ratio = json_number(row, "toolchain_gap");
+
+        rows   += ratio > 0;
+        slower += ratio > BAND_HIGH;
+        faster += ratio > 0 && ratio < BAND_LOW;
+    }
+    return json_pack("{s:i, s:i, s:i, s:i}", "rows", rows, "within", rows - slower - faster, "slower", slower, "faster", faster);
+}
+
+/* ---- figures as text ---- */
+
+const char *time_text(char out[CELL], double seconds)
+{
+    const double scale = seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1;
+    char number[CELL];
+
+    if (seconds > 0)
+        snprintf(out, CELL, "%.16s %s", figure(number, seconds * scale), scale > 1e3 ? "us" : scale > 1 ? "ms" : "s");
+    else
+        snprintf(out, CELL, "-");
+    return out;
+}
+
+const char *ratio_text(char out[CELL], double v)
+{
+    snprintf(out, CELL, !(v > 0) ? "-" : v < 0.095 ? "%.2g" : v < 9.995 ? "%.2f" : "%.1f", v);
+    return out;
+}
+
+/* ---- the table ---- */
+
+/* The longest name that a kernel of ours has for these problems. */
+static int variant_width(const struct workloads *w)
+{
+    size_t width = 7;
+
+    for (int i = 0; i < w->count; i++)
+        for (const struct vn_variant *v = vn__tables[w->it[i].problem.op]; v->name; v++)
+            if (v->texts && strlen(v->name) > width)
+                width = strlen(v->name);
+    return (int)width;
+}
+
+void gap_sheet_open(struct gap_sheet *s, FILE *to, const struct gap *g, const struct workloads *w)
+{
+    int width = 10;
+
+    *s = (struct gap_sheet){ .libraries = 0 };
+    for (int i = 0; i < w->count; i++) {
+        char text[PROBLEM_TEXT];
+        const int length = (int)strlen(problem_shown(text, w->it[i].text));
+
+        width = length > width ? length : width;
+    }
+    table_open(&s->table, to);
+    table_column(&s->table, "problem", width, 1);
+    table_column(&s->table, "variant", variant_width(w), 1);
+    table_column(&s->table, "ms 1", 7, 0);
+    table_column(&s->table, "ms 2", 7, 0);
+    table_column(&s->table, "1/2", 5, 0);
+    table_column(&s->table, "roof", 5, 0);
+    for (int i = 0; i < g->libraries; i++)
+        if (!*g->library[i].why) {
+            s->library[s->libraries++] = g->library[i].name;
+            table_column(&s->table, g->library[i].name, 6, 0);
+        }
+    table_head(&s->table);
+}
+
+static enum shade shade_of(double ratio)
+{
+    return ratio > BAND_HIGH ? POOR : ratio > 0 && ratio < BAND_LOW ? GOOD : PLAIN;
+}
+
+static void ratio_cell(struct table *t, double ratio)
+{
+    char text[CELL];
+
+    table_cell(t, shade_of(ratio), ratio_text(text, ratio));
+}
+
+/* Of the best of ours there. */
+static double time_of_second(const json_t *row)
+{
+    const double gap = json_number(row, "best_gap");
+
+    return gap > 0 ? json_number(row, "real_time") / gap : 0;
+}
+
+void gap_sheet_row(struct gap_sheet *s, const json_t *row)
+{
+    struct table *const t = &s->table;
+    char text[PROBLEM_TEXT], cell[CELL];
+
+    table_cell(t, PLAIN, problem_shown(text, json_text(row, "name")));
+    if (!(json_number(row, "real_time") > 0)) {
+        const int failed = json_is_true(json_object_get(row, "error_occurred"));
+
+        table_note(t, failed ? POOR : FAINT, json_text(row, failed ? "error_message" : "skip_message"));
+        return;
+    }
+    table_cell(t, PLAIN, json_text(row, "variant"));
+    table_cell(t, PLAIN, figure(cell, json_number(row, "real_time") * 1e3));
+    table_cell(t, PLAIN, figure(cell, time_of_second(row) * 1e3));
+    ratio_cell(t, json_number(row, "toolchain_gap"));
+    snprintf(cell, sizeof cell, "%.0f%%", json_number(row, "roofline") * 100);
+    table_cell(t, PLAIN, cell);
+    for (int i = 0; i < s->libraries; i++)
+        ratio_cell(t, json_number(json_object_get(row, "library_gap"), s->library[i]));
+    table_end(t);
+}
+
+/* ---- what sums it up ---- */
+
+static void print_means(FILE *to, const char *what, const json_t *means)
+{
+    const char *name;
+    json_t *mean;
+
+    if (!json_object_size(means))
+        return;
+    fprintf(to, "%-24s", what);
+    json_object_foreach((json_t *)means, name, mean)
+        fprintf(to, "  %s %.3g", name, json_number_value(mean));
+    fputc('\n', to);
+}
+
+static void print_once(FILE *to, const char *title, const json_t *entries)
+{
+    json_t *entry;
+    size_t i;
+
+    if (!json_array_size(entries))
+        return;
+    fprintf(to, "\n%-60s %11s %11s   %s\n", title, "device 1", "device 2", "1/2");
+    json_array_foreach(entries, i, entry) {
+        const int is_time = !strcmp(json_text(entry, "unit"), "s");
+        const double one = json_number(entry, "first"), two = json_number(entry, "second");
+        char a[CELL], b[CELL], ratio[CELL];
+
+        fprintf(to, "%-60s %11s %11s", json_text(entry, "name"), is_time ? time_text(a, one) : ratio_text(a, one),
+                is_time ? time_text(b, two) : ratio_text(b, two));
+        if (one > 0 && two > 0 && is_time)
+            fprintf(to, "   %s", ratio_text(ratio, one / two));
+        fputc('\n', to);
+    }
+}
+
+void gap_summary(FILE *to, const json_t *report)
+{
+    const json_t *const own = json_object_get(report, "vernier"), *const means = json_object_get(own, "geomean");
+    const json_t *const parity = json_object_get(own, "parity");
+    json_t *groups;
+    const char *name;
+    char what[64];
+
+    fputs("\nGeometric means\n", to);
+    print_means(to, "toolchain, kernel time", json_object_get(means, "toolchain_gap"));
+    print_means(to, "toolchain, wall time", json_object_get(means, "toolchain_gap_wall"));
+    print_means(to, "best of ours, 1 over 2", json_object_get(means, "best_gap"));
+    json_object_foreach(json_object_get(means, "library_gap"), name, groups) {
+        snprintf(what, sizeof what, "ours over %s", name);
+        print_means(to, what, groups);
+    }
+    fprintf(to, "%.0f of %.0f rows at parity (0.9 to 1.1), %.0f slower on device 1, %.0f faster\n",
+            json_number(parity, "within"), json_number(parity, "rows"), json_number(parity, "slower"), json_number(parity, "faster"));
+    print_once(to, "launch", json_object_get(own, "launch"));
+    print_once(to, "transfer", json_object_get(own, "transfer"));
+    print_once(to, "build", json_object_get(own, "build"));
+}
+
+/* ---- CSV ---- */
+
+static void csv_text(FILE *to, const char *text)
+{
+    if (!text[strcspn(text, ",\"\n")]) {
+        fputs(text, to);
+        return;
+    }
+    fputc('"', to);
+    for (; *text; text++)
+        fprintf(to, *text == '"' ? "\"\"" : "%c", *text);
+    fputc('"', to);
+}
+
+static void csv_number(FILE *to, double v)
+{
+    fputc(',', to);
+    if (v > 0)
+        fprintf(to, "%.9g", v);
+}
+
+static const char *const numbers[] = { "real_time", "toolchain_gap", "toolchain_gap_wall", "best_gap", "roofline",
+                                       "roofline_second", "gflops", "gbytes_per_second" };
+
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static void write_csv(FILE *to, const json_t *report)
+{
+    const json_t *const benchmarks = json_object_get(report, "benchmarks");
+    json_t *const libraries = json_object_get(json_object_get(json_object_get(report, "vernier"), "geomean"), "library_gap");
+    json_t *row, *unused;
+    const char *name;
+    size_t i;
+
+    fputs("name,label,variant,parity", to);
+    for (int n = 0; n < NUMBERS; n++)
+        fprintf(to, ",%s", numbers[n]);
+    json_object_foreach(libraries, name, unused)
+        fprintf(to, ",library_gap.%s", name);
+    fputs(",note\n", to);
+    json_array_foreach(benchmarks, i, row) {
+        csv_text(to, json_text(row, "name"));
+        for (const char *const *it = (const char *const []){ "label", "variant", "parity", NULL }; *it; it++) {
+            fputc(',', to);
+            csv_text(to, json_text(row, *it));
+        }
+        for (int n = 0; n < NUMBERS; n++)
+            csv_number(to, json_number(row, numbers[n]));
+        json_object_foreach(libraries, name, unused)
+            csv_number(to, json_number(json_object_get(row, "library_gap"), name));
+        fputc(',', to);
+        csv_text(to, *json_text(row, "error_message") ? json_text(row, "error_message")
+                   : *json_text(row, "skip_message") ? json_text(row, "skip_message") : json_text(row, "toolchain_note"));
+        fputc('\n', to);
+    }
+}
+
+int gap_csv(const char *path, const json_t *report)
+{
+    FILE *const to = strcmp(path, "-") ? fopen(path, "w") : stdout;
+    int failed = !to;
+
+    if (to) {
+        write_csv(to, report);
+        failed = to == stdout ? fflush(to) : ferror(to) | fclose(to);
+    }
+    if (failed)
+        complain("the report cannot be written to \"%s\"", path);
+    return failed ? -1 : 0;
+}

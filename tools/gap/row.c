@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row.c - measures one problem on both devices of a pair, everybody in turns.
+ *
+ * The first device chooses a variant and its row; the second runs the same text with the same
+ * row, and what it would choose itself, where that is something else; then come the vendors'
+ * libraries.  All compute on the same random numbers, and each result is compared with the
+ * first device's, which the oracle has checked, before anything is timed.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+#include "measure/clocks.h"
+#include "measure/dictated.h"
+#include "disassembly.h"
+#include "gap.h"
+#include "launched.h"
+#include "measure/sampling.h"
+#include "bench/series.h"
+#include "check/spot.h"
+
+enum { CONTENDERS = 5 + LIBRARIES };
+enum { IS_SAME = 1, IS_BEST = 2 };        /* one of the pair of equal kernels; the best of ours on its device */
+
+struct contest;
+
+struct contender {
+    struct contest *contest;
+    char            name[32];             /* of a library; "": ours */
+    unsigned        roles;
+    int             side;
+    struct problem  problem;              /* with the variant that was forced */
+    struct theirs   theirs;               /* a peer; else theirs.peer is NULL */
+    json_t         *how;                  /* vn_queue_explain() */
+    struct vn_choice choice;
+    vn_type         type;
+    int             wide, ready, failed;
+    char            note[SENTENCE];
+    double          wall[SAMPLES], wall_median;
+    struct runner  *runner;
+    struct series   series;
+};
+
+struct contest {
+    struct gap            *gap;
+    const struct workload *w;
+    struct values          values[SIDES];
+    int                    has_values[SIDES];
+    void                  *result;        /* of the first device */
+    struct contender       it[CONTENDERS];
+    int                    count;
+    char                   note[SENTENCE];
+    int                    failed;
+};
+
+static int is_ours(const struct vn_variant *v)
+{
+    return v->texts != NULL;
+}
+
+/* ---- running ---- */
+
+static vn_status run_once(void *state)
+{
+    const struct contender *const c = state;
+
+    return problem_run(c->contest->gap->side[c->side].queue, &c->problem, &c->contest->values[c->side].o);
+}
+
+/* By the clock on the wall, with nothing else on the queue. */
+static int time_wall(double *seconds, struct contender *c, int repeats)
+{
+    vn_queue *const q = c->contest->gap->side[c->side].queue;
+    const double start = vn__seconds();
+
+    for (int i = 0; i < repeats; i++)
+        if (run_once(c))
+            return -1;
+    if (vn_queue_finish(q))
+        return -1;
+    *seconds = vn__seconds() - start;
+    return 0;
+}
+
+static int run_ours(void *state, int repeats, double *seconds)
+{
+    struct contender *const c = state;
+    const struct side *const s = &c->contest->gap->side[c->side];
+    double wall;
+
+    if (c->contest->gap->peers)
+        peer_turn(NULL);
+    for (int i = 0; i < 2 && repeats > 1; i++)          /* not measured: they wake what sleeps */
+        if (run_once(c))
+            return -1;
+    if (vn_queue_finish(s->queue))
+        return -1;
+    wall = vn__seconds();
+    if (s->by_events && (series_time(seconds, &c->series, run_once, c, repeats) || vn_queue_finish(s->queue)))
+        return -1;
+    wall = vn__seconds() - wall;
+    if ((!s->by_events || c->series.held) && time_wall(&wall, c, repeats))
+        return -1;
+    c->wall[c->runner->count] = wall / repeats;         /* where sampling.c will put this sample */
+    if (!s->by_events)
+        *seconds = wall;
+    return 0;
+}
+
+/* ---- first runs ---- */
+
+static int64_t output_bytes(const struct contest *c, int side)
+{
+    const struct operands *const o = &c->values[side].o;
+
+    return o->elements[o->output] * (int64_t)vn_type_bytes(c->w->problem.type);
+}
+
+static int refuse(struct contender *c, vn_status s)
+{
+    c->failed = s != VN_UNSUPPORTED;
+    snprintf(c->note, SENTENCE, "%s", vn_last_error());
+    return -1;
+}
+
+/* The output of a run that ended; NULL after a note. */
+static void *take_result(struct contender *c)
+{
+    const struct contest *const t = c->contest;
+    const struct operands *const o = &t->values[c->side].o;
+    const int64_t bytes = output_bytes(t, c->side);
+    void *const result = malloc(bytes ? (size_t)bytes : 1);
+
+    if (result && !vn_read(t->gap->side[c->side].queue, result, o->t[o->output].buffer, 0, (size_t)bytes))
+        return result;
+    free(result);
+    c->failed = 1;
+    snprintf(c->note, SENTENCE, "its result cannot be read: %s", result ? vn_last_error() : "host memory ran out");
+    return NULL;
+}
+
+static int agrees_with_first(struct contender *c, const void *result)
+{
+    const struct contest *const t = c->contest;
+    const struct operands *const o = &t->values[FIRST].o;
+
+    if (results_agree(&c->problem, t->result, result, o->elements[o->output], c->note, SENTENCE,
+                      *c->name ? c->name : "the second device"))
+        return 1;
+    c->failed = 1;
+    return 0;
+}
+
+/* Takes over the result of the first device's first run. */
+static int judge(struct contender *c)
+{
+    struct contest *const t = c->contest;
+    void *const result = take_result(c);
+
+    if (!result)
+        return -1;
+    if (t->result) {
+        const int right = agrees_with_first(c, result);
+
+        free(result);
+        return right ? 0 : -1;
+    }
+    t->result = result;
+    if (!spot_check(&c->problem, &t->values[FIRST], result, c->note, SENTENCE))
+        return 0;
+    c->failed = 1;
+    return -1;
+}
+
+static int first_run(struct contender *c)
+{
+    struct contest *const t = c->contest;
+    vn_queue *const q = t->gap->side[c->side].queue;
+    vn_status s = VN_OK;
+
+    if (values_restore(&t->values[c->side], &t->values[FIRST], q) || (s = problem_run(q, &c->problem, &t->values[c->side].o)))
+        return refuse(c, s ? s : VN_FAILED);
+    if (q->last) {
+        const struct vn_problem *const head = (const struct vn_problem *)q->last->problem;
+
+        c->how    = json_loads(vn_queue_explain(q), 0, NULL);
+        c->choice = *q->last->choice;
+        c->type   = head->type;
+        c->wide   = head->wide;
+    }
+    if ((s = vn_queue_finish(q)))
+        return refuse(c, s);
+    return judge(c);
+}
+
+static int peer_first_run(struct contender *c, const struct peer *peer)
+{
+    struct contest *const t = c->contest;
+    const struct values *const v = &t->values[FIRST];
+    const struct peer_data data = { { v->operand[0], v->operand[1], v->operand[2] }, v->bias, v->mask };
+    const int64_t bytes = output_bytes(t, FIRST);
+    void *result;
+    int right;
+
+    c->theirs.peer = peer;
+    if (peer->prepare(&c->theirs.state, &c->problem, &data, c->note, SENTENCE))
+        return -1;
+    if (!(result = malloc(bytes ? (size_t)bytes : 1)) || peer->run(c->theirs.state)
+        || peer->read(c->theirs.state, memcpy(result, t->result, (size_t)bytes))) {
+        free(result);
+        c->failed = 1;
+        snprintf(c->note, SENTENCE, "it failed");
+        return -1;
+    }
+    right = agrees_with_first(c, result);
+    free(result);
+    c->theirs.by_device = theirs_by_device(&c->theirs, t->gap->side[FIRST].by_events);
+    return right ? 0 : -1;
+}
+
+/* ---- who takes part ---- */
+
+static struct contender *enter(struct contest *t, int side, unsigned roles, const char *variant)
+{
+    struct contender *const c = &t->it[t->count++];
+
+    *c = (struct contender){ .contest = t, .side = side, .roles = roles, .problem = t->w->problem };
+    if (variant)
+        snprintf(c->problem.variant, sizeof c->problem.variant, "%s", variant);
+    return c;
+}
+
+static int give_values(struct contest *t, int side)
+{
+    struct side *const s = &t->gap->side[side];
+
+    if (t->has_values[side])
+        return 0;
+    t->has_values[side] = 1;
+    return side == FIRST ? values_open(&t->values[side], s->queue, s->device, &t->w->problem)
+                         : values_share(&t->values[side], &t->values[FIRST], s->queue, s->device, &t->w->problem);
+}
+
+/* The first of our own variants that can; the default choice was a vendor's library. */
+static void enter_own_kernel(struct contest *t, int side)
+{
+    for (const struct vn_variant *v = vn__tables[t->w->problem.op]; v->name; v++) {
+        struct contender *c;
+
+        if (!is_ours(v) || (v > vn__tables[t->w->problem.op] && !strcmp(v->name, v[-1].name)))
+            continue;
+        c = enter(t, side, IS_BEST | (side == FIRST ? IS_SAME : 0), v->name);
+        if ((c->ready = !first_run(c)) || c->failed)
+            return;
+        json_decref(c->how);
+        t->count--;
+    }
+}
+
+/* The best of ours on a device: what it chooses when nobody asks. */
+static struct contender *enter_best(struct contest *t, int side)
+{
+    struct contender *c = enter(t, side, IS_BEST | (side == FIRST ? IS_SAME : 0), NULL);
+
+    c->ready = !first_run(c);
+    if (!c->ready || is_ours(c->choice.variant))
+        return c;
+    json_decref(c->how);
+    t->count--;
+    enter_own_kernel(t, side);
+    return &t->it[t->count - 1];
+}
+
+static int is_same_kernel(const struct contender *a, const struct contender *b)
+{
+    return a->choice.variant == b->choice.variant && json_equal(json_object_get(a->how, "parameters"),
+                                                                json_object_get(b->how, "parameters"));
+}
+
+/* The variant and row of one device, on the other one opened once more. */
+static struct contender *enter_twin(struct contest *t, int side, const struct contender *like)
+{
+    struct contender *const c = enter(t, side, IS_SAME, like->choice.variant->name);
+
+    if (twin_open(t->gap, side) || give_values(t, side)) {
+        snprintf(c->note, SENTENCE, "%s", *vn_last_error() ? vn_last_error() : "memory ran out");
+        return c;
+    }
+    row_dictate(t->gap->side[side].device, &like->choice);
+    c->ready = !first_run(c);
+    row_dictate(NULL, NULL);
+    return c;
+}
+
+/* One kernel for both: what device 1 chose, on device 2; if that cannot be, the other way round. */
+static void pair_up(struct contest *t, struct contender *first, struct contender *second)
+{
+    struct contender *back;
+
+    if (second->ready && is_same_kernel(first, second)) {
+        second->roles |= IS_SAME;
+        return;
+    }
+    if (enter_twin(t, SECOND_TWIN, first)->ready || !second->ready)
+        return;
+    back = enter_twin(t, FIRST_TWIN, second);
+    if (back->ready) {
+        first->roles  &= ~(unsigned)IS_SAME;
+        second->roles |= IS_SAME;
+        t->it[t->count - 2] = *back;              /* in the place of the twin that failed */
+    }
+    t->count--;
+}
+
+static int has_variant(enum op op, const char *name)
+{
+    for (const struct vn_variant *v = vn__tables[op]; v->name; v++)
+        if (!is_ours(v) && !strcmp(v->name, name))
+            return 1;
+    return 0;
+}
+
+/* Once more, now that it has made its plans, to hear what it launches. */
+static void listen_to(struct contender *c)
+{
+    struct contest *const t = c->contest;
+    vn_queue *const q = t->gap->side[c->side].queue;
+    json_t *names;
+
+    launched_listen();
+    problem_run(q, &c->problem, &t->values[c->side].o);
+    vn_queue_finish(q);
+    if (!(names = launched_names()))
+        return;
+
+    const char *const class = launched_class(names, c->problem.type == VN_F64);
+
+    json_object_set_new(c->how, "kernels", names);
+    if (class)
+        json_object_set_new(c->how, "instructions", json_string(class));
+}
+
+/* As a variant of the first device, else of the second, else as a peer. */
+static void enter_library(struct contest *t, const struct library *l)
+{
+    static const int order[] = { FIRST, SECOND };
+    struct contender *c = NULL;
+
+    for (int i = 0; i < 2 && has_variant(t->w->problem.op, l->name); i++) {
+        if (c) {
+            json_decref(c->how);
+            t->count--;
+        }
+        c = enter(t, order[i], 0, l->name);
+        snprintf(c->name, sizeof c->name, "%s", l->name);
+        if ((c->ready = !first_run(c)))
+            listen_to(c);
+        if (c->ready || c->failed)
+            return;
+    }
+    if (!l->peer)
+        return;
+    if (c)
+        t->count--;
+    c = enter(t, FIRST, 0, NULL);
+    snprintf(c->name, sizeof c->name, "%s", l->name);
+    c->ready = !peer_first_run(c, l->peer);
+}
+
+static int can_hold(struct contest *t)
+{
+    char why[SENTENCE - 64];
+
+    for (int i = 0; i < 2; i++) {
+        const struct side *const s = &t->gap->side[i];
+
+        if (!(s->device->facts.types >> t->w->problem.type & 1))
+            snprintf(t->note, SENTENCE, "skipped: %s has no %s", s->info.spec, vn_type_name(t->w->problem.type));
+        else if (values_fit(s->device, &t->w->problem, s->info.is_cpu ? 5 + t->gap->peers : 3, why, sizeof why))
+            snprintf(t->note, SENTENCE, "skipped: %s: %s", s->info.spec, why);
+    }
+    return !*t->note;
+}
+
+static int fail(struct contest *t, const char *sentence)
+{
+    t->failed = 1;
+    snprintf(t->note, SENTENCE, "failed: %s", sentence);
+    return -1;
+}
+
+static int gather(struct contest *t)
+{
+    struct contender *first, *second;
+
+    if (!can_hold(t))
+        return -1;
+    if (give_values(t, FIRST) || give_values(t, SECOND))
+        return fail(t, *vn_last_error() ? vn_last_error() : "host memory ran out");
+    first = enter_best(t, FIRST);
+    if (!first->ready) {
+        t->failed = first->failed;
+        snprintf(t->note, SENTENCE, "%s: %.180s", first->failed ? "failed" : "skipped", first->note);
+        return -1;
+    }
+    second = enter_best(t, SECOND);
+    pair_up(t, first, second);
+    for (int i = 0; i < t->gap->libraries; i++)
+        enter_library(t, &t->gap->library[i]);
+    return 0;
+}
+
+/* ---- timing ---- */
+
+static void take_turns(struct contest *t)
+{
+    struct runner runner[CONTENDERS];
+    struct contender *who[CONTENDERS];
+    int count = 0;
+
+    for (int i = 0; i < t->count; i++)
+        if (t->it[i].ready) {
+            struct contender *const c = who[count] = &t->it[i];
+            const struct side *const s = &t->gap->side[c->side];
+
+            c->series = (struct series){ .queue = s->queue, .by_events = 1, .hold = s->hold };
+            runner[count] = c->theirs.peer ? (struct runner){ .run = theirs_run, .state = &c->theirs }
+                                           : (struct runner){ .run = run_ours, .state = c };
+            runner[count].most = s->hold ? HELD : 0;
+            c->runner = &runner[count++];
+        }
+    sample_in_turns(runner, count, t->gap->budget);
+    if (t->gap->peers)
+        peer_turn(NULL);
+    for (int i = 0; i < count; i++) {
+        struct contender *const c = who[i];
+
+        c->wall_median = c->theirs.peer ? 0 : median_of(c->wall, runner[i].count);
+        if (runner[i].failed) {
+            c->ready = 0;
+            c->failed = 1;
+            snprintf(c->note, SENTENCE, "%s", c->theirs.peer ? "it failed" : vn_last_error());
+        }
+    }
+    for (int i = 0; i < count; i++)          /* the array of runners ends here */
+        if (who[i]->ready) {
+            json_object_update_new(who[i]->how ? who[i]->how : (who[i]->how = json_object()),
+                json_pack("{s:f, s:i, s:i}", "kernel_time", runner[i].median, "samples", runner[i].count,
+                          "iterations", runner[i].repeats));
+            if (!who[i]->theirs.peer)
+                json_object_set_new(who[i]->how, "wall_time", json_real(who[i]->wall_median));
+        }
+}
+
+/* ---- what the compilers made of it ---- */
+
+static json_t *kernel_key(const struct contender *c)
+{
+    char text[160];
+    int n = snprintf(text, sizeof text, "%s %s%s", c->choice.variant->name, vn_type_name(c->type), c->wide ? " wide" : "");
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(json_object_get(c->how, "parameters"), name, value)
+        if (n < (int)sizeof text)
+            n += snprintf(text + n, sizeof text - (size_t)n, " %.0f", json_number_value(value));
+    return json_string(text);
+}
+
+static void look_at_kernels(struct contest *t, json_t *row, const struct contender *first, const struct contender *second)
+{
+    json_t *const key = kernel_key(first);
+    const char *const name = json_string_value(key);
+
+    json_object_set_new(row, "kernel", key);
+    if (json_object_get(t->gap->kernels, name))
+        return;
+
+    json_t *const entry = json_pack("{s:O}", "parameters", json_object_get(first->how, "parameters"));
+    json_t *const one = disassembly(t->gap->side[FIRST].device, &first->choice, first->type, first->wide);
+    json_t *const two = second && second->ready
+                      ? disassembly(t->gap->side[second->side].device, &second->choice, second->type, second->wide) : NULL;
+
+    if (one)
+        json_object_set_new(entry, "first", one);
+    if (two)
+        json_object_set_new(entry, "second", two);
+    json_object_set_new(t->gap->kernels, name, entry);
+}
+
+/* ---- the row ---- */
+
+static const struct contender *with_role(const struct contest *t, unsigned role, int second)
+{
+    for (int i = 0; i < t->count; i++)
+        if (!*t->it[i].name && t->it[i].roles & role && (t->it[i].side & 1) == second)
+            return &t->it[i];
+    return NULL;
+}
+
+static double kernel_time(const struct contender *c)
+{
+    return c && c->ready ? json_number(c->how, "kernel_time") : 0;
+}
+
+/* A peer whose device time is not known is measured by the wall, and so are we beside it. */
+static double beside(const struct contender *ours, const struct contender *library)
+{
+    const int by_wall = library->theirs.peer && !library->theirs.by_device;
+
+    return by_wall ? ours->wall_median : kernel_time(ours);
+}
+
+static json_t *run_json(const struct contender *c)
+{
+    json_t *const out = json_pack("{s:s}", "device", c->contest->gap->side[c->side].info.spec);
+
+    if (*c->name)
+        json_object_set_new(out, "library", json_string(c->name));
+    else {
+        json_object_set_new(out, "same", json_boolean(c->roles & IS_SAME));
+        json_object_set_new(out, "best", json_boolean(c->roles & IS_BEST));
+    }
+    if (!c->ready) {
+        json_object_set_new(out, c->failed ? "error_message" : "skip_message", json_string(c->note));
+        return out;
+    }
+    for (const char *const *name = (const char *const []){ "variant", "row", "parameters", "workspace", "kernels", "instructions", "kernel_time",
+                                                           "wall_time", "samples", "iterations", NULL }; *name; name++)
+        if (json_object_get(c->how, *name))
+            json_object_set(out, *name, json_object_get(c->how, *name));
+    return out;
+}
+
+static void set_ratio(json_t *row, const char *name, double over, double under)
+{
+    if (over > 0 && under > 0)
+        json_object_set_new(row, name, json_real(over / under));
+}
+
+static void set_gaps(json_t *row, const struct contest *t)
+{
+    const struct contender *const first = with_role(t, IS_SAME, 0), *const second = with_role(t, IS_SAME, 1);
+    json_t *const libraries = json_object();
+
+    set_ratio(row, "toolchain_gap", kernel_time(first), kernel_time(second));
+    if (kernel_time(first) > 0 && kernel_time(second) > 0) {
+        json_object_set_new(row, "parity", json_string(parity_words(json_number(row, "toolchain_gap"))));
+        json_object_set_new(row, "same_time", json_pack("[f, f]", kernel_time(first), kernel_time(second)));
+        set_ratio(row, "toolchain_gap_wall", first->wall_median, second->wall_median);
+    } else if (second)
+        json_object_set_new(row, "toolchain_note", json_string(second->note));
+    set_ratio(row, "best_gap", kernel_time(with_role(t, IS_BEST, 0)), kernel_time(with_role(t, IS_BEST, 1)));
+    for (int i = 0; i < t->count; i++)
+        if (*t->it[i].name)
+            set_ratio(libraries, t->it[i].name, beside(with_role(t, IS_BEST, 0), &t->it[i]), kernel_time(&t->it[i]));
+    json_object_set_new(row, "library_gap", libraries);
+}
+
+static void set_figures(json_t *row, const struct contest *t)
+{
+    const struct problem *const p = &t->w->problem;
+    const struct contender *const first = with_role(t, IS_BEST, 0), *const second = with_role(t, IS_BEST, 1);
+    const double seconds = kernel_time(first), flops = problem_flops(p), bytes = problem_bytes(p);
+    const struct side *const s = t->gap->side;
+
+    json_object_update_new(row, json_pack("{s:f, s:s, s:O, s:O, s:f, s:f, s:f, s:f}",
+        "real_time", seconds, "time_unit", "s", "samples", json_object_get(first->how, "samples"),
+        "iterations", json_object_get(first->how, "iterations"),
+        "flops", flops, "bytes", bytes, "gflops", flops / seconds * 1e-9, "gbytes_per_second", bytes / seconds * 1e-9));
+    json_object_set_new(row, "roofline", json_real(roofline_seconds(&s[FIRST].roofline, p->type, flops, bytes) / seconds));
+    if (kernel_time(second) > 0)
+        json_object_set_new(row, "roofline_second",
+            json_real(roofline_seconds(&s[SECOND].roofline, p->type, flops, bytes) / kernel_time(second)));
+}
+
+/* Nobody answers any more: a write of a few bytes is refused. */
+static int is_lost(struct side *s)
+{
+    vn_buffer *b = NULL;
+    const char zeros[16] = { 0 };
+    const int lost = vn_buffer_open(&b, s->device, sizeof zeros) || vn_write(s->queue, b, 0, zeros, sizeof zeros)
+                   || vn_queue_finish(s->queue);
+
+    vn_buffer_close(b);
+    return lost;
+}
+
+static json_t *row_json(struct contest *t, json_t *before)
+{
+    static const char *const operations[] = { "gemm", "conv", "softmax" };
+    const struct problem *const p = &t->w->problem;
+    const struct contender *const first = with_role(t, IS_BEST, 0);
+    json_t *const row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", t->w->text, "run_type", "iteration",
+        "op", operations[p->op], "type", vn_type_name(p->type), "device", t->gap->side[FIRST].info.spec,
+        "variant", first && first->how ? json_text(first->how, "variant") : "");
+    json_t *const runs = json_array();
+
+    if (*t->w->label)
+        json_object_set_new(row, "label", json_string(t->w->label));
+    for (int i = 0; i < t->count; i++)
+        json_array_append_new(runs, run_json(&t->it[i]));
+    json_object_set_new(row, "runs", runs);
+    if (kernel_time(first) > 0) {
+        set_figures(row, t);
+        set_gaps(row, t);
+        look_at_kernels(t, row, with_role(t, IS_SAME, 0), with_role(t, IS_SAME, 1));
+    } else {
+        json_object_set_new(row, t->failed ? "error_occurred" : "skipped", json_true());
+        json_object_set_new(row, t->failed ? "error_message" : "skip_message", json_string(t->note));
+    }
+    if (before)
+        json_object_set_new(row, "clocks", json_pack("{s:o, s:o}", "before", before, "after", clocks_read()));
+    return row;
+}
+
+static void note_failures(struct contest *t)
+{
+    const struct contender *const first = with_role(t, IS_SAME, 0);
+
+    if (first && !first->ready && !*t->note) {
+        t->failed = first->failed;
+        snprintf(t->note, SENTENCE, "failed: %.180s", first->note);
+    }
+    for (int i = 0; i < t->count; i++)
+        t->failed |= t->it[i].failed;
+    for (int i = 0; i < 2 && t->failed; i++)
+        t->gap->lost |= is_lost(&t->gap->side[i]);
+}
+
+json_t *gap_row(struct gap *g, const struct workload *w, int *failed)
+{
+    struct contest *const t = calloc(1, sizeof *t);
+    json_t *row;
+
+    if (!t) {
+        *failed = 1;
+        return json_pack("{s:s, s:b, s:s}", "name", w->text, "error_occurred", 1, "error_message", "host memory ran out");
+    }
+    t->gap = g;
+    t->w   = w;
+
+    const int gathered = !gather(t);
+    json_t *const before = clocks_read();
+
+    if (gathered)
+        take_turns(t);
+    note_failures(t);
+    row     = row_json(t, before);
+    *failed = t->failed;
+    for (int i = 0; i < t->count; i++) {
+        if (t->it[i].theirs.peer)
+            t->it[i].theirs.peer->finish(t->it[i].theirs.state);
+        json_decref(t->it[i].how);
+    }
+    for (int i = 0; i < SIDES; i++)
+        if (t->has_values[i])
+            values_close(&t->values[i]);
+    free(t->result);
+    free(t);
+    return row;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * values.c - random numbers for a problem's buffers.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+#include "check/oracle.h"
+#include "values.h"
+
+/* xorshift64* (S. Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016) */
+static uint64_t next(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545f4914f6cdd1dull;
+}
+
+/* As many random bits as the type's mantissa holds, so that each number is exact in it. */
+static const struct { int bits; double step; } grain[VN_TYPE_COUNT] = {
+    [VN_F32]  = { 24, 0x1p-23 },
+    [VN_F16]  = { 11, 0x1p-10 },
+    [VN_BF16] = {  8, 0x1p-7  },
+    [VN_F64]  = { 53, 0x1p-52 },
+};
+
+enum { PERIOD = 1048573 };            /* a prime: no two rows of a matrix are alike for it */
+
+/* Random up to the period, then copies of that: drawing the numbers would take longer than
+ * what is measured.                                                                       */
+static void *random_values(vn_type type, int64_t count, uint64_t seed)
+{
+    const size_t each = vn_type_bytes(type);
+    char *const values = malloc((size_t)(count ? count : 1) * each);
+
+    for (int64_t i = 0; values && i < count && i < PERIOD; i++)
+        oracle_store(type, values, i,
+                     (double)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1);
+    for (int64_t i = PERIOD; values && i < count; i += PERIOD)
+        memcpy(values + (size_t)i * each, values, (size_t)(count - i < PERIOD ? count - i : PERIOD) * each);
+    return values;
+}
+
+static int send(vn_tensor *t, vn_queue *q, vn_device *d, const void *host, int64_t count)
+{
+    const size_t bytes = (size_t)count * vn_type_bytes(t->type);
+
+    return vn_buffer_open(&t->buffer, d, bytes ? bytes : 1) || vn_write(q, t->buffer, 0, host, bytes) ? -1 : 0;
+}
+
+static int fill(void **host, vn_tensor *t, vn_queue *q, vn_device *d, int64_t count, uint64_t seed)
+{
+    return !(*host = random_values(t->type, count, seed)) || send(t, q, d, *host, count) ? -1 : 0;
+}
+
+int values_open(struct values *out, vn_queue *q, vn_device *d, const struct problem *p)
+{
+    *out = (struct values){ .o.count = 0 };
+    if (problem_operands(&out->o, p))
+        return -1;
+    for (int i = 0; i < out->o.count; i++)
+        if (fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], i + 1))
+            return -1;
+    if (out->o.bias.rank && fill(&out->bias, &out->o.bias, q, d, out->o.bias_elements, 4))
+        return -1;
+    if (out->o.mask.rank && fill(&out->mask, &out->o.mask, q, d, out->o.mask_elements, 5))
+        return -1;
+    return problem_pack(q, p, &out->o) ? -1 : 0;
+}
+
+int values_share(struct values *out, const struct values *from, vn_queue *q, vn_device *d, const struct problem *p)
+{
+    *out = (struct values){ .o.count = 0 };
+    if (problem_operands(&out->o, p))
+        return -1;
+    for (int i = 0; i < out->o.count; i++)
+        if (send(&out->o.t[i], q, d, from->operand[i], out->o.elements[i]))
+            return -1;
+    if (out->o.bias.rank && send(&out->o.bias, q, d, from->bias, out->o.bias_elements))
+        return -1;
+    if (out->o.mask.rank && send(&out->o.mask, q, d, from->mask, out->o.mask_elements))
+        return -1;
+    return problem_pack(q, p, &out->o) ? -1 : 0;
+}
+
+int values_restore(const struct values *v, const struct values *from, vn_queue *q)
+{
+    const int i = v->o.output;
+    const size_t bytes = (size_t)v->o.elements[i] * vn_type_bytes(v->o.t[i].type);
+
+    return vn_write(q, v->o.t[i].buffer, 0, from->operand[i], bytes) ? -1 : 0;
+}
+
+void values_close(struct values *v)
+{
+    for (int i = 0; i < v->o.count; i++) {
+        vn_buffer_close(v->o.t[i].buffer);
+        free(v->operand[i]);
+    }
+    vn_pack_close(v->o.pack);
+    vn_buffer_close(v->o.bias.buffer);
+    vn_buffer_close(v->o.mask.buffer);
+    free(v->bias);
+    free(v->mask);
+}
+
+/* ---- room ---- */
+
+static double host_memory(void)
+{
+    FILE *const f = fopen("/proc/meminfo", "r");
+    char line[128];
+    double kib = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lf", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib > 0 ? kib * 1024 : INFINITY;
+}
+
+int values_fit(const vn_device *d, const struct problem *p, int copies, char *why, size_t why_size)
+{
+    struct operands o;
+    double all, largest = 0;
+
+    if (problem_operands(&o, p)) {
+        snprintf(why, why_size, "its size overflows");
+        return -1;
+    }
+    all = (double)o.bias_elements + (double)o.mask_elements;
+    for (int i = 0; i < o.count; i++) {
+        all    += (double)o.elements[i];
+        largest = fmax(largest, (double)o.elements[i]);
+    }
+    all     *= (double)vn_type_bytes(p->type);
+    largest *= (double)vn_type_bytes(p->type);
+    if (all > 0.9 * (double)d->info.memory || largest > (double)d->facts.buffer_bytes) {
+        snprintf(why, why_size, "its %.1f GB do not fit into the device", all * 1e-9);
+        return -1;
+    }
+    if (copies * all > 0.9 * host_memory()) {
+        snprintf(why, why_size, "it needs %.1f GB of host memory, and there are %.1f",
+                 copies * all * 1e-9, host_memory() * 1e-9);
+        return -1;
+    }
+    return 0;
+}

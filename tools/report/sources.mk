@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+vernier_SOURCES += \
+	%D%/html.c \
+	%D%/html.h \
+	%D%/report.c \
+	%D%/report.h \
+	%D%/svg.c \
+	%D%/svg.h

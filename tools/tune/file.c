@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * file.c - puts a row into the user's tune file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tune.h"
+
+enum { LINE = 512, WORD = 256 };
+
+/* ---- where ---- */
+
+int user_file_open(char path[TUNE_PATH], char *why, size_t why_size)
+{
+    char real[PATH_MAX], *text;
+    struct stat st;
+    int wrong;
+
+    if (!vn__tune_path(path, TUNE_PATH - 32)) {
+        snprintf(why, why_size, "neither VERNIER_TUNE, XDG_CONFIG_HOME nor HOME says where rows go");
+        return -1;
+    }
+    if (stat(path, &st)) {
+        if (errno == ENOENT)
+            return 0;
+        snprintf(why, why_size, "%.400s cannot be read: %s", path, strerror(errno));
+        return -1;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        snprintf(why, why_size, "%.400s is no regular file: VERNIER_TUNE must name one for rows to go to",
+                 path);
+        return -1;
+    }
+    if (!realpath(path, real) || strlen(real) >= TUNE_PATH - 32 || !(text = vn__tune_read(path))) {
+        snprintf(why, why_size, "%.400s cannot be read, or is no text", path);
+        return -1;
+    }
+    strcpy(path, real);
+    wrong = vn__tune_check(why, why_size, path, text);
+    free(text);
+    return wrong;
+}
+
+/* ---- the new text ---- */
+
+/* The first five words of a row: what it is the row of. */
+static void write_key(char *out, size_t size, const struct row_line *row)
+{
+    const struct vn_facts *const f = &row->device->facts;
+    char pattern[WORD];
+
+    snprintf(pattern, sizeof pattern, "%s/%s/%.180s", f->family, f->arch, f->name);
+    for (char *c = pattern; *c; c++)          /* a name stays one word, and stands for itself */
+        if (strchr(" \t\r\n#*[]\\", *c))
+            *c = '?';
+    snprintf(out, size, "%s %s %s %s %s", row->variant->name, pattern, row->device->backend->name,
+             vn_type_name(row->type), vn__bucket_names[row->bucket]);
+}
+
+static void write_row(char line[LINE], const char *key, const struct row_line *row)
+{
+    size_t n = (size_t)snprintf(line, LINE, "%s ", key);
+    const char *at = row->variant->params;
+    char name[WORD];
+    int used;
+
+    for (int i = 0; sscanf(at, " %255s%n", name, &used) == 1 && n < LINE; i++, at += used)
+        n += (size_t)snprintf(line + n, LINE - n, " %d", row->p[i]);
+    if (n + strlen(row->comment) + 5 < LINE)
+        sprintf(line + n, "  # %s", row->comment);
+}
+
+static int is_row_of(const char *line, const char *variant)
+{
+    const size_t n = strlen(variant);
+
+    line += strspn(line, " \t");
+    return !strncmp(line, variant, n) && strchr(" \t", line[n]) && line[n];
+}
+
+/* Are the first five words of the line those of the key? */
+static int has_key(const char *line, const char *key)
+{
+    char a[WORD], b[WORD];
+    int a_used, b_used;
+
+    for (int i = 0; i < 5; i++, line += a_used, key += b_used)
+        if (sscanf(line, " %255s%n", a, &a_used) != 1 || sscanf(key, " %255s%n", b, &b_used) != 1 ||
+            strcmp(a, b))
+            return 0;
+    return 1;
+}
+
+/* The old text with the row in it; malloc'd, or NULL. */
+static char *text_with(const char *old, const struct row_line *row)
+{
+    const size_t size = strlen(old) + 3 * LINE;
+    char *const text = malloc(size), key[LINE], line[LINE];
+    size_t n = 0;
+    int there = 0;
+
+    if (!text)
+        return NULL;
+    write_key(key, sizeof key, row);
+    write_row(line, key, row);
+    while (*old) {
+        const size_t length = strcspn(old, "\n");
+
+        if (!there && is_row_of(old, row->variant->name)) {
+            n += (size_t)sprintf(text + n, "%s\n", line);
+            there = 1;
+        }
+        if (!has_key(old, key))
+            n += (size_t)sprintf(text + n, "%.*s\n", (int)length, old);
+        old += length + (old[length] == '\n');
+    }
+    if (!there)
+        n += (size_t)sprintf(text + n, "columns %s %s\n%s\n", row->variant->name, row->variant->params, line);
+    text[n] = '\0';
+    return text;
+}
+
+/* ---- writing ---- */
+
+static int write_all(int fd, const char *text)
+{
+    for (size_t left = strlen(text); left;) {
+        const ssize_t n = write(fd, text, left);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        text += n;
+        left -= (size_t)n;
+    }
+    return fsync(fd);
+}
+
+/* A crash of the machine, too, leaves one or the other. */
+static void sync_directory(const char *path)
+{
+    char copy[TUNE_PATH];
+    int fd;
+
+    snprintf(copy, sizeof copy, "%s", path);
+    if ((fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+static int replace(const char *path, const char *text)
+{
+    char temporary[TUNE_PATH + 8];
+    struct stat st;
+    int fd, failed, error;
+
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    unlink(temporary);                        /* of a tuner that was killed: none else has the journal */
+    if ((fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0)
+        return -1;
+    failed = fchmod(fd, stat(path, &st) ? 0644 : st.st_mode & 0777) || write_all(fd, text);
+    failed |= close(fd);
+    if (!failed && !rename(temporary, path)) {
+        sync_directory(path);
+        return 0;
+    }
+    error = errno;
+    unlink(temporary);
+    errno = error;
+    return -1;
+}
+
+int user_file_put(const char *path, const struct row_line *row, char *why, size_t why_size)
+{
+    const int is_there = access(path, F_OK) == 0;
+    char *const old = is_there ? vn__tune_read(path) : strdup("");
+    char *const text = old ? text_with(old, row) : NULL;
+    int failed = -1;
+
+    if (!text)
+        snprintf(why, why_size, "%.400s cannot be read", path);
+    else if (!vn__tune_check(why, why_size, path, text) && (failed = replace(path, text)))
+        snprintf(why, why_size, "%.400s cannot be written: %s", path, strerror(errno));
+    free(text);
+    free(old);
+    return failed;
+}

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+vernier_SOURCES += \
+	%D%/check.c \
+	%D%/file.c \
+	%D%/journal.c \
+	%D%/race.c \
+	%D%/space.c \
+	%D%/tune.c \
+	%D%/tune.h

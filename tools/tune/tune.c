@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tune.c - vernier tune: reads the command line, holds a race for each row, and says what came of it.
+ */
+#include <argp.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bench/bench.h"
+#include "commands.h"
+#include "measure/dictated.h"
+#include "options.h"
+#include "tune.h"
+
+/* ---- the command line ---- */
+
+struct request {
+    const char *device, *json;
+    double      budget;                   /* 0: not said */
+    struct work work;
+};
+
+enum { BUDGET = 256, VARIANT };
+
+static const struct argp_option options[] = {
+    { "device",  'd',     "SPEC", 0,
+      "Tune for this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
+    { "budget",  BUDGET,  "TIME", 0, "To spend in all: 30, 60s, 10m, 2h; 60s for each row unless said", 0 },
+    { "variant", VARIANT, "NAME", 0, "The rows of this variant of ours, or of all that can do the problem; "
+                                     "else of the one that the library chooses", 0 },
+    { "json",    'j',     "FILE", 0,
+      "Write a report as JSON too; - is standard output, the text then goes to stderr", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static const char doc[] =
+    "Searches better parameters for the kernels that do WHAT: a problem, as gemm:3000x3000x3000:f32:nn, or a "
+    "suite of bench.  Where it finds some, it writes them as rows into the user's tune file (see vernier(7))."
+    "\v"
+    "The shipped row is measured first.  A row's results are checked before its time counts, and it is written "
+    "only if it is faster in turns with the one in use at the end.  What was measured is kept beside the file: "
+    "after an interruption, even a kill, the same command goes on from there.  Builds and runs that have begun "
+    "are waited for, so it may end a little late.\n"
+    "\n"
+    "Exit status: 0, 1 if something went wrong or it was interrupted, 2 if nothing could be tried.";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct request *const r = state->input;
+
+    switch (key) {
+    case 'd':     r->device = arg;                                  return 0;
+    case 'j':     r->json = arg;                                    return 0;
+    case VARIANT: r->work.options.variant = arg;                   return 0;
+    case BUDGET:  r->budget = option_seconds(state, "budget", arg); return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &r->work;
+        return 0;
+    case ARGP_KEY_END:
+        if (!r->work.whats)
+            argp_error(state, "tune for what? A problem, or a suite: %s", workloads_suites());
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+/* ---- the whole ---- */
+
+struct tune {
+    const struct request *request;
+    struct suite         *suite;
+    struct journal        journal;
+    char                  path[TUNE_PATH];        /* the user's file */
+    struct race          *race;
+    int                   races;
+    FILE                 *to;
+    json_t               *rows;
+};
+
+static struct progress progress;
+
+/* ---- which rows ---- */
+
+/* The calls of the library need buffers, though nothing will run on them.  why: of a failure. */
+static vn_status ask(struct asked *out, const struct tune *t, const struct problem *p, char why[TUNE_WHY])
+{
+    struct operands o;
+    vn_tensor *const all[] = { &o.t[0], &o.t[1], &o.t[2], &o.bias, &o.mask };
+    vn_status s = VN_OK;
+
+    out->variant = NULL;
+    if (problem_operands(&o, p)) {
+        snprintf(why, TUNE_WHY, "its size overflows");
+        return VN_INVALID;
+    }
+
+    const int64_t n[] = { o.elements[0], o.elements[1], o.elements[2], o.bias_elements, o.mask_elements };
+
+    for (int i = 0; i < 5 && !s; i++)
+        if (all[i]->rank)
+            s = vn_buffer_open(&all[i]->buffer, t->suite->device, (size_t)n[i] * vn_type_bytes(p->type) + 1);
+    choice_ask(out);
+    if (!s && !(s = problem_pack(t->suite->queue, p, &o)))     /* which chooses, if there is one */
+        s = problem_run(t->suite->queue, p, &o);
+    choice_ask(NULL);
+    snprintf(why, TUNE_WHY, "%s", s ? vn_last_error() : "there is nothing to compute");
+    for (int i = 0; i < 5; i++)
+        vn_buffer_close(all[i]->buffer);
+    return s;
+}
+
+static struct race *race_of(struct tune *t, const struct asked *asked)
+{
+    const struct vn_problem *const p = &asked->problem;
+    struct race *more;
+
+    for (int i = 0; i < t->races; i++)
+        if (!strcmp(t->race[i].variant->name, asked->variant->name) && t->race[i].type == p->type &&
+            t->race[i].bucket == p->bucket)
+            return &t->race[i];
+    if (!(more = realloc(t->race, ((size_t)t->races + 1) * sizeof *more)))
+        return NULL;
+    t->race = more;
+    t->race[t->races] = (struct race){ .suite = t->suite, .variant = asked->variant, .type = p->type,
+                                       .bucket = p->bucket, .interrupted = &interrupted };
+    return &t->race[t->races++];
+}
+
+static int add_entrant(struct tune *t, const struct problem *p, const struct asked *asked)
+{
+    struct race *const r = race_of(t, asked);
+    struct entrant *const more = r ? realloc(r->it, ((size_t)r->count + 1) * sizeof *more) : NULL;
+
+    if (!more) {
+        complain("host memory ran out");
+        return EXIT_FAILURE;
+    }
+    r->it = more;
+    r->it[r->count] = (struct entrant){ .problem = *p, .variant = asked->variant,
+                                         .wide = asked->problem.wide };
+    problem_format(r->it[r->count++].text, p);
+    return 0;
+}
+
+/* Of the variant that p names, or else the library's choice.  What cannot be is said, unless many
+ * were asked.                                                                                    */
+static int add_problem(struct tune *t, const struct problem *p, int one_of_many)
+{
+    struct asked asked;
+    char text[PROBLEM_TEXT], why[TUNE_WHY];
+    const vn_status s = ask(&asked, t, p, why);
+
+    if (asked.variant && asked.variant->texts)
+        return add_entrant(t, p, &asked);
+    problem_format(text, p);
+    if (s == VN_INVALID) {
+        complain("%s: %s", text, why);
+        return EXIT_USAGE;
+    }
+    if (!one_of_many)
+        complain("%s is left out: %s", text,
+                 asked.variant ? "a vendor's library does it, which has no rows to search" : why);
+    return 0;
+}
+
+static int add_all_variants(struct tune *t, const struct problem *p)
+{
+    struct problem each = *p;
+    const char *v = "";
+    int status = 0;
+
+    while (!status && (v = suite_next_variant(t->suite, p->op, v))) {
+        snprintf(each.variant, sizeof each.variant, "%s", v);
+        status = add_problem(t, &each, 1);
+    }
+    return status;
+}
+
+static int make_races(struct tune *t, const struct workloads *w)
+{
+    const char *source;
+    int status = 0;
+
+    for (int i = 0; i < w->count && !status; i++)
+        status = strcmp(w->it[i].problem.variant, "all") ? add_problem(t, &w->it[i].problem, 0)
+                                                         : add_all_variants(t, &w->it[i].problem);
+    for (int i = 0; i < t->races && !status; i++) {
+        struct race *const r = &t->race[i];
+
+        r->journal = &t->journal;
+        if (vn__tune_shipped(r->shipped, &source, t->suite->device, r->variant, r->type, r->bucket) ||
+            vn__tune_find(r->current, &r->current_source, t->suite->device, r->variant, r->type, r->bucket)) {
+            complain("%s", vn_last_error());
+            status = EXIT_FAILURE;
+        }
+        space_open(&r->space, r->variant);
+        space_admit(&r->space, r->shipped);
+        space_admit(&r->space, r->current);
+    }
+    return status || t->races ? status : EXIT_USAGE;
+}
+
+/* ---- as it goes ---- */
+
+static void show(const struct race *r)
+{
+    const double left = fmax(0, r->seconds - (vn__seconds() - r->began));
+
+    progress_say(&progress, "%.20s %s %s: %d rows, %d illegal; best %.3f times as fast  %d:%02d left",
+                 r->variant->name, vn_type_name(r->type), vn__bucket_names[r->bucket], r->measured + r->known,
+                 r->illegal, 1 / r->best.score, (int)left / 60, (int)left % 60);
+}
+
+/* ---- what came of it ---- */
+
+static void print_row(FILE *to, const struct race *r, const char *what, const int *p)
+{
+    fprintf(to, "  %-8s", what);
+    for (int i = 0; i < r->space.params; i++)
+        fprintf(to, "  %s=%d", r->space.name[i], p[i]);
+    fputc('\n', to);
+}
+
+static json_t *json_parameters(const struct race *r, const int *p)
+{
+    json_t *const out = json_object();
+
+    for (int i = 0; i < r->space.params; i++)
+        json_object_set_new(out, r->space.name[i], json_integer(p[i]));
+    return out;
+}
+
+static json_t *json_race(const struct race *r, int written)
+{
+    json_t *const problems = json_array();
+
+    for (int i = 0; i < r->count; i++)
+        if (r->it[i].reference)
+            json_array_append_new(problems, json_pack("{s:s, s:f, s:f}", "name", r->it[i].text,
+                                                      "real_time_before", r->it[i].current,
+                                                      "real_time", r->it[i].winner));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:f, s:b, s:i, s:i, s:i, s:i, s:f, s:o}",
+        "variant", r->variant->name, "type", vn_type_name(r->type), "bucket", vn__bucket_names[r->bucket],
+        "row", r->current_source, "parameters_before", json_parameters(r, r->current),
+        "parameters", json_parameters(r, r->best.p), "gain", r->gain, "written", written,
+        "measured", r->measured, "known", r->known, "illegal", r->illegal, "wrong", r->wrong,
+        "space", space_size(&r->space), "problems", problems);
+}
+
+static void print_race(FILE *to, const struct race *r, int better)
+{
+    char before[CELL], after[CELL];
+    const int found = memcmp(r->best.p, r->current, sizeof r->best.p) != 0;
+
+    fprintf(to, "\n%s, %s, %s\n", r->variant->name, vn_type_name(r->type), vn__bucket_names[r->bucket]);
+    print_row(to, r, r->current_source, r->current);
+    if (found)
+        print_row(to, r, "found", r->best.p);
+    for (int i = 0; i < r->count; i++)
+        if (r->it[i].reference && found)
+            fprintf(to, "  %s: %s ms, %s before\n", r->it[i].text, figure(after, r->it[i].winner * 1e3),
+                    figure(before, r->it[i].current * 1e3));
+    fprintf(to, "  %d rows measured, %d known from before, %d illegal, %d wrong; there are %.0f\n", r->measured,
+            r->known, r->illegal, r->wrong, space_size(&r->space));
+    if (better)
+        fprintf(to, "  %.3f times as fast: ", r->gain);
+    else
+        fprintf(to, "  kept: %s\n", found ? "the difference is too small to be sure of"
+                                          : "nothing faster was found");
+}
+
+/* A race that was run to its end. */
+static int conclude(struct tune *t, struct race *r)
+{
+    const int better = race_decide(r);
+    char comment[96], why[TUNE_PATH];
+    const struct row_line row = { r->variant, t->suite->device, r->type, r->bucket, r->best.p, comment };
+
+    progress_clear(&progress);
+    if (better < 0) {
+        complain("%s", r->why);
+        return EXIT_FAILURE;
+    }
+    print_race(t->to, r, better);
+    snprintf(comment, sizeof comment, "%.3f times as fast as %s, at %.48s", r->gain,
+             !strcmp(r->current_source, "user") ? "before" : "shipped", r->it[0].text);
+    if (better && user_file_put(t->path, &row, why, sizeof why)) {
+        fputs("not written\n", t->to);
+        complain("%s", why);
+        return EXIT_FAILURE;
+    }
+    if (better)
+        fprintf(t->to, "written to %s\n", t->path);
+    json_array_append_new(t->rows, json_race(r, better));
+    fflush(t->to);
+    return 0;
+}
+
+static int hold_race(struct tune *t, struct race *r, double seconds)
+{
+    int status = 0;
+
+    r->seconds  = seconds;
+    r->progress = show;
+    if (race_run(r)) {
+        progress_clear(&progress);
+        complain("%s", r->why);
+        status = EXIT_FAILURE;
+    } else if (!interrupted)
+        status = conclude(t, r);
+    progress_clear(&progress);
+    return status;
+}
+
+/* ---- from beginning to end ---- */
+
+static int hold_races(struct tune *t)
+{
+    const double budget = t->request->budget > 0 ? t->request->budget : 60 * t->races, start = vn__seconds();
+    int status = 0;
+
+    progress_open(&progress, t->races);
+    for (int i = 0; i < t->races && !interrupted; i++) {
+        const double left = fmax(1, budget - (vn__seconds() - start));
+
+        status |= hold_race(t, &t->race[i], left / (t->races - i));
+        race_close(&t->race[i]);
+        t->race[i].count = 0;
+        t->race[i].it    = NULL;
+    }
+    if (interrupted && !status) {
+        complain("interrupted; the same command goes on from here");
+        status = EXIT_FAILURE;
+    }
+    return status;
+}
+
+static int write_json(const struct tune *t)
+{
+    const vn_device_info *const info = &t->suite->info;
+
+    if (!t->request->json)
+        return 0;
+    return report_json(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:s, s:O}", "version", vn_version(),
+        "device", "spec", info->spec, "name", info->name, "platform", info->platform, "driver", info->driver,
+        "file", t->path, "rows", t->rows), t->request->json) ? EXIT_FAILURE : 0;
+}
+
+static int tune(struct tune *t, const struct workloads *w)
+{
+    const vn_device_info *const info = &t->suite->info;
+    int status, unwritten;
+
+    fprintf(t->to, "vernier %s on %s, %s (%s, %s)\n", vn_version(), info->spec, info->name, info->platform,
+            info->driver);
+    if (!(status = make_races(t, w)))
+        status = hold_races(t);
+    for (int i = 0; i < t->races; i++)
+        race_close(&t->race[i]);
+    free(t->race);
+    unwritten = write_json(t);
+    return status ? status : unwritten;
+}
+
+static int open_files(struct tune *t)
+{
+    char journal[TUNE_PATH], why[TUNE_PATH];
+
+    if (user_file_open(t->path, why, sizeof why)) {
+        complain("%s", why);
+        return EXIT_USAGE;
+    }
+    snprintf(journal, sizeof journal, "%.*s.measured", TUNE_PATH - 16, t->path);
+    if (journal_open(&t->journal, journal, why, sizeof why)) {
+        complain("%s", why);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int open_device(struct tune *t)
+{
+    const vn_status s = suite_open(&t->suite, t->request->device);
+
+    if (!s)
+        return 0;
+    complain("%s", *vn_last_error() ? vn_last_error() : "host memory ran out");
+    return s == VN_NO_DEVICE ? EXIT_USAGE : EXIT_FAILURE;
+}
+
+static int add_whats(struct workloads *w, const struct request *r)
+{
+    char why[TUNE_WHY];
+
+    for (int i = 0; i < r->work.whats; i++)
+        if (workloads_add(w, r->work.what[i], &r->work.options, why, sizeof why)) {
+            complain("%s", why);
+            return EXIT_USAGE;
+        }
+    if (!w->count)
+        complain("nothing of that has \"%s\" in its name or problem", r->work.options.filter);
+    return w->count ? 0 : EXIT_USAGE;
+}
+
+int tune_main(int argc, char **argv)
+{
+    static const struct argp_child children[] = { { &work_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
+    static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
+    struct request r = { .work = WORK_UNSAID };
+    struct workloads w = { .count = 0 };
+    struct tune t = { .request = &r, .journal = { .fd = -1 } };
+    int status;
+
+    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+        return EXIT_USAGE;
+    setenv("VERNIER_CACHE", "0", 1);          /* rows that are tried would crowd out what programs use */
+    t.to   = report_stream(r.json);
+    t.rows = json_array();
+    take_interrupts();
+    if (!(status = add_whats(&w, &r)) && !(status = open_device(&t)) && !(status = open_files(&t)))
+        status = tune(&t, &w);
+    journal_close(&t.journal);
+    suite_close(t.suite);
+    workloads_close(&w);
+    json_decref(t.rows);
+    return status;
+}

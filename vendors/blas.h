@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * blas.h - a gemm as BLAS says it: row-major, with transposes, leading dimensions, one batch step.
+ */
+#ifndef VN_BLAS_H
+#define VN_BLAS_H
+
+#include "gemm/gemm.h"
+
+struct vn_blas_matrix {
+    vn_buffer *buffer;
+    int64_t    start, ld, step;   /* in elements; step: to the next of the batch */
+    int        trans;             /* its columns run along memory */
+};
+
+struct vn_blas {
+    int64_t m, n, k, batches;
+    struct vn_blas_matrix a, b, c;      /* c is never transposed */
+};
+
+/* NULL, or why BLAS cannot say it. */
+const char *vn__blas(struct vn_blas *out, const struct gemm *g);
+#endif

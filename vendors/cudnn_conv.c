@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cudnn_conv.c - the variant cudnn of convolution, in its three directions.
+ *
+ * At the first problem of a kind all of cuDNN's algorithms are timed, and the fastest is
+ * remembered.  Fourier's and Winograd's are left out unless the caller allows TF32: they
+ * round more than the products that were asked for.
+ */
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conv/conv.h"
+#include "backends/cuda/cuda.h"
+#include "cudnn.h"
+#include "vendor.h"
+
+/* ---- shapes as cuDNN sees them ------------------------------------------------------ */
+
+/* Two dimensions of pixels, or three; strides of a dimension of one are what they would be
+ * in packed NCHW or NHWC.                                                                */
+struct shape { int extent[RANK], stride[RANK]; };
+
+struct shapes {
+    struct shape x, w, y;
+    int rank, channels_last;
+};
+
+/* Its dimensions from the one that counts on: rows that were joined are taken apart again. */
+static int take(int64_t extent[RANK], int64_t stride[RANK], const vn_tensor *t, int rank, int64_t joined)
+{
+    const int skipped = RANK - rank;
+
+    for (int i = 0; i < rank; i++) {
+        extent[i] = t->extent[i < 2 ? i : i + skipped];
+        stride[i] = t->stride[i < 2 ? i : i + skipped];
+    }
+    if (joined > 1) {
+        extent[rank - 1] /= joined;
+        extent[rank - 2] = joined;
+        stride[rank - 2] = stride[rank - 1] * extent[rank - 1];
+    }
+    for (int i = 0; i < rank; i++)
+        if (extent[i] > INT_MAX || stride[i] > INT_MAX)
+            return 0;
+    return vn__elements(t) <= INT_MAX;
+}
+
+static void pack(int64_t stride[RANK], const int64_t extent[RANK], int rank, int channels_last)
+{
+    int64_t step = channels_last ? extent[1] : 1;
+
+    for (int i = rank - 1; i >= 2; i--) {
+        stride[i] = step;
+        step *= extent[i];
+    }
+    stride[1] = channels_last ? 1 : step;
+    stride[0] = channels_last ? step : step * extent[1];
+}
+
+/* Where it lies packed, up to dimensions of one, its strides are made so exactly. */
+static int lies_packed(int64_t stride[RANK], const int64_t extent[RANK], int rank, int channels_last)
+{
+    int64_t packed[RANK];
+
+    pack(packed, extent, rank, channels_last);
+    for (int i = 0; i < rank; i++)
+        if (extent[i] > 1 && stride[i] != packed[i])
+            return 0;
+    memcpy(stride, packed, sizeof packed);
+    return 1;
+}
+
+static int describe(struct shape *out, const vn_tensor *t, int rank, int64_t joined, int channels_last, int must)
+{
+    int64_t extent[RANK], stride[RANK];
+
+    if (!take(extent, stride, t, rank, joined) || (!lies_packed(stride, extent, rank, channels_last) && must))
+        return 0;
+    for (int i = 0; i < rank; i++) {
+        out->extent[i] = (int)extent[i];
+        out->stride[i] = stride[i] ? (int)stride[i] : 1;
+    }
+    return 1;
+}
+
+static int describe_all(struct shapes *out, const struct conv *c, int channels_last, int must)
+{
+    memset(out, 0, sizeof *out);
+    out->channels_last = channels_last;
+    out->rank = c->x.extent[2] == 1 && c->w.extent[2] == 1 && c->y.extent[2] == 1 ? 4 : RANK;
+    return describe(&out->w, &c->w, out->rank, 1, channels_last, 1) &&
+           describe(&out->x, &c->x, out->rank, c->joined, channels_last, must) &&
+           describe(&out->y, &c->y, out->rank, c->joined, channels_last, must);
+}
+
+/* The filter must be packed one way or the other; x and y had better be, too. */
+static int shapes_of(struct shapes *out, const struct conv *c)
+{
+    return describe_all(out, c, 0, 1) || describe_all(out, c, 1, 1) ||
+           describe_all(out, c, 0, 0) || describe_all(out, c, 1, 0);
+}
+
+/* ---- fits ---------------------------------------------------------------------------- */
+
+/* Its padding is the same on both sides; what is read beyond counts as zeros, too. */
+static int pads_alike(const struct conv *c)
+{
+    for (int d = 0; d < DIMS; d++) {
+        const int64_t window = c->dilation[d] * (c->w.extent[2 + d] - 1) + 1;
+        const int64_t room = c->x.extent[2 + d] + 2 * c->pad[d] - window;
+
+        if (room < 0 || room / c->stride[d] + 1 != c->y.extent[2 + d])
+            return 0;
+    }
+    return 1;
+}
+
+static int repeats(const vn_tensor *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (t->stride[d] == 0 && t->extent[d] > 1)
+            return 1;
+    return 0;
+}
+
+static int are_small(const struct conv *c)
+{
+    for (int d = 0; d < DIMS; d++)
+        if (c->stride[d] > INT_MAX || c->dilation[d] > INT_MAX || c->pad[d] > INT_MAX / 4)
+            return 0;
+    return c->groups <= INT_MAX;
+}
+
+const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f)
+{
+    const struct conv *c = problem;
+    struct shapes unused;
+
+    if (strcmp(f->backend, "cuda"))
+        return "it needs a device of CUDA";
+    if (c->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    if (c->has_bias || c->activation != VN_IDENTITY)
+        return "it is not asked for bias and activation";
+    if (c->is_empty)
+        return "there is nothing to sum";
+    if (repeats(&c->x) || repeats(&c->w) || repeats(&c->y))
+        return "its tensors may not repeat elements";
+    if (!are_small(c) || !shapes_of(&unused, c))
+        return "the filter needs to be packed, and each tensor to stay below 2^31 elements";
+    if (!pads_alike(c))
+        return "it needs the same padding on both sides";
+    if (!vn__cudnn_starts_aligned(&c->x) || !vn__cudnn_starts_aligned(&c->w) || !vn__cudnn_starts_aligned(&c->y))
+        return "its tensors need to begin at multiples of 16 bytes";
+    return vn__cudnn_missing();
+}
+
+/* ---- directions ------------------------------------------------------------------------ */
+
+enum { CONV_X, CONV_W, CONV_Y, OPERANDS };
+
+/* Operands in the order of its arguments: two inputs, then the output.  exact: the algorithms
+ * that multiply and add what was asked for, as bits.                                        */
+static const struct {
+    cudnnStatus (**find)  VN_CUDNN_SEARCH;
+    cudnnStatus (**guess) VN_CUDNN_SEARCH;
+    cudnnStatus (**run)   VN_CUDNN_CONVOLVE;
+    const char  *find_name, *run_name;
+    int          operand[OPERANDS];
+    unsigned     exact;
+} directions[] = {
+    [FORWARD] = {
+        &vn__cudnn.FindForward, &vn__cudnn.GuessForward, &vn__cudnn.Forward,
+        "cudnnFindConvolutionForwardAlgorithm", "cudnnConvolutionForward", { CONV_X, CONV_W, CONV_Y }, 0xf },
+    [BACKWARD_DATA] = {
+        &vn__cudnn.FindData, &vn__cudnn.GuessData, &vn__cudnn.BackwardData,
+        "cudnnFindConvolutionBackwardDataAlgorithm", "cudnnConvolutionBackwardData",
+        { CONV_W, CONV_Y, CONV_X }, 0x3 },
+    [BACKWARD_FILTER] = {
+        &vn__cudnn.FindFilter, &vn__cudnn.GuessFilter, &vn__cudnn.BackwardFilter,
+        "cudnnFindConvolutionBackwardFilterAlgorithm", "cudnnConvolutionBackwardFilter",
+        { CONV_X, CONV_Y, CONV_W }, 0xb },
+};
+
+/* ---- plans ------------------------------------------------------------------------------ */
+
+struct key {
+    int64_t direction, type, math, workspace, groups, rank, channels_last;
+    int64_t pad[DIMS], stride[DIMS], dilation[DIMS];
+    struct shape x, w, y;
+};
+
+struct plan {
+    struct vn_plan  head;
+    struct key      key;
+    cudnnDescriptor operand[OPERANDS], conv;
+    int             algorithm, math;
+    size_t          workspace;
+};
+
+const size_t vn__cudnn_key_bytes = sizeof(struct key);
+
+void vn__cudnn_plan_close(struct vn_plan *p)
+{
+    struct plan *own = (struct plan *)p;
+
+    if (own->operand[CONV_X])
+        vn__cudnn.TensorDestroy(own->operand[CONV_X]);
+    if (own->operand[CONV_W])
+        vn__cudnn.FilterDestroy(own->operand[CONV_W]);
+    if (own->operand[CONV_Y])
+        vn__cudnn.TensorDestroy(own->operand[CONV_Y]);
+    if (own->conv)
+        vn__cudnn.ConvDestroy(own->conv);
+    free(own);
+}
+
+static struct key key_of(const struct conv *c, size_t workspace)
+{
+    struct key k = { .direction = c->direction, .type = c->p.type, .math = c->math, .groups = c->groups,
+                     .workspace = (int64_t)workspace };
+    struct shapes s;
+
+    shapes_of(&s, c);
+    k.rank = s.rank;
+    k.channels_last = s.channels_last;
+    k.x = s.x;
+    k.w = s.w;
+    k.y = s.y;
+    memcpy(k.pad, c->pad, sizeof k.pad);
+    memcpy(k.stride, c->stride, sizeof k.stride);
+    memcpy(k.dilation, c->dilation, sizeof k.dilation);
+    return k;
+}
+
+static vn_status make_tensor(cudnnDescriptor *out, const struct key *k, const struct shape *s)
+{
+    const vn_status status = vn__cudnn_status(vn__cudnn.TensorCreate(out), "cudnnCreateTensorDescriptor");
+
+    return status ? status : vn__cudnn_status(vn__cudnn.TensorSet(*out, vn__cudnn_type((vn_type)k->type), (int)k->rank,
+                                              s->extent, s->stride), "cudnnSetTensorNdDescriptor");
+}
+
+static vn_status make_filter(cudnnDescriptor *out, const struct key *k)
+{
+    const vn_status s = vn__cudnn_status(vn__cudnn.FilterCreate(out), "cudnnCreateFilterDescriptor");
+
+    return s ? s : vn__cudnn_status(vn__cudnn.FilterSet(*out, vn__cudnn_type((vn_type)k->type),
+                                    k->channels_last ? CUDNN_NHWC : CUDNN_NCHW, (int)k->rank, k->w.extent),
+                                    "cudnnSetFilterNdDescriptor");
+}
+
+/* f32 stays f32, unless the caller allows TF32; 16-bit types take the tensor cores. */
+static int math_of(const struct key *k)
+{
+    if (k->type == VN_F16 || k->type == VN_BF16)
+        return CUDNN_TENSOR_OP;
+    return k->type == VN_F32 && k->math == VN_MATH_TF32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA;
+}
+
+static vn_status make_conv(cudnnDescriptor *out, const struct key *k)
+{
+    const int type = k->type == VN_F64 ? CUDNN_F64 : CUDNN_F32, dims = (int)k->rank - 2;
+    int pad[DIMS], stride[DIMS], dilation[DIMS];
+    vn_status s;
+
+    for (int d = 0; d < dims; d++) {
+        pad[d]      = (int)k->pad[DIMS - dims + d];
+        stride[d]   = (int)k->stride[DIMS - dims + d];
+        dilation[d] = (int)k->dilation[DIMS - dims + d];
+    }
+    if ((s = vn__cudnn_status(vn__cudnn.ConvCreate(out), "cudnnCreateConvolutionDescriptor")) ||
+        (s = vn__cudnn_status(vn__cudnn.ConvSet(*out, dims, pad, stride, dilation, CUDNN_CROSS_CORRELATION, type),
+                              "cudnnSetConvolutionNdDescriptor")) ||
+        (s = vn__cudnn_status(vn__cudnn.ConvSetGroups(*out, (int)k->groups), "cudnnSetConvolutionGroupCount")))
+        return s;
+    return vn__cudnn_status(vn__cudnn.ConvSetMath(*out, math_of(k)), "cudnnSetConvolutionMathType");
+}
+
+/* The fastest that may be used; they come sorted.  f32 is also timed as TF32: only where cuDNN
+ * does not tell them apart is any kind of mathematics taken.  0: there is none.             */
+static int pick(struct plan *p, const cudnnFound *found, int count)
+{
+    const struct key *k = &p->key;
+    const unsigned allowed = k->math == VN_MATH_TF32 ? ~0u : directions[k->direction].exact;
+    const int math = math_of(k);
+
+    for (int any = math != CUDNN_FMA; any <= 1; any++)
+        for (int i = 0; i < count; i++)
+            if (!found[i].status && allowed >> found[i].algorithm & 1 &&
+                found[i].workspace <= (uint64_t)k->workspace && (any || found[i].math == math)) {
+                p->algorithm = found[i].algorithm;
+                p->workspace = found[i].workspace;
+                p->math = math == CUDNN_FMA ? math : found[i].math;
+                return 1;
+            }
+    return 0;
+}
+
+/* Times them all, in memory of the library's own; where that runs out, asks for its guess. */
+static vn_status find(struct plan *p, cudnnHandle handle)
+{
+    enum { WANTED = 16 };
+    const enum direction d = (enum direction)p->key.direction;
+    const int *o = directions[d].operand;
+    cudnnFound found[WANTED];
+    int count = 0;
+    cudnnStatus e = (*directions[d].find)(handle, p->operand[o[0]], p->operand[o[1]], p->conv, p->operand[o[2]],
+                                          WANTED, &count, found);
+
+    if (!e && pick(p, found, count))
+        return VN_OK;
+    count = 0;
+    e = (*directions[d].guess)(handle, p->operand[o[0]], p->operand[o[1]], p->conv, p->operand[o[2]],
+                               WANTED, &count, found);
+    if (e)
+        return vn__cudnn_status(e, directions[d].find_name);
+    return pick(p, found, count) ? VN_OK
+         : vn__fail(VN_UNSUPPORTED, "%s found no way to do this problem", directions[d].find_name);
+}
+
+static vn_status make_plan(struct plan **out, struct vn_cudnn *own, const struct key *k)
+{
+    struct plan *p = calloc(1, sizeof *p);
+    vn_status s;
+
+    if (!p)
+        return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a plan of cuDNN", sizeof *p);
+    p->key = *k;
+    p->head.key = &p->key;
+    if ((s = make_tensor(&p->operand[CONV_X], k, &k->x)) || (s = make_filter(&p->operand[CONV_W], k)) ||
+        (s = make_tensor(&p->operand[CONV_Y], k, &k->y)) || (s = make_conv(&p->conv, k)) ||
+        (s = find(p, own->handle)) ||
+        (s = vn__cudnn_status(vn__cudnn.ConvSetMath(p->conv, p->math), "cudnnSetConvolutionMathType"))) {
+        vn__cudnn_plan_close(&p->head);
+        return s;
+    }
+    vn__plan_add(&own->plans, &p->head);
+    *out = p;
+    return VN_OK;
+}
+
+/* ---- running ------------------------------------------------------------------------------ */
+
+static vn_status convolve(vn_queue *q, struct vn_cudnn *own, const struct conv *c)
+{
+    static const char *const names[OPERANDS] = { "x", "w", "y" };
+    const vn_tensor *const tensors[OPERANDS] = { &c->x, &c->w, &c->y };
+    const union vn_cudnn_scalar alpha = vn__cudnn_scalar(c->p.type, c->alpha);
+    const union vn_cudnn_scalar beta = vn__cudnn_scalar(c->p.type, c->beta);
+    const int *o = directions[c->direction].operand;
+    const struct key k = key_of(c, q->workspace_limit);
+    struct plan *p = (struct plan *)vn__plan_find(&own->plans, &k);
+    void *at[OPERANDS], *workspace = NULL;
+    vn_buffer *b;
+    vn_status s;
+
+    for (int i = 0; i < OPERANDS; i++)
+        if ((s = vn__cudnn_pointer(&at[i], tensors[i], names[i])))
+            return s;
+    if (!p && (s = make_plan(&p, own, &k)))
+        return s;
+    if (p->workspace) {
+        if ((s = vn__workspace(&b, q, p->workspace)))
+            return s;
+        workspace = (void *)(uintptr_t)vn__cuda_address(b);
+    }
+    return vn__cudnn_status((*directions[c->direction].run)(own->handle, &alpha, p->operand[o[0]], at[o[0]],
+                            p->operand[o[1]], at[o[1]], p->conv, p->algorithm, workspace, p->workspace, &beta,
+                            p->operand[o[2]], at[o[2]]), directions[c->direction].run_name);
+}
+
+static vn_status call(vn_queue *q, const void *problem)
+{
+    struct vn_cudnn *own;
+    vn_status s;
+
+    if ((s = vn__cuda_enter(q->device)))
+        return s;
+    if ((s = vn__cudnn_attach(&own, q)) == VN_OK)
+        s = convolve(q, own, problem);
+    return vn__cuda_leave(s);
+}
+
+vn_status vn__run_cudnn_conv(vn_queue *q, const struct vn_choice *it, const void *problem)
+{
+    return vn__launch_foreign(q, it, problem, call);
+}
