@@ -24,4 +24,33 @@ struct conv {                           /* the problem, as variants see it */
     vn_tensor  x, w, y;                 /* rank 5, whichever of them is the output */
     vn_tensor  bias;                    /* a view of the output's shape */
 };
+
+/* Past these an int in a kernel could overflow, also when rounded up to a tile. */
+enum { VN_CONV_MOST = INT32_MAX - 4096 };
+
+const vn_tensor *vn__conv_output(const struct conv *c);
+int64_t vn__conv_pixels (const vn_tensor *t);
+int64_t vn__conv_taps   (const struct conv *c);
+int64_t vn__conv_rows   (const struct conv *c);
+int64_t vn__conv_phases (const struct conv *c);     /* that the pixels of the output fall into */
+int64_t vn__conv_columns(const struct conv *c);     /* of the largest phase, which is the first */
+int64_t vn__conv_depth  (const struct conv *c);
+
+/* The arguments that kernels take (cl/conv/conv.h): all that most of them begin with, and parts of it. */
+void vn__conv_arg_problem (struct vn_launch *l, const struct conv *c);
+void vn__conv_arg_output  (struct vn_launch *l, const struct conv *c);
+void vn__conv_arg_taps    (struct vn_launch *l, const struct conv *c);
+void vn__conv_arg_epilogue(struct vn_launch *l, const struct conv *c);
+
+/* checks.c: VN_INVALID, or the options taken over into the problem */
+vn_status vn__conv_check(struct conv *c, const vn_queue *q, const vn_conv_options *o);
+
+/* tiled.c: any device */
+vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void *problem);
+
+/* cpu.c: CPUs, through vectors written out */
+vn_status vn__run_conv_cpu       (vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status vn__run_conv_depthwise (vn_queue *q, const struct vn_choice *it, const void *problem);
+size_t    vn__workspace_conv_cpu (const void *problem, const int *p);
+vn_status vn__run_conv_cpu_filter(vn_queue *q, const struct vn_choice *it, const void *problem);
 #endif

@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 libcore_la_SOURCES += \
+	%D%/checks.c \
 	%D%/conv.c \
-	%D%/conv.h
+	%D%/conv.h \
+	%D%/cpu.c \
+	%D%/tiled.c \
+	%D%/variants.c

@@ -16,4 +16,5 @@ libcore_la_SOURCES += \
 	%D%/splitk.c \
 	%D%/tf32.c \
 	%D%/trial.c \
+	%D%/variants.c \
 	%D%/wgmma.c

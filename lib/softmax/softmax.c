@@ -3,127 +3,12 @@
  * softmax.c - softmax along an axis, and its gradient: check it, choose a variant, run it.
  */
 #include <math.h>
-#include <string.h>
 
 #include "softmax.h"
-#include "vendors/vendor.h"
 
-/* ---- variants ---------------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------------------ */
 
-enum { LONG_ROW = 16384 };        /* elements from which sharing out a row pays for a second pass */
-
-/* Each way is two variants of one name: kernels are built for one direction. */
-static const char *is_forward(const void *problem, const struct vn_facts *f)
-{
-    const struct softmax *s = problem;
-
-    (void)f;
-    return s->backward ? "it goes forward" : NULL;
-}
-
-static const char *is_backward(const void *problem, const struct vn_facts *f)
-{
-    const struct softmax *s = problem;
-
-    (void)f;
-    return s->backward ? NULL : "it goes backward";
-}
-
-static const char *is_cpu(const struct vn_facts *f)
-{
-    return strcmp(f->family, "cpu") ? "the device is no CPU"
-         : f->vector < 2 ? "the device does not ask for explicit vectors" : NULL;
-}
-
-static const char *is_cpu_forward(const void *problem, const struct vn_facts *f)
-{
-    const char *why = is_cpu(f);
-
-    return why ? why : is_forward(problem, f);
-}
-
-static const char *is_cpu_backward(const void *problem, const struct vn_facts *f)
-{
-    const char *why = is_cpu(f);
-
-    return why ? why : is_backward(problem, f);
-}
-
-/* A CPU keeps exponentials in y, which parts cannot: they compute each one twice. */
-static const char *pays_cpu_split(const void *problem, const struct vn_facts *f)
-{
-    const struct softmax *s = problem;
-
-    return s->n < 4 * LONG_ROW ? "its rows are too short to share out"
-         : 2 * s->rows >= f->units ? "its rows occupy half the cores or more" : NULL;
-}
-
-static const char *pays_split(const void *problem, const struct vn_facts *f)
-{
-    const struct softmax *s = problem;
-
-    return s->n < LONG_ROW ? "its rows are too short to share out"
-         : s->rows >= 4 * (int64_t)f->units ? "its rows are enough to fill the device" : NULL;
-}
-
-static const char *pays_strided(const void *problem, const struct vn_facts *f)
-{
-    const struct softmax *s = problem;
-
-    (void)f;
-    return s->across ? NULL : "its rows do not lie side by side";
-}
-
-/* Parameters by their place, as the table names them. */
-enum { VEC, BLOCK };
-enum { ITEMS, ROW_ITEMS, VALUES };
-enum { SPLIT_ITEMS, SPLIT_VALUES };
-
-static vn_status run_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem);
-static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const void *problem);
-static vn_status run_split(vn_queue *q, const struct vn_choice *it, const void *problem);
-static vn_status run_groups(vn_queue *q, const struct vn_choice *it, const void *problem);
-static size_t cpu_split_workspace(const void *problem, const int *p);
-static size_t split_workspace(const void *problem, const int *p);
-
-#define GPU_TEXTS "cl/tile/epilogue.h cl/softmax/softmax.h cl/softmax/rows.cl"
-#define CPU_TEXTS "cl/tile/epilogue.h cl/softmax/softmax.h cl/softmax/cpu.cl"
-
-#define SPLIT(yes)   "#define SPLIT " #yes "\n"
-#define ACROSS(yes)  "#define ACROSS " #yes "\n"
-
-/* The last arguments: the rest of the #defines, then the rest of the members. */
-#define WAY(given_name, forward, backward, ...)                                                          \
-    { .name = given_name, .fits = forward,  .defines = "#define BACKWARD 0\n" __VA_ARGS__ },              \
-    { .name = given_name, .fits = backward, .defines = "#define BACKWARD 1\n" __VA_ARGS__ }
-
-/* Tried from the top; the first that fits is used. */
-const struct vn_variant vn__softmax_variants[] = {
-    VN_CUDNN_SOFTMAX
-    WAY("softmax_cpu_split", is_cpu_forward, is_cpu_backward, SPLIT(1),
-        .pays = pays_cpu_split, .run = run_cpu_split, .workspace = cpu_split_workspace,
-        .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK"),
-    WAY("softmax_cpu", is_cpu_forward, is_cpu_backward, SPLIT(0),
-        .run = run_cpu,
-        .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK"),
-    WAY("softmax_split", is_forward, is_backward, SPLIT(1) ACROSS(0) "#define ROW_ITEMS ITEMS\n",
-        .pays = pays_split, .run = run_split, .workspace = split_workspace,
-        .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES"),
-    WAY("softmax_strided", is_forward, is_backward, SPLIT(0) ACROSS(1),
-        .pays = pays_strided, .run = run_groups,
-        .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES"),
-    WAY("softmax", is_forward, is_backward, SPLIT(0) ACROSS(0),
-        .run = run_groups,
-        .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES"),
-    { 0 }
-};
-
-/* ---- running ------------------------------------------------------------------ */
-
-/* A row in parts of `span` elements, a multiple of `grain`: enough to fill the device. */
-struct parts { int64_t span, count; };
-
-static struct parts parts_of(const struct softmax *s, int64_t grain)
+struct parts vn__softmax_parts(const struct softmax *s, int64_t grain)
 {
     const int64_t wanted = VN_CEIL_DIV(4 * (int64_t)s->units, s->rows);
     const int64_t span = VN_CEIL_DIV(VN_CEIL_DIV(s->n, wanted), grain) * grain;
@@ -131,33 +16,12 @@ static struct parts parts_of(const struct softmax *s, int64_t grain)
     return (struct parts){ span, VN_CEIL_DIV(s->n, span) };
 }
 
-static size_t pairs_bytes(const struct softmax *s, int64_t parts)
+size_t vn__softmax_pairs_bytes(const struct softmax *s, int64_t parts)
 {
     return (size_t)(2 * s->rows * parts) * (s->head.type == VN_F64 ? sizeof(double) : sizeof(float));
 }
 
-static struct parts cpu_parts(const struct softmax *s, const int *p)
-{
-    return parts_of(s, (int64_t)p[VEC] * p[BLOCK]);
-}
-
-static struct parts group_parts(const struct softmax *s, const int *p)
-{
-    return parts_of(s, (int64_t)p[SPLIT_ITEMS] * p[SPLIT_VALUES]);
-}
-
-static size_t cpu_split_workspace(const void *problem, const int *p)
-{
-    return pairs_bytes(problem, cpu_parts(problem, p).count);
-}
-
-static size_t split_workspace(const void *problem, const int *p)
-{
-    return pairs_bytes(problem, group_parts(problem, p).count);
-}
-
-/* The arguments that all kernels begin with; `each` is how much a group takes. */
-static void begin(struct vn_launch *l, const struct softmax *s, int64_t each)
+void vn__softmax_begin(struct vn_launch *l, const struct softmax *s, int64_t each)
 {
     const vn_tensor *x = &s->t[X];
     int64_t shape[8] = { s->rows, 1, 1, 1, 1, 1, 1, each };
@@ -174,8 +38,8 @@ static void begin(struct vn_launch *l, const struct softmax *s, int64_t each)
     vn__arg_tensor(l, &s->t[Y]);
 }
 
-static vn_status run_parts(vn_queue *q, const struct vn_choice *it, const struct softmax *s, struct parts parts,
-                           int items)
+vn_status vn__run_softmax_parts(vn_queue *q, const struct vn_choice *it, const struct softmax *s,
+                                struct parts parts, int items)
 {
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = items };
     vn_buffer *pairs;
@@ -184,58 +48,14 @@ static vn_status run_parts(vn_queue *q, const struct vn_choice *it, const struct
     if (!vn__mul(&l.groups[0], s->rows, parts.count) || l.groups[0] > INT32_MAX)
         return vn__fail(VN_UNSUPPORTED, "x has %lld rows in %lld parts; %s takes at most %d parts of rows",
                         (long long)s->rows, (long long)parts.count, it->variant->name, INT32_MAX);
-    if ((status = vn__workspace(&pairs, q, pairs_bytes(s, parts.count))))
+    if ((status = vn__workspace(&pairs, q, vn__softmax_pairs_bytes(s, parts.count))))
         return status;
-    begin(&l, s, parts.span);
+    vn__softmax_begin(&l, s, parts.span);
     vn__arg_buffer(&l, pairs);
     vn__arg_int(&l, parts.count);
     if ((status = vn__launch(q, it, 0, &l)))
         return status;
     return vn__launch(q, it, 1, &l);
-}
-
-static vn_status run_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    return run_parts(q, it, problem, cpu_parts(problem, it->p), 1);
-}
-
-static vn_status run_split(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    return run_parts(q, it, problem, group_parts(problem, it->p), it->p[SPLIT_ITEMS]);
-}
-
-/* A group of a CPU costs about a microsecond to start: it takes rows of some 64 Ki elements,
- * unless that would leave cores idle.                                                       */
-static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    const struct softmax *s = problem;
-    const vn_tensor *x = &s->t[X];
-    const int across = s->across && !s->causal;
-    const int64_t side = across ? x->extent[x->rank - 2] : 1;
-    const int64_t all = across ? s->rows / side * VN_CEIL_DIV(side, it->p[VEC]) : s->rows;
-    const int64_t lines = across ? it->p[VEC] : 1;
-    const int64_t share = VN_CEIL_DIV(all, 4 * (int64_t)s->units);
-    const int64_t fill = VN_CEIL_DIV(65536, lines * s->n);
-    const int64_t least = VN_CEIL_DIV(all, INT32_MAX);
-    const int64_t each = fill < share ? (fill > least ? fill : least) : share;
-    struct vn_launch l = { .groups = { VN_CEIL_DIV(all, each), 1, 1 }, .items = 1 };
-
-    begin(&l, s, each);
-    vn__arg_int(&l, across);
-    return vn__launch(q, it, 0, &l);
-}
-
-static vn_status run_groups(vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    const struct softmax *s = problem;
-    const int rows = it->p[ITEMS] / it->p[ROW_ITEMS];
-    struct vn_launch l = { .groups = { VN_CEIL_DIV(s->rows, rows), 1, 1 }, .items = it->p[ITEMS] };
-
-    if (l.groups[0] > INT32_MAX)
-        return vn__fail(VN_UNSUPPORTED, "x has %lld rows; %s takes at most %lld", (long long)s->rows,
-                        it->variant->name, (long long)INT32_MAX * rows);
-    begin(&l, s, rows);
-    return vn__launch(q, it, 0, &l);
 }
 
 /* ---- from views to rows --------------------------------------------------------- */

@@ -24,4 +24,23 @@ struct softmax {                  /* the problem, as variants see it */
     int       across;             /* rows lie side by side, and elements of a row do not */
     int       units;              /* of the device */
 };
+
+/* A row in parts of `span` elements, a multiple of `grain`: enough to fill the device. */
+struct parts { int64_t span, count; };
+struct parts vn__softmax_parts(const struct softmax *s, int64_t grain);
+size_t       vn__softmax_pairs_bytes(const struct softmax *s, int64_t parts);
+/* The arguments that all kernels begin with; `each` is how much a group takes. */
+void         vn__softmax_begin(struct vn_launch *l, const struct softmax *s, int64_t each);
+vn_status    vn__run_softmax_parts(vn_queue *q, const struct vn_choice *it, const struct softmax *s,
+                                   struct parts parts, int items);
+
+/* rows.c: any device */
+size_t    vn__workspace_softmax_split(const void *problem, const int *p);
+vn_status vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status vn__run_softmax      (vn_queue *q, const struct vn_choice *it, const void *problem);
+
+/* cpu.c: CPUs, through vectors written out */
+size_t    vn__workspace_softmax_cpu_split(const void *problem, const int *p);
+vn_status vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status vn__run_softmax_cpu      (vn_queue *q, const struct vn_choice *it, const void *problem);
 #endif
