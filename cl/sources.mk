@@ -2,6 +2,7 @@
 # Kernels and their vocabularies travel inside the library, as text.
 texts += \
 	%D%/peak.cl \
+	%D%/rates.tune \
 	%D%/types.h \
 	%D%/words.h
 EXTRA_DIST += $(texts)

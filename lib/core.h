@@ -18,60 +18,124 @@ struct vn_problem {
     enum vn_bucket bucket;
     int            wide;          /* an offset in it needs 64 bits */
     double         flops, bytes;  /* the least that must be computed and moved */
+    void         (*shape)(char *out, size_t size, const void *problem);   /* names it in `pin` lines; NULL: none do */
 };
 
 struct vn_choice;
 
-/* How a variant wants an operand laid out before it begins: who does so, `to` a buffer from a byte on;
- * how many lines lie side by side there; and the bytes that takes, 0 where it is read as it lies.    */
+/* A packed layout of B: pack() writes it to `to` from byte `at` on; lines: the width of its panels; bytes: its
+ * size, 0 where B is used as it is.                                                                       */
 typedef vn_status vn_packer(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at);
 struct vn_layout { vn_packer *pack; int64_t lines; size_t bytes; };
 
-/* One way to do an operation.  An operation lists its variants in a table that ends
- * with a NULL name; the first that fits is used, and the last but that always fits. */
+enum { VN_PARAMS = 16, VN_COSTS = 8, VN_CONSTANTS = 6, VN_ROWS = 16, VN_PLAN = 12 };
+
+/* A row of a tune file: a value for each of its variant's params, and for each of its costs. */
+struct vn_row {
+    int         p[VN_PARAMS];
+    int         cost[VN_COSTS];
+    const char *source;           /* where it is from: "user", "shipped", "nearest", "default" */
+};
+
+/* What a device does in a second, from the `rates` lines of the tune files (tune.c has their names). */
+struct vn_rates {
+    double gbps, l2_gbps, l2_mb;  /* of its memory; of its second-level cache, and how much that keeps */
+    double launch_ns;             /* a launch that waits for the one before */
+    double waves;                 /* of a partial last wave, the share that is lost: 1 if units keep step */
+    double local_kib;             /* local memory of a compute unit */
+    double fma32, fma64;          /* GFLOP/s of a compute unit: multiply-adds */
+    double mma16, mma32, mma64;   /* and its matrix engine: f16 and bf16, tf32, f64 */
+};
+
+/* Where a plan is made. */
+struct vn_site {
+    const struct vn_facts *facts;
+    const struct vn_rates *rates;
+    vn_queue              *queue;
+    int                    depth; /* 1: for a part of a problem that is being planned */
+};
+
+/* How one row would solve a problem: in what time, with what workspace, and the variant's own numbers. */
+struct vn_plan {
+    double  seconds;              /* 0: nobody has a model of it */
+    size_t  workspace;
+    int64_t v[VN_PLAN];
+};
+
+/* One way to do an operation.  An operation lists its variants in a table that ends with a NULL name.  Of the
+ * plans that all rows of all variants make for a problem, the one of the least seconds is used; what nobody has a
+ * model for keeps the order of the table.  The last variant but that always fits.                           */
 struct vn_variant {
     const char *name;             /* "gemm_cpu": for options, tune rows, explain */
+    const char *was;              /* "gemm_old gemm_older": names that it is asked for by, too; NULL: none */
 
-    /* Can it: NULL, or why not ("the device is no CPU").  And, unless it was asked for by
-     * name, should it: `pays` is NULL where it always does.                            */
+    /* Can this kernel do it at all: NULL, or why not ("the device is no CPU"). */
     const char *(*fits)(const void *problem, const struct vn_facts *f);
-    const char *(*pays)(const void *problem, const struct vn_facts *f);
-    vn_status   (*run) (vn_queue *q, const struct vn_choice *it, const void *problem);
-    size_t      (*workspace)(const void *problem, const int *p);   /* NULL: none */
+    /* How a row would do it: arithmetic alone.  NULL, or why that row cannot, or should not unless its variant is
+     * asked for by name (then *out is complete).  The hook may be NULL: there is nothing to plan.           */
+    const char *(*plan)(struct vn_plan *out, const void *problem, const struct vn_row *row, const struct vn_site *site);
+    vn_status   (*run) (vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan);
     struct vn_layout (*layout)(const void *problem, const int *p); /* of what a vn_pack holds; NULL: of nothing */
 
     /* Of a variant that rests on more than the language promises: solves a small problem
-     * whose answer is known.  Where that, or its build, fails, the variant is not used on
+     * whose answer is known.  Where that, or its build, fails, this kernel is not used on
      * this device again.  NULL: it needs no proof.                                       */
     vn_status   (*trial)(vn_queue *q, const struct vn_choice *it, vn_type type);
 
     /* kernels of ours; all NULL where `run` calls a vendor's library */
     const char *texts;            /* "cl/tile/fma.h cl/gemm/tiled.cl": after words, types and atoms */
     const char *entries;          /* "pack gemm_cpu": at most VN_ENTRIES */
-    const char *params;           /* "BLK_M BLK_N": the #defines, and the columns of its tune rows */
+    const char *params;           /* "BLK_M BLK_N": #defines, and the columns of its tune rows */
+    const char *costs;            /* "EFF TILE_NS": columns behind `|`, for plan() alone; NULL: none */
+    const char *constants;        /* "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1": #defines that follow from the problem, and the
+                                     values that each may have; NULL: none */
+    void      (*constants_of)(int *c, const void *problem);    /* one for each; NULL if there are none */
     const char *defines;          /* further #define lines, fixed: "#define DIRECTION 1\n"; or NULL */
 
     int         preferred;        /* of a vendor's library: which of its params is 1 where it is the
                                      faster one, so that it is used without being asked for */
 };
 
-enum { VN_PARAMS = 16 };
-
 /* A variant made ready for one device and one kind of problem. */
 struct vn_choice {
     const struct vn_variant *variant;
     void       *kernel[VN_ENTRIES];   /* one for each name in entries */
     int         p[VN_PARAMS];         /* one for each name in params */
-    const char *source;               /* where the row came from: "user", "shipped", "nearest", "default" */
+    int         c[VN_CONSTANTS];      /* one for each name in constants */
+    const char *source;               /* where the row came from */
 };
+
+/* One of the ways to solve a problem: a variant, and one of its rows.  why: NULL, or why it is out of the question;
+ * of a variant that does not fit there is one, without a row.                                              */
+struct vn_candidate {
+    const struct vn_variant *variant;
+    struct vn_row  row;
+    struct vn_plan plan;
+    const char    *why;
+    int            unfit;             /* not even by name */
+};
+
+/* All of them, in the order of the table; malloc'd, to be freed by the caller.  forced: NULL, or a variant's name. */
+vn_status vn__candidates(struct vn_candidate **out, int *count, vn_queue *q, const struct vn_variant *table,
+                         const void *problem, const char *forced);
+/* The one that would be used: its index, or -1. */
+int       vn__cheapest(const struct vn_candidate *list, int count, int forced);
+/* Its kernels, built at first use. */
+vn_status vn__candidate_ready(const struct vn_choice **out, vn_queue *q, const struct vn_candidate *it,
+                              const void *problem);
+/* Makes the plan of a choice for a problem. */
+vn_status vn__plan(struct vn_plan *out, vn_queue *q, const struct vn_choice *it, const void *problem);
+/* The time of the cheapest plan for a part of a problem that is being planned; 0: nobody has a model, or none fits. */
+double    vn__part_seconds(const struct vn_site *site, const struct vn_variant *table, const void *part,
+                           size_t *workspace);
 
 /* Finds the variant and its kernels, building them at first use, and notes the problem
  * (whose first member is a struct vn_problem) for explain.  forced: NULL, or a name.    */
-vn_status vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                     const void *problem, size_t problem_size, const char *forced);
+vn_status vn__choose(const struct vn_choice **out, const struct vn_plan **plan, vn_queue *q,
+                     const struct vn_variant *table, const void *problem, size_t problem_size, const char *forced);
 /* For a part of a problem that is being run: nothing is noted, explain goes on to tell of the whole. */
-vn_status vn__choose_part(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                          const void *problem);
+vn_status vn__choose_part(const struct vn_choice **out, struct vn_plan *plan, vn_queue *q,
+                          const struct vn_variant *table, const void *problem);
 void      vn__choices_close(vn_device *d);
 
 /* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
@@ -80,7 +144,13 @@ void      vn__choice_close(struct vn_choice *it, void *program, vn_device *d);
 
 /* The whole text of a variant's kernels: words, #defines, types, texts; malloc'd, or NULL.
  * backend is "opencl" or "cuda".                                                       */
-char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, vn_type type, int wide);
+char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type, int wide);
+/* Whether `name` is the variant's, or was. */
+int   vn__is_named(const struct vn_variant *v, const char *name);
+/* The i-th combination of the constants' values: 0 past the last. */
+int   vn__constants_at(int *c, const struct vn_variant *v, int i);
+/* The i-th word of a list separated by spaces; 0 past its end. */
+int   vn__word_at(char word[64], const char *list, int i);
 
 /* All tables, for listing: one for each operation, ends with NULL. */
 extern const struct vn_variant *const vn__tables[];
@@ -101,6 +171,7 @@ struct vn_attachment {
 struct vn_memo {
     const struct vn_variant *table;   /* NULL: nothing is noted here */
     const struct vn_choice  *choice;
+    struct vn_plan           plan;
     int                      forced;  /* asked for by name */
     size_t                   size;    /* of the problem */
     int64_t                  problem[160];
@@ -171,14 +242,15 @@ void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
 struct vn_memo *vn__memo_of(vn_queue *q, const void *problem, size_t size);
 int  vn__memo_holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size);
 void vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
-                  const void *problem, size_t size, int forced);
+                  const struct vn_plan *plan, const void *problem, size_t size, int forced);
 /* It is the queue's last from here on. */
 void vn__memo_use(vn_queue *q, struct vn_memo *m);
 void vn__memos_forget(vn_queue *q);           /* what was chosen for it may not hold any more */
 
 /* Runs what was chosen last, and notes what the call that led there launches.  The bytes of `call` are
  * all that it says; a variant's launches may depend on nothing else but that and the handles it names. */
-vn_status vn__call(vn_queue *q, const struct vn_choice *it, const void *problem, const void *call, size_t size);
+vn_status vn__call(vn_queue *q, const struct vn_choice *it, const struct vn_plan *plan, const void *problem,
+                   const void *call, size_t size);
 /* Launches the same again, and returns 1, if the call is noted and no handle has been closed since: all
  * checks would pass again, and lead to the same.                                                     */
 int  vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size);
@@ -198,13 +270,20 @@ void      vn__buffer_close(vn_buffer *b);         /* takes NULL */
 
 /* ---- tune rows (tune.c) --------------------------------------------------- */
 
-/* The best row for this variant, device, type and bucket: p gets one value for each name
- * in variant->params; *source says where from.                                        */
-vn_status vn__tune_find(int *p, const char **source, const vn_device *d,
-                        const struct vn_variant *v, vn_type type, enum vn_bucket bucket);
+/* The rows of this variant for a device, type and bucket: alternatives, the first VN_ROWS of them. */
+vn_status vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v, vn_type type,
+                        enum vn_bucket bucket);
 /* The same, without the user's file. */
-vn_status vn__tune_shipped(int *p, const char **source, const vn_device *d,
-                           const struct vn_variant *v, vn_type type, enum vn_bucket bucket);
+vn_status vn__tune_shipped(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                           vn_type type, enum vn_bucket bucket);
+/* What the `rates` lines say of a device. */
+vn_status vn__tune_rates(struct vn_rates *out, const vn_device *d);
+struct vn_rate { const char *name; size_t at; };                /* at: of its double in struct vn_rates */
+extern const struct vn_rate vn__rates[];                        /* ends with a NULL name */
+/* Which variant and row are pinned for a problem of this shape ("1024x512x64:nt"): 1, and the variant's name, and in
+ * *row its values; 0: none.  *values: whether the line says values; else the cheapest row of the variant is used. */
+int       vn__tune_pin(char variant[64], struct vn_row *row, int *values, const vn_device *d, const char *op,
+                       const char *shape, vn_type type);
 /* The values of a parameter that are worth trying; returns how many. */
 int       vn__tune_space(int *values, int most, const struct vn_variant *v, const char *param);
 /* The user's file: 0 if the environment names none; its text, malloc'd, or NULL. */

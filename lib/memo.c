@@ -63,13 +63,14 @@ static void forget_call(struct vn_memo *m)
 }
 
 void vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
-                  const void *problem, size_t size, int forced)
+                  const struct vn_plan *plan, const void *problem, size_t size, int forced)
 {
     if (m == q->noting)                     /* a part of its own problem takes its place */
         q->noting = NULL;
     forget_call(m);
     m->table = table;
     m->choice = it;
+    m->plan = *plan;
     m->forced = forced;
     m->size = size;
     memcpy(m->problem, problem, size);
@@ -138,16 +139,17 @@ void vn__note_launch(vn_queue *q, const struct vn_choice *it, int kernel, const 
     *end = noted;
 }
 
-vn_status vn__call(vn_queue *q, const struct vn_choice *it, const void *problem, const void *call, size_t size)
+vn_status vn__call(vn_queue *q, const struct vn_choice *it, const struct vn_plan *plan, const void *problem,
+                   const void *call, size_t size)
 {
     struct vn_memo *const m = q->last;
     vn_status s;
 
     if (!m || m->choice != it || m->forced || size > sizeof m->call)
-        return it->variant->run(q, it, problem);
+        return it->variant->run(q, it, problem, plan);
     forget_call(m);
     q->noting = m;
-    s = it->variant->run(q, it, problem);
+    s = it->variant->run(q, it, problem, plan);
     if (s == VN_OK && q->noting) {
         m->workspace_used = q->workspace_used;
         m->packed_used = q->packed_used;

@@ -7,15 +7,25 @@
  *     space   gemm_cpu          THR_M 4 6 12  THR_N 1 2 4  BLK_N 32 64
  *     gemm_cpu cpu/f32x16/?* * f32 large    12    32    64
  *
- * A row is: variant, device pattern, backend, type, bucket, one value for each column.
- * The pattern is matched (as file names are) against family/arch/name of the device;
- * backend, type and bucket may be patterns, too.  `space` names the values that are worth
- * trying: `vernier tune` searches them.
+ * A row is: variant, device pattern, backend, type, bucket, one value for each column of parameters; and where
+ * the variant has costs, a bar and one value for each of those.  The pattern is matched (as file names are)
+ * against family/arch/name of the device; backend, type and bucket may be patterns, too.
  *
- * The first row that matches is used: the user's file first ($VERNIER_TUNE, or
- * vernier/user.tune under $XDG_CONFIG_HOME or ~/.config), then the shipped ones.  Where only
- * a row for every device (*) matches there, one for the nearest device goes before it: of
- * the same family, and of an architecture whose number is not far from ours.
+ *     columns gemm_wgmma  BLK_N STAGES WARPGROUPS RASTER | EFF EFF_FULL TILE_NS
+ *     gemm_wgmma  nvidia/sm_90/?*  *  *f16  *  256 4 2 16 | 850 850 2000
+ *
+ * The first row that matches is used, and with it those of the same file for the very same devices, backend,
+ * types and buckets: they are alternatives, of which the cheapest plan is used.  The user's file comes first
+ * ($VERNIER_TUNE, or vernier/user.tune under $XDG_CONFIG_HOME or ~/.config), then the shipped ones.  Where only
+ * a row for every device (*) matches there, one for the nearest device goes before it: of the same family, and of
+ * an architecture whose number is not far from ours.  A row without costs takes those of the shipped row.
+ *
+ * Other lines: `space` names the values that are worth trying, which `vernier tune` searches.  `rates` says what a
+ * device does in a second; each rate is taken from the first line that matches and has it.  `pin` says which
+ * variant, and with which values, solves problems of one shape, whatever their plans cost:
+ *
+ *     rates nvidia/sm_90/?*  GBPS 2750  LAUNCH_NS 3000
+ *     pin   gemm 1024x512x4096:nt  nvidia/sm_90/?*  *  f16  gemm_wgmma 256 4 2 16
  *
  * A file with a wrong line is not used at all.  A variant that this library does not have is
  * no mistake: another version, or a build with other libraries, may have it.
@@ -23,7 +33,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fnmatch.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +68,17 @@ static int is_like(const char *pattern, const char *text)
     return fnmatch(pattern, text, 0) == 0;
 }
 
+/* `params`, which are words: whether they are the next of *at. */
+static int are_next(const char **at, const char *params)
+{
+    char want[WORD], have[WORD];
+
+    while (next_word(want, sizeof want, &params))
+        if (!next_word(have, sizeof have, at) || strcmp(want, have))
+            return 0;
+    return 1;
+}
+
 static int read_value(int *out, const char *word)
 {
     char *end;
@@ -79,24 +102,45 @@ static int is_parameter(const char *params, const char *name)
     return 0;
 }
 
+int vn__is_named(const struct vn_variant *v, const char *name)
+{
+    const char *was = v->was ? v->was : "";
+    char old[WORD];
+    int same = !strcmp(v->name, name);
+
+    while (!same && next_word(old, sizeof old, &was))
+        same = !strcmp(old, name);
+    return same;
+}
+
 static const struct vn_variant *variant_named(const char *name)
 {
     for (const struct vn_variant *const *table = vn__tables; *table; table++)
         for (const struct vn_variant *v = *table; v->name; v++)
-            if (!strcmp(v->name, name))
+            if (vn__is_named(v, name))
                 return v;
     return NULL;
 }
 
 /* ---- lines ----------------------------------------------------------------------- */
 
-enum { NAME, DEVICE, BACKEND, TYPE, BUCKET, FIELDS };
+#define RATE(name, member) { name, offsetof(struct vn_rates, member) }
+const struct vn_rate vn__rates[] = {
+    RATE("GBPS", gbps), RATE("L2_GBPS", l2_gbps), RATE("L2_MB", l2_mb), RATE("LAUNCH_NS", launch_ns),
+    RATE("WAVES", waves),     RATE("LOCAL_KIB", local_kib), RATE("FMA32", fma32), RATE("FMA64", fma64), RATE("MMA16", mma16),
+    RATE("MMA32", mma32), RATE("MMA64", mma64), { NULL, 0 } };
+
+enum { NAME, DEVICE, BACKEND, TYPE, BUCKET, FIELDS, SHAPE = BUCKET };
 
 struct line {
-    enum { NOTHING, COLUMNS, SPACE, ROW } kind;
-    char        field[FIELDS][WORD];      /* NAME of each kind, the rest of rows */
+    enum { NOTHING, COLUMNS, SPACE, RATES, PIN, ROW } kind;
+    char        field[FIELDS][WORD];      /* NAME of each kind but RATES, the rest of rows; of PIN the operation and
+                                             SHAPE, too */
+    char        op[WORD];
     const struct vn_variant *variant;     /* NULL: this library has none of that name */
-    int         p[VN_PARAMS];             /* of a row */
+    int         p[VN_PARAMS], cost[VN_COSTS];       /* of a row, or a pin */
+    int         has_values, has_costs;
+    struct vn_rates rates;                /* negative: the line does not say */
     const char *rest;                     /* behind the name */
     char        wrong[384];               /* "": nothing */
 };
@@ -112,16 +156,17 @@ static void find_wrong(struct line *l, const char *sentence, ...)
     va_end(args);
 }
 
+/* Costs may be left out. */
 static void read_columns(struct line *l)
 {
-    const char *params = l->variant->params, *at = l->rest;
-    char want[WORD], have[WORD];
-    int same = 1;
+    const char *at = l->rest, *const costs = l->variant->costs ? l->variant->costs : "";
+    char word[WORD];
+    int same = are_next(&at, l->variant->params);
 
-    while (same && next_word(want, sizeof want, &params))
-        same = next_word(have, sizeof have, &at) && !strcmp(want, have);
-    if (!same || next_word(have, sizeof have, &at))
-        find_wrong(l, "the columns of %s are %s", l->variant->name, l->variant->params);
+    if (same && next_word(word, sizeof word, &at))
+        same = *costs && !strcmp(word, "|") && are_next(&at, costs) && !next_word(word, sizeof word, &at);
+    if (!same)
+        find_wrong(l, "the columns of %s are %s%s%s", l->variant->name, l->variant->params, *costs ? " | " : "", costs);
 }
 
 /* NAME 1 2 4  NAME 8 16 */
@@ -145,6 +190,60 @@ static void read_space(struct line *l)
                    l->variant->params);
 }
 
+/* A number for each of the names; 0 if there are fewer. */
+static int read_numbers(int *out, int most, const char **at, const char *names)
+{
+    char name[WORD], word[WORD];
+
+    for (int n = 0; next_word(name, sizeof name, &names); n++)
+        if (n >= most || !next_word(word, sizeof word, at) || !read_value(&out[n], word))
+            return 0;
+    return 1;
+}
+
+static void read_values(struct line *l)
+{
+    const char *at = l->rest, *const costs = l->variant->costs ? l->variant->costs : "";
+    char word[WORD];
+    int right = read_numbers(l->p, VN_PARAMS, &at, l->variant->params);
+
+    if (right && next_word(word, sizeof word, &at)) {
+        right = *costs && !strcmp(word, "|") && read_numbers(l->cost, VN_COSTS, &at, costs) &&
+                !next_word(word, sizeof word, &at);
+        l->has_costs = right;
+    }
+    l->has_values = right;
+    if (!right)
+        find_wrong(l, "a row of %s ends with a number for each of %s%s%s", l->variant->name, l->variant->params,
+                   *costs ? " | " : "", costs);
+}
+
+/* NAME 2750  NAME 40 */
+static void read_rates(struct line *l)
+{
+    const char *at = l->rest;
+    char name[WORD], word[WORD];
+
+    for (const struct vn_rate *r = vn__rates; r->name; r++)
+        *(double *)((char *)&l->rates + r->at) = -1;
+    if (!next_word(l->field[DEVICE], WORD, &at))
+        find_wrong(l, "after \"rates\" comes a device");
+    while (!*l->wrong && next_word(name, sizeof name, &at)) {
+        const struct vn_rate *r = vn__rates;
+        char *end = word;
+        double value = -1;
+
+        while (r->name && strcmp(r->name, name))
+            r++;
+        if (next_word(word, sizeof word, &at))
+            value = strtod(word, &end);
+        if (!r->name || end == word || *end || !(value >= 0 && value < 1e9))
+            find_wrong(l, "after the device come rates, each with its value; \"%.40s\" is none", name);
+        else
+            *(double *)((char *)&l->rates + r->at) = value;
+    }
+}
+
 static int is_like_some(const char *pattern, const char *const *names, int count)
 {
     for (int i = 0; i < count; i++)
@@ -153,34 +252,45 @@ static int is_like_some(const char *pattern, const char *const *names, int count
     return 0;
 }
 
-static void read_values(struct line *l)
+static void check_type(struct line *l)
 {
-    const char *params = l->variant->params, *at = l->rest;
-    char name[WORD], word[WORD];
-    int n = 0, right = 1;
+    const char *types[VN_TYPE_COUNT];
 
-    while (right && next_word(name, sizeof name, &params)) {
-        right = n < VN_PARAMS && next_word(word, sizeof word, &at) && read_value(&l->p[n], word);
-        n++;
+    for (int t = 0; t < VN_TYPE_COUNT; t++)
+        types[t] = vn_type_name((vn_type)t);
+    if (!is_like_some(l->field[TYPE], types, VN_TYPE_COUNT))
+        find_wrong(l, "no type is like \"%.40s\": they are f32, f16, bf16 and f64", l->field[TYPE]);
+}
+
+static void read_pin(struct line *l)
+{
+    const char *behind;
+    char word[WORD];
+
+    if (!next_word(l->op, WORD, &l->rest) || !next_word(l->field[SHAPE], WORD, &l->rest) ||
+        !next_word(l->field[DEVICE], WORD, &l->rest) || !next_word(l->field[BACKEND], WORD, &l->rest) ||
+        !next_word(l->field[TYPE], WORD, &l->rest) || !next_word(l->field[NAME], WORD, &l->rest)) {
+        find_wrong(l, "a pin is an operation, a shape, a device, a backend, a type, a variant, then numbers or none");
+        return;
     }
-    if (!right || next_word(word, sizeof word, &at))
-        find_wrong(l, "a row of %s ends with a number for each of %s", l->variant->name, l->variant->params);
+    check_type(l);
+    l->variant = variant_named(l->field[NAME]);
+    behind = l->rest;
+    if (!*l->wrong && l->variant && next_word(word, sizeof word, &behind))
+        read_values(l);
 }
 
 static void read_row(struct line *l)
 {
-    const char *types[VN_TYPE_COUNT];
-
     for (int i = DEVICE; i < FIELDS; i++)
         if (!next_word(l->field[i], WORD, &l->rest)) {
             find_wrong(l, "a row is a variant, a device, a backend, a type, a bucket, then numbers");
             return;
         }
-    for (int t = 0; t < VN_TYPE_COUNT; t++)
-        types[t] = vn_type_name((vn_type)t);
-    if (!is_like_some(l->field[TYPE], types, VN_TYPE_COUNT))
-        find_wrong(l, "no type is like \"%.40s\": they are f32, f16, bf16 and f64", l->field[TYPE]);
-    else if (!is_like_some(l->field[BUCKET], vn__bucket_names, VN_BUCKET_COUNT))
+    check_type(l);
+    if (*l->wrong)
+        return;
+    if (!is_like_some(l->field[BUCKET], vn__bucket_names, VN_BUCKET_COUNT))
         find_wrong(l, "no bucket is like \"%.40s\": they are small, medium and large", l->field[BUCKET]);
     else if (l->variant)
         read_values(l);
@@ -195,6 +305,16 @@ static void read_line(struct line *l, const char *text)
     if (!next_word(l->field[NAME], WORD, &l->rest)) {
         if (*l->rest && *l->rest != '#')
             find_wrong(l, "a word is longer than %d characters", WORD - 1);
+        return;
+    }
+    if (!strcmp(l->field[NAME], "rates")) {
+        l->kind = RATES;
+        read_rates(l);
+        return;
+    }
+    if (!strcmp(l->field[NAME], "pin")) {
+        l->kind = PIN;
+        read_pin(l);
         return;
     }
     l->kind = ROW;
@@ -301,29 +421,63 @@ struct sought {
     char        device[WORD];
 };
 
+/* Rows of the very same devices, backend, types and buckets. */
+struct rows { int count; struct vn_row row[VN_ROWS]; int has_costs[VN_ROWS]; char field[FIELDS][WORD]; };
+
 struct found {
-    int    there, for_all;        /* a row matches; its device is * */
-    int    p[VN_PARAMS];
-    double near;                  /* how near the nearest that does not match is */
-    int    near_p[VN_PARAMS];
+    struct rows exact, near;      /* that match; of the nearest device that does not */
+    double distance;              /* of that */
 };
+
+/* Adds the row of l, unless there are some of another kind. */
+static void add_row(struct rows *rows, const struct line *l)
+{
+    for (int i = DEVICE; rows->count && i < FIELDS; i++)
+        if (strcmp(rows->field[i], l->field[i]))
+            return;
+    if (!rows->count)
+        memcpy(rows->field, l->field, sizeof rows->field);
+    if (rows->count < VN_ROWS) {
+        struct vn_row *const row = &rows->row[rows->count];
+
+        memcpy(row->p, l->p, sizeof row->p);
+        memcpy(row->cost, l->cost, sizeof row->cost);
+        rows->has_costs[rows->count++] = l->has_costs;
+    }
+}
 
 static void look_at(struct found *out, const struct line *l, const struct sought *s)
 {
-    if (l->kind != ROW || strcmp(l->field[NAME], s->variant->name) ||
-        !is_like(l->field[BACKEND], s->backend) || !is_like(l->field[TYPE], s->type) ||
-        !is_like(l->field[BUCKET], s->bucket))
+    double d;
+
+    if (l->kind != ROW || !is_like(l->field[BACKEND], s->backend) ||
+        !is_like(l->field[TYPE], s->type) || !is_like(l->field[BUCKET], s->bucket))
         return;
     if (is_like(l->field[DEVICE], s->device)) {
-        if (out->there)
-            return;
-        out->there = 1;
-        out->for_all = !strcmp(l->field[DEVICE], "*");
-        memcpy(out->p, l->p, sizeof out->p);
-    } else if (distance(l->field[DEVICE], s->facts) < out->near) {
-        out->near = distance(l->field[DEVICE], s->facts);
-        memcpy(out->near_p, l->p, sizeof out->near_p);
+        add_row(&out->exact, l);
+    } else if ((d = distance(l->field[DEVICE], s->facts)) <= out->distance && d < KIN) {
+        if (d < out->distance)
+            out->near.count = 0;
+        out->distance = d;
+        add_row(&out->near, l);
     }
+}
+
+/* The next line of *text that begins with this word: reading the others would take long. */
+static int next_of(struct line *l, char copy[LINE], const char **text, const struct vn_variant *v, const char *word)
+{
+    char first[WORD];
+    int number = 0;
+
+    while (**text) {
+        const char *at = *text;
+
+        if (next_word(first, sizeof first, &at) && (v ? vn__is_named(v, first) : !strcmp(first, word)))
+            return next_line(l, copy, text, &number);
+        *text += strcspn(*text, "\n");
+        *text += **text == '\n';
+    }
+    return 0;
 }
 
 /* Adds what a file without a wrong line has. */
@@ -331,9 +485,8 @@ static void search(struct found *out, const char *text, const struct sought *s)
 {
     struct line l;
     char copy[LINE];
-    int number = 0;
 
-    while (next_line(&l, copy, &text, &number))
+    while (next_of(&l, copy, &text, s->variant, NULL))
         look_at(out, &l, s);
 }
 
@@ -346,30 +499,57 @@ static struct sought sought_of(const vn_device *d, const struct vn_variant *v, v
     return s;
 }
 
-vn_status vn__tune_shipped(int *p, const char **source, const vn_device *d,
-                           const struct vn_variant *v, vn_type type, enum vn_bucket bucket)
+static char shipped_wrong[WHY];                 /* "": nothing */
+
+static void check_shipped(void)
+{
+    for (const struct vn_text *t = vn__texts; t->path && !*shipped_wrong; t++)
+        if (is_like("*.tune", t->path))
+            vn__tune_check(shipped_wrong, sizeof shipped_wrong, t->path, t->text);
+}
+
+static vn_status shipped_right(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, check_shipped);
+    return *shipped_wrong ? vn__fail(VN_FAILED, "%s", shipped_wrong) : VN_OK;
+}
+
+static void give(struct vn_row *out, int *count, const struct rows *rows, const char *source)
+{
+    *count = rows->count;
+    memcpy(out, rows->row, (size_t)rows->count * sizeof *out);
+    for (int i = 0; i < rows->count; i++)
+        out[i].source = source;
+}
+
+static vn_status no_row(const struct sought *s)
+{
+    return vn__fail(VN_UNSUPPORTED, "there is no tune row of %s for %s, %s, %s, %s", s->variant->name, s->device,
+                    s->backend, s->type, s->bucket);
+}
+
+vn_status vn__tune_shipped(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                           vn_type type, enum vn_bucket bucket)
 {
     const struct sought s = sought_of(d, v, type, bucket);
-    struct found f = { .near = KIN };
-    char why[WHY];
+    struct found f = { .distance = KIN };
+    const vn_status wrong = shipped_right();
+    int for_all;
 
-    for (const struct vn_text *t = vn__texts; t->path; t++) {
-        if (!is_like("*.tune", t->path))
-            continue;
-        if (vn__tune_check(why, sizeof why, t->path, t->text))
-            return vn__fail(VN_FAILED, "%s", why);
-        search(&f, t->text, &s);
-    }
-    if (!f.there && f.near >= KIN)
-        return vn__fail(VN_UNSUPPORTED, "there is no tune row of %s for %s, %s, %s, %s", v->name, s.device,
-                        s.backend, s.type, s.bucket);
-    if (f.there && (!f.for_all || f.near >= KIN)) {
-        *source = f.for_all ? "default" : "shipped";
-        memcpy(p, f.p, sizeof f.p);
-    } else {
-        *source = "nearest";
-        memcpy(p, f.near_p, sizeof f.near_p);
-    }
+    if (wrong)
+        return wrong;
+    for (const struct vn_text *t = vn__texts; t->path; t++)
+        if (is_like("*.tune", t->path))
+            search(&f, t->text, &s);
+    if (!f.exact.count && !f.near.count)
+        return no_row(&s);
+    for_all = f.exact.count && !strcmp(f.exact.field[DEVICE], "*");
+    if (f.exact.count && (!for_all || !f.near.count))
+        give(out, count, &f.exact, for_all ? "default" : "shipped");
+    else
+        give(out, count, &f.near, "nearest");
     return VN_OK;
 }
 
@@ -434,34 +614,137 @@ char *vn__tune_read(const char *path)
     return text;
 }
 
-static int search_user(int *p, const struct sought *s)
+/* The text of the user's file, malloc'd; NULL if there is none, or it has a wrong line. */
+static char *user_text(void)
 {
-    struct found f = { .near = 0 };       /* only what matches */
     char path[PATH], why[WHY], *text;
 
     if (!vn__tune_path(path, sizeof path) || !(text = vn__tune_read(path)))
-        return 0;
-    if (vn__tune_check(why, sizeof why, path, text))
-        vn__log(VN_LOG_CHOOSE, "%s; the file is not used", why);
-    else
-        search(&f, text, s);
+        return NULL;
+    if (!vn__tune_check(why, sizeof why, path, text))
+        return text;
+    vn__log(VN_LOG_CHOOSE, "%s; the file is not used", why);
     free(text);
-    memcpy(p, f.p, sizeof f.p);
-    return f.there;
+    return NULL;
 }
 
-vn_status vn__tune_find(int *p, const char **source, const vn_device *d,
-                        const struct vn_variant *v, vn_type type, enum vn_bucket bucket)
+/* Rows without costs have those of the shipped row with the same parameters, or of the first. */
+static void add_costs(struct vn_row *out, const struct rows *rows, const vn_device *d, const struct vn_variant *v,
+                      vn_type type, enum vn_bucket bucket)
+{
+    struct vn_row shipped[VN_ROWS];
+    int count;
+
+    if (!v->costs || vn__tune_shipped(shipped, &count, d, v, type, bucket))
+        return;
+    for (int i = 0; i < rows->count; i++) {
+        int same = 0;
+
+        while (same < count && memcmp(shipped[same].p, out[i].p, sizeof out[i].p))
+            same++;
+        if (!rows->has_costs[i])
+            memcpy(out[i].cost, shipped[same < count ? same : 0].cost, sizeof out[i].cost);
+    }
+}
+
+vn_status vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v, vn_type type,
+                        enum vn_bucket bucket)
 {
     const struct sought s = sought_of(d, v, type, bucket);
+    struct found f = { .distance = 0 };         /* only what matches */
+    char *text;
 
-    memset(p, 0, VN_PARAMS * sizeof *p);
-    *source = "default";
+    memset(out, 0, sizeof *out);
+    out->source = "default";
+    *count = 1;
     if (!v->params || !*v->params)
         return VN_OK;
-    if (search_user(p, &s)) {
-        *source = "user";
-        return VN_OK;
+    if ((text = user_text())) {
+        search(&f, text, &s);
+        free(text);
     }
-    return vn__tune_shipped(p, source, d, v, type, bucket);
+    if (!f.exact.count)
+        return vn__tune_shipped(out, count, d, v, type, bucket);
+    give(out, count, &f.exact, "user");
+    add_costs(out, &f.exact, d, v, type, bucket);
+    return VN_OK;
+}
+
+/* ---- rates, pins --------------------------------------------------------------- */
+
+/* Takes over what is not known yet. */
+static void take_rates(struct vn_rates *out, const struct vn_rates *from)
+{
+    for (const struct vn_rate *r = vn__rates; r->name; r++) {
+        double *const to = (double *)((char *)out + r->at);
+        const double rate = *(const double *)((const char *)from + r->at);
+
+        if (*to < 0 && rate >= 0)
+            *to = rate;
+    }
+}
+
+static void search_rates(struct vn_rates *out, const char *text, const char *device)
+{
+    struct line l;
+    char copy[LINE];
+
+    while (next_of(&l, copy, &text, NULL, "rates"))
+        if (is_like(l.field[DEVICE], device))
+            take_rates(out, &l.rates);
+}
+
+vn_status vn__tune_rates(struct vn_rates *out, const vn_device *d)
+{
+    const vn_status wrong = shipped_right();
+    char device[WORD], *text;
+
+    snprintf(device, sizeof device, "%s/%s/%s", d->facts.family, d->facts.arch, d->facts.name);
+    for (const struct vn_rate *r = vn__rates; r->name; r++)
+        *(double *)((char *)out + r->at) = -1;
+    if ((text = user_text())) {
+        search_rates(out, text, device);
+        free(text);
+    }
+    for (const struct vn_text *t = vn__texts; t->path && !wrong; t++)
+        if (is_like("*.tune", t->path))
+            search_rates(out, t->text, device);
+    return wrong;
+}
+
+static int search_pin(struct line *l, const char *text, const char *device, const char *backend, const char *op,
+                      const char *shape, const char *type)
+{
+    char copy[LINE];
+
+    while (next_of(l, copy, &text, NULL, "pin"))
+        if (l->variant && !strcmp(l->op, op) && !strcmp(l->field[SHAPE], shape) &&
+            is_like(l->field[DEVICE], device) && is_like(l->field[BACKEND], backend) && is_like(l->field[TYPE], type))
+            return 1;
+    return 0;
+}
+
+int vn__tune_pin(char variant[64], struct vn_row *row, int *values, const vn_device *d, const char *op,
+                 const char *shape, vn_type type)
+{
+    char device[WORD], *text;
+    struct line l;
+    int found = 0;
+
+    snprintf(device, sizeof device, "%s/%s/%s", d->facts.family, d->facts.arch, d->facts.name);
+    if ((text = user_text())) {
+        found = search_pin(&l, text, device, d->backend->name, op, shape, vn_type_name(type));
+        free(text);
+    }
+    for (const struct vn_text *t = vn__texts; t->path && !found; t++)
+        if (is_like("*.tune", t->path))
+            found = search_pin(&l, t->text, device, d->backend->name, op, shape, vn_type_name(type));
+    if (!found)
+        return 0;
+    snprintf(variant, 64, "%s", l.variant->name);
+    *values = l.has_values;
+    memcpy(row->p, l.p, sizeof row->p);
+    memcpy(row->cost, l.cost, sizeof row->cost);
+    row->source = "pinned";
+    return 1;
 }

@@ -122,13 +122,22 @@ static const char *word(const struct explained *e, const char *key)
     return text ? text : "";
 }
 
-static void print_parameters(FILE *to, const struct explained *e)
+static void print_parameters(FILE *to, const json_t *how)
 {
     const char *name;
     json_t *value;
 
-    json_object_foreach(json_object_get(e->how, "parameters"), name, value)
-        fprintf(to, "  %s=%lld", name, (long long)json_integer_value(value));
+    json_object_foreach(json_object_get(how, "parameters"), name, value)
+        fprintf(to, " %s=%lld", name, (long long)json_integer_value(value));
+}
+
+static void print_estimate(FILE *to, const json_t *how)
+{
+    const json_t *const estimate = json_object_get(how, "estimate");
+    char text[CELL];
+
+    if (estimate)
+        fprintf(to, ", %s ms estimated", figure(text, json_number_value(estimate) * 1e3));
 }
 
 static void print_passed_over(FILE *to, const struct explained *e)
@@ -136,10 +145,12 @@ static void print_passed_over(FILE *to, const struct explained *e)
     size_t i;
     json_t *it;
 
-    json_array_foreach(json_object_get(e->how, "passed_over"), i, it)
-        fprintf(to, "%-11s %s: %s\n", i ? "" : "passed over",
-                json_string_value(json_object_get(it, "variant")),
-                json_string_value(json_object_get(it, "why")));
+    json_array_foreach(json_object_get(e->how, "passed_over"), i, it) {
+        fprintf(to, "%-11s %s", i ? "" : "passed over", json_string_value(json_object_get(it, "variant")));
+        print_parameters(to, it);
+        print_estimate(to, it);
+        fprintf(to, ": %s\n", json_string_value(json_object_get(it, "why")));
+    }
 }
 
 static void print(FILE *to, const struct explained *e)
@@ -151,7 +162,8 @@ static void print(FILE *to, const struct explained *e)
     fprintf(to, "device      %s, %s\n", e->info.spec, e->info.name);
     fprintf(to, "variant     %s\n", word(e, "variant"));
     fprintf(to, "row         %s ", word(e, "row"));
-    print_parameters(to, e);
+    print_parameters(to, e->how);
+    print_estimate(to, e->how);
     fputc('\n', to);
     print_passed_over(to, e);
     fprintf(to, "workspace   %s\n", bytes_text(a, json_number_value(json_object_get(e->how, "workspace"))));

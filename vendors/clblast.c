@@ -97,15 +97,18 @@ const char *vn__fits_clblast(const void *problem, const struct vn_facts *f)
 
 /* The most that it can take: each matrix again, in whole tiles.  Of a batch it allocates that
  * itself, behind a limit's back, so then there must be none.                              */
-size_t vn__workspace_clblast(const void *problem, const int *p)
+const char *vn__plan_clblast(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                             const struct vn_site *site)
 {
     enum { TILE = 256 };
     const struct gemm *g = problem;
     const int64_t m = VN_CEIL_DIV(g->m, TILE), n = VN_CEIL_DIV(g->n, TILE), k = VN_CEIL_DIV(g->k, TILE);
 
-    (void)p;
-    return g->batches > 1 ? SIZE_MAX
-                          : (size_t)(m * k + k * n + m * n) * TILE * TILE * vn_type_bytes(g->head.type);
+    (void)row;
+    (void)site;
+    out->workspace = g->batches > 1 ? SIZE_MAX
+                                    : (size_t)(m * k + k * n + m * n) * TILE * TILE * vn_type_bytes(g->head.type);
+    return NULL;
 }
 
 /* ---- running ----------------------------------------------------------------------- */
@@ -176,7 +179,8 @@ static vn_status call(vn_queue *q, const void *problem)
     return vn__cl_fence(q);
 }
 
-vn_status vn__run_clblast(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_clblast(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
+    (void)plan;
     return vn__launch_foreign(q, it, problem, call);
 }

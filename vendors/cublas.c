@@ -13,7 +13,7 @@
 #include "blas.h"
 #include "cublas.h"
 #include "backends/cuda/cuda.h"
-#include "plan.h"
+#include "prepared.h"
 #include "vendor.h"
 
 /* ---- the library --------------------------------------------------------------- */
@@ -151,7 +151,7 @@ struct attached {
     cublasHandle         handle;
     CUdeviceptr          workspace;     /* what the handle was told to use, */
     size_t               bytes;         /* and how much */
-    struct vn_plans      plans;
+    struct vn_prepared_list      plans;
 };
 
 static const char owner[] = "cublas";
@@ -160,7 +160,7 @@ static void attached_close(vn_queue *q, struct vn_attachment *it)
 {
     struct attached *own = (struct attached *)it;
 
-    vn__plans_close(&own->plans);
+    vn__prepared_close(&own->plans);
     if (vn__cuda_enter(q->device) == VN_OK) {
         blas.Destroy(own->handle);
         vn__cuda_leave(VN_OK);
@@ -168,7 +168,7 @@ static void attached_close(vn_queue *q, struct vn_attachment *it)
     free(own);
 }
 
-static void plan_close(struct vn_plan *p);
+static void plan_close(struct vn_prepared *p);
 
 /* What the library adds up in parts must not be rounded to 16 bits in between. */
 static vn_status set_up(cublasHandle handle, vn_queue *q)
@@ -193,7 +193,7 @@ static vn_status attach(struct attached **out, vn_queue *q)
     if (!(own = calloc(1, sizeof *own)))
         return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a handle of cuBLAS", sizeof *own);
     own->head = (struct vn_attachment){ .owner = owner, .close = attached_close };
-    own->plans = (struct vn_plans){ .key_bytes = sizeof(struct key), .close = plan_close };
+    own->plans = (struct vn_prepared_list){ .key_bytes = sizeof(struct key), .close = plan_close };
     if ((s = status_of(blas.Create(&own->handle), "cublasCreate"))) {
         free(own);
         return s;
@@ -278,14 +278,14 @@ static vn_status plain(vn_queue *q, struct attached *own, const struct gemm *g, 
 /* ---- with bias or activation, by cuBLASLt -------------------------------------------- */
 
 struct plan {
-    struct vn_plan head;
+    struct vn_prepared head;
     struct key     key;
     ltDescription  description;
     ltLayout       layout[3];           /* of B, A and C, the library's A, B and C */
     ltFound        found;
 };
 
-static void plan_close(struct vn_plan *p)
+static void plan_close(struct vn_prepared *p)
 {
     struct plan *own = (struct plan *)p;
 
@@ -409,7 +409,7 @@ static vn_status make_plan(struct plan **out, struct attached *own, const struct
         plan_close(&p->head);
         return s;
     }
-    vn__plan_add(&own->plans, &p->head);
+    vn__prepared_add(&own->plans, &p->head);
     *out = p;
     return VN_OK;
 }
@@ -417,7 +417,7 @@ static vn_status make_plan(struct plan **out, struct attached *own, const struct
 /* A plan is for any bias: its address is told again each time. */
 static vn_status find_plan(struct plan **out, struct attached *own, const struct key *k, const void *bias)
 {
-    if (!(*out = (struct plan *)vn__plan_find(&own->plans, k)))
+    if (!(*out = (struct plan *)vn__prepared_find(&own->plans, k)))
         return make_plan(out, own, k, bias);
     return bias ? set(*out, LT_BIAS, &bias, sizeof bias) : VN_OK;
 }
@@ -464,7 +464,8 @@ static vn_status call(vn_queue *q, const void *problem)
     return vn__cuda_leave(s);
 }
 
-vn_status vn__run_cublas(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_cublas(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
+    (void)plan;
     return vn__launch_foreign(q, it, problem, call);
 }

@@ -96,7 +96,7 @@ static void attached_close(vn_queue *q, struct vn_attachment *it)
 
     if (s)
         own->handle = NULL;             /* which cannot be destroyed outside its context */
-    vn__plans_close(&own->plans);
+    vn__prepared_close(&own->plans);
     release(own);
     if (s == VN_OK)
         vn__cuda_leave(VN_OK);
@@ -127,7 +127,7 @@ vn_status vn__cudnn_attach(struct vn_cudnn **out, vn_queue *q)
     if (!(own = calloc(1, sizeof *own)))
         return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a handle of cuDNN", sizeof *own);
     own->head = (struct vn_attachment){ .owner = owner, .close = attached_close };
-    own->plans = (struct vn_plans){ .key_bytes = vn__cudnn_key_bytes, .close = vn__cudnn_plan_close };
+    own->plans = (struct vn_prepared_list){ .key_bytes = vn__cudnn_key_bytes, .close = vn__cudnn_plan_close };
     if ((s = set_up(own, q))) {
         release(own);
         return s;

@@ -10,7 +10,7 @@
 
 #include "core.h"
 #include "backends/cuda/driver.h"
-#include "plan.h"
+#include "prepared.h"
 
 typedef int   cudnnStatus;                          /* 0: success */
 typedef void *cudnnHandle, *cudnnDescriptor;
@@ -75,7 +75,7 @@ struct vn_cudnn {
     struct vn_attachment head;
     cudnnHandle          handle;
     cudnnDescriptor      tensor[3];   /* of a softmax */
-    struct vn_plans      plans;       /* of convolutions */
+    struct vn_prepared_list      plans;       /* of convolutions */
 };
 
 union vn_cudnn_scalar { float f; double d; };
@@ -94,6 +94,6 @@ int         vn__cudnn_starts_aligned(const vn_tensor *t);
 vn_status   vn__cudnn_pointer(void **out, const vn_tensor *t, const char *name);
 
 /* cudnn_conv.c */
-void        vn__cudnn_plan_close(struct vn_plan *p);
+void        vn__cudnn_plan_close(struct vn_prepared *p);
 extern const size_t vn__cudnn_key_bytes;
 #endif

@@ -193,7 +193,7 @@ struct key {
 };
 
 struct plan {
-    struct vn_plan  head;
+    struct vn_prepared head;
     struct key      key;
     cudnnDescriptor operand[OPERANDS], conv;
     int             algorithm, math;
@@ -202,7 +202,7 @@ struct plan {
 
 const size_t vn__cudnn_key_bytes = sizeof(struct key);
 
-void vn__cudnn_plan_close(struct vn_plan *p)
+void vn__cudnn_plan_close(struct vn_prepared *p)
 {
     struct plan *own = (struct plan *)p;
 
@@ -337,7 +337,7 @@ static vn_status make_plan(struct plan **out, struct vn_cudnn *own, const struct
         vn__cudnn_plan_close(&p->head);
         return s;
     }
-    vn__plan_add(&own->plans, &p->head);
+    vn__prepared_add(&own->plans, &p->head);
     *out = p;
     return VN_OK;
 }
@@ -352,7 +352,7 @@ static vn_status convolve(vn_queue *q, struct vn_cudnn *own, const struct conv *
     const union vn_cudnn_scalar beta = vn__cudnn_scalar(c->p.type, c->beta);
     const int *o = directions[c->direction].operand;
     const struct key k = key_of(c, q->workspace_limit);
-    struct plan *p = (struct plan *)vn__plan_find(&own->plans, &k);
+    struct plan *p = (struct plan *)vn__prepared_find(&own->plans, &k);
     void *at[OPERANDS], *workspace = NULL;
     vn_buffer *b;
     vn_status s;
@@ -384,7 +384,8 @@ static vn_status call(vn_queue *q, const void *problem)
     return vn__cuda_leave(s);
 }
 
-vn_status vn__run_cudnn_conv(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_cudnn_conv(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
+    (void)plan;
     return vn__launch_foreign(q, it, problem, call);
 }

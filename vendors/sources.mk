@@ -15,6 +15,6 @@ libcore_la_SOURCES += \
 	%D%/cudnn.h \
 	%D%/cudnn_conv.c \
 	%D%/cudnn_softmax.c \
-	%D%/plan.c \
-	%D%/plan.h
+	%D%/prepared.c \
+	%D%/prepared.h
 endif

@@ -15,21 +15,26 @@
 
 const char *vn__fits_cublas(const void *problem, const struct vn_facts *f);
 const char *vn__cublas_version(void);         /* "cuBLAS 13.1.0", once it has fitted */
-vn_status   vn__run_cublas (vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status   vn__run_cublas(vn_queue *q, const struct vn_choice *it, const void *problem,
+                 const struct vn_plan *plan);
 
 const char *vn__fits_clblast(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_clblast(const void *problem, const int *p);
-vn_status   vn__run_clblast (vn_queue *q, const struct vn_choice *it, const void *problem);
+const char *vn__plan_clblast(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                             const struct vn_site *site);
+vn_status   vn__run_clblast(vn_queue *q, const struct vn_choice *it, const void *problem,
+                 const struct vn_plan *plan);
 
 const char *vn__cudnn_version(void);
 const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f);
-vn_status   vn__run_cudnn_conv (vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status   vn__run_cudnn_conv(vn_queue *q, const struct vn_choice *it, const void *problem,
+                 const struct vn_plan *plan);
 const char *vn__fits_cudnn_softmax(const void *problem, const struct vn_facts *f);
-vn_status   vn__run_cudnn_softmax (vn_queue *q, const struct vn_choice *it, const void *problem);
+vn_status   vn__run_cudnn_softmax(vn_queue *q, const struct vn_choice *it, const void *problem,
+                 const struct vn_plan *plan);
 
 /* Rows of the tables.  One tune row serves all that a library does: cudnn's has two columns. */
 #define VN_CLBLAST_GEMM \
-    { .name = "clblast", .fits = vn__fits_clblast, .run = vn__run_clblast, .workspace = vn__workspace_clblast, \
+    { .name = "clblast", .fits = vn__fits_clblast, .plan = vn__plan_clblast, .run = vn__run_clblast, \
       .params = "PREFERRED" },
 #if VN_WITH_CUDA
 #define VN_CUBLAS_GEMM \

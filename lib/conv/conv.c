@@ -238,6 +238,7 @@ static vn_status conv(vn_queue *q, struct conv *c, const vn_conv_options *o)
 {
     static const vn_conv_options usual;
     const struct vn_choice *it;
+    const struct vn_plan *plan;
     int64_t row;
     vn_status s;
 
@@ -263,9 +264,9 @@ static vn_status conv(vn_queue *q, struct conv *c, const vn_conv_options *o)
     flatten(c);
     c->joined = row ? c->x.extent[RANK - 1] / row : 1;
     size_up(c);
-    if ((s = vn__choose(&it, q, vn__conv_variants, c, sizeof *c, o->variant)))
+    if ((s = vn__choose(&it, &plan, q, vn__conv_variants, c, sizeof *c, o->variant)))
         return s;
-    return it->variant->run(q, it, c);
+    return it->variant->run(q, it, c, plan);
 }
 
 vn_status vn_conv_forward(vn_queue *q, double alpha, vn_tensor x, vn_tensor w,

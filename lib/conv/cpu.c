@@ -22,7 +22,7 @@ static int64_t share_of(const vn_queue *q, int64_t tiles, int64_t others, const 
     return VN_CEIL_DIV(tiles, VN_CEIL_DIV(tiles, min_of(share, most)));
 }
 
-vn_status vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
     const struct conv *c = problem;
     const int *p = it->p;
@@ -31,6 +31,7 @@ vn_status vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *
     const int64_t share = share_of(q, tiles, panels * vn__conv_phases(c) * c->groups, p);
     struct vn_launch l;
 
+    (void)plan;
     l.groups[0] = panels * vn__conv_phases(c);
     l.groups[1] = VN_CEIL_DIV(tiles, share);
     l.groups[2] = c->groups;
@@ -42,7 +43,8 @@ vn_status vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *
 }
 
 /* One channel to each group: the groups become the rows of a single one. */
-vn_status vn__run_conv_depthwise(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_conv_depthwise(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan)
 {
     struct conv c = *(const struct conv *)problem;
 
@@ -55,7 +57,7 @@ vn_status vn__run_conv_depthwise(vn_queue *q, const struct vn_choice *it, const 
         c.w.extent[1] = extent;
         c.w.stride[1] = stride;
     }
-    return vn__run_conv_cpu(q, it, &c);
+    return vn__run_conv_cpu(q, it, &c, plan);
 }
 
 /* The gradient of a small filter has few tiles but long sums: these are cut in parts.  How
@@ -69,7 +71,7 @@ static int64_t splits_of(const struct conv *c, const int *p)
     return max_of(1, min_of(blocks / 4, VN_CEIL_DIV(64, tiles)));
 }
 
-size_t vn__workspace_conv_cpu(const void *problem, const int *p)
+static size_t sum_bytes(const void *problem, const int *p)
 {
     const struct conv *c = problem;
     const int64_t splits = splits_of(c, p);
@@ -78,6 +80,14 @@ size_t vn__workspace_conv_cpu(const void *problem, const int *p)
     if (splits == 1)
         return 0;
     return vn__mul(&bytes, bytes, vn__elements(&c->w)) && vn__mul(&bytes, bytes, splits) ? (size_t)bytes : SIZE_MAX;
+}
+
+const char *vn__plan_conv_cpu_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                     const struct vn_site *site)
+{
+    (void)site;
+    out->workspace = sum_bytes(problem, row->p);
+    return NULL;
 }
 
 static vn_status run_sum(vn_queue *q, const struct vn_choice *it, const struct conv *c, int64_t splits, vn_buffer *sums)
@@ -98,14 +108,15 @@ static vn_status run_sum(vn_queue *q, const struct vn_choice *it, const struct c
     return vn__launch(q, it, 1, &l);
 }
 
-vn_status vn__run_conv_cpu_filter(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_conv_cpu_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                  const struct vn_plan *plan)
 {
     const struct conv *c = problem;
     const int *p = it->p;
     const int64_t panels = VN_CEIL_DIV(vn__conv_columns(c), p[CPU_THR_V] * p[CPU_VEC]);
     const int64_t tiles = vn__conv_taps(c) * VN_CEIL_DIV(c->w.extent[1], p[CPU_THR_M]);
     const int64_t splits = splits_of(c, p), share = share_of(q, tiles, panels * splits * c->groups, p);
-    const size_t bytes = vn__workspace_conv_cpu(c, p);
+    const size_t bytes = plan->workspace;
     vn_buffer *sums = c->w.buffer;
     struct vn_launch l;
     vn_status s;

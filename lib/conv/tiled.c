@@ -4,7 +4,7 @@
  */
 #include "conv.h"
 
-vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
     enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N };
     const struct conv *c = problem;
@@ -12,6 +12,7 @@ vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void
     const int64_t panels = VN_CEIL_DIV(vn__conv_columns(c), p[BLK_N]);
     struct vn_launch l;
 
+    (void)plan;
     l.groups[0] = panels * vn__conv_phases(c);
     l.groups[1] = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_M]);
     l.groups[2] = c->groups;

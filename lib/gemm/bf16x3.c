@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bf16x3.c - the variant gemm_split: f32 by the bf16 matrix engines of NVIDIA's sm_90.
+ * bf16x3.c - the variant gemm_bf16x3: f32 by the bf16 matrix engine of NVIDIA's sm_90.
+ *
+ * A pass over each operand splits it into three bf16 parts, in panels; the product adds six products of parts.
  */
 #include <limits.h>
 #include <string.h>
 
-#include "gemm.h"
 #include "bf16x3.h"
+#include "gemm.h"
 
 enum { BLK_N, BLK_K, STAGES, WARPGROUPS };      /* its parameters */
-enum { SPLIT_K = 64 };                          /* of a work-group that splits */
-enum { MOST_FEW = 16 };                         /* rows for which B is read quicker than its parts */
+enum { MOVE = VN_TILE_COSTS };                  /* its cost column after the tiles': of splitting an operand */
+enum { SPLIT_SPAN = 64, WARPGROUP_M = 64 };     /* SPLIT_SPAN: of K, for a work-group that splits */
 
-int vn__split_lay_out(struct vn_side *s, const vn_tensor *t, int64_t per, int64_t blk_k)
+int vn__bf16x3_panels(struct vn_bf16x3_side *s, const vn_tensor *t, int64_t per, int64_t blk_k)
 {
     const int batches = t->rank - 2;
 
-    *s = (struct vn_side){ .t = *t, .lines = t->extent[t->rank - 2], .per = per };
+    *s = (struct vn_bf16x3_side){ .t = *t, .rows = t->extent[t->rank - 2], .per = per };
     s->steps = VN_CEIL_DIV(t->extent[t->rank - 1], blk_k) * (blk_k / 16);
-    s->panels = VN_CEIL_DIV(s->lines, per);
+    s->panels = VN_CEIL_DIV(s->rows, per);
     s->matrices = 1;
     for (int i = batches - 1; i >= 0; i--) {
         if (!s->t.stride[i])
@@ -31,39 +33,38 @@ int vn__split_lay_out(struct vn_side *s, const vn_tensor *t, int64_t per, int64_
            vn__mul(&s->units, s->units, s->steps * 6) && vn__mul(&s->units, s->units, per);
 }
 
-static int sides(struct vn_side *a, struct vn_side *b, const struct gemm *g, const int *p)
+static int sides(struct vn_bf16x3_side *a, struct vn_bf16x3_side *b, const struct gemm *g, const int *p)
 {
-    const vn_tensor lines_of_b = vn_transpose(g->b);
+    const vn_tensor columns_of_b = vn_transpose(g->b);
 
-    return vn__split_lay_out(a, &g->a, 64 * (int64_t)p[WARPGROUPS], p[BLK_K]) &&
-           vn__split_lay_out(b, &lines_of_b, p[BLK_N], p[BLK_K]);
+    return vn__bf16x3_panels(a, &g->a, WARPGROUP_M * (int64_t)p[WARPGROUPS], p[BLK_K]) &&
+           vn__bf16x3_panels(b, &columns_of_b, p[BLK_N], p[BLK_K]);
 }
 
-size_t vn__split_bytes(const struct vn_side *s)
+size_t vn__bf16x3_bytes(const struct vn_bf16x3_side *s)
 {
     int64_t bytes;
 
-    return vn__mul(&bytes, s->units, VN_SPLIT_UNIT) ? (size_t)bytes : SIZE_MAX;
+    return vn__mul(&bytes, s->units, VN_BF16X3_UNIT) ? (size_t)bytes : SIZE_MAX;
 }
 
-const char *vn__fits_split(const void *problem, const struct vn_facts *f)
+const char *vn__fits_bf16x3(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
+    const char *why;
 
-    if (strcmp(f->family, "nvidia") || strcmp(f->arch, "sm_90"))
+    if (vn__sm(f) != 90)
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
     if (g->head.type != VN_F32)
         return "it needs f32";
-    if (g->math == VN_MATH_BITWISE)
-        return "it sums in another order than VN_MATH_BITWISE promises";
     if (g->k == 0)
         return "there is nothing to multiply";
-    if (g->m > INT_MAX / 2 || g->n > INT_MAX / 2 || g->k > INT_MAX / 16 || g->batches > INT_MAX / 2)
-        return "M, N and the batches must stay below 2^30, K below 2^27";
-    return NULL;
+    if ((why = vn__fits_order(g)) || (why = vn__fits_half_sizes(g)))
+        return why;
+    return g->k > INT_MAX / 16 ? "K must stay below 2^27" : NULL;
 }
 
-vn_status vn__split_launch(struct vn_launch *l, const struct vn_side *s, vn_buffer *parts, int span)
+vn_status vn__bf16x3_launch_split(struct vn_launch *l, const struct vn_bf16x3_side *s, vn_buffer *parts, int span)
 {
     const int64_t pieces = VN_CEIL_DIV(s->steps * 16, span);
 
@@ -71,7 +72,7 @@ vn_status vn__split_launch(struct vn_launch *l, const struct vn_side *s, vn_buff
     if (!vn__mul(&l->groups[0], s->panels * s->matrices, pieces) || l->groups[0] >= INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "an operand has %lld panels in %lld pieces; a launch holds %d",
                         (long long)(s->panels * s->matrices), (long long)pieces, INT_MAX);
-    vn__arg_int(l, s->lines);
+    vn__arg_int(l, s->rows);
     vn__arg_int(l, s->t.extent[s->t.rank - 1]);
     vn__arg_int(l, s->per);
     vn__arg_extents(l, &s->t);
@@ -81,134 +82,86 @@ vn_status vn__split_launch(struct vn_launch *l, const struct vn_side *s, vn_buff
     return VN_OK;
 }
 
-static vn_status split(vn_queue *q, const struct vn_choice *it, const struct vn_side *s, vn_buffer *parts)
+static vn_status split(vn_queue *q, const struct vn_choice *it, const struct vn_bf16x3_side *s, vn_buffer *parts)
 {
     struct vn_launch l;
-    const vn_status status = vn__split_launch(&l, s, parts, SPLIT_K);
+    const vn_status status = vn__bf16x3_launch_split(&l, s, parts, SPLIT_SPAN);
 
     return status ? status : vn__launch(q, it, 0, &l);
 }
 
 static vn_status split_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
 {
-    struct vn_side a, b;
+    struct vn_bf16x3_side a, b;
 
     if (!sides(&a, &b, problem, it->p))
         return vn__fail(VN_UNSUPPORTED, "B has too many panels of %d columns", it->p[BLK_N]);
-    b.view[7] = (int64_t)(at / VN_SPLIT_UNIT);
+    b.view[7] = (int64_t)(at / VN_BF16X3_UNIT);
     return split(q, it, &b, to);
 }
 
-struct vn_layout vn__layout_split(const void *problem, const int *p)
+struct vn_layout vn__layout_bf16x3(const void *problem, const int *p)
 {
-    struct vn_side a, b;
+    struct vn_bf16x3_side a, b;
 
-    return (struct vn_layout){ split_b, p[BLK_N], sides(&a, &b, problem, p) ? vn__split_bytes(&b) : SIZE_MAX };
+    return (struct vn_layout){ split_b, p[BLK_N], sides(&a, &b, problem, p) ? vn__bf16x3_bytes(&b) : SIZE_MAX };
 }
 
-size_t vn__workspace_split(const void *problem, const int *p)
-{
-    const struct vn_layout l = vn__layout_split(problem, p);
-    struct vn_side a, b;
+/* ---- the plan --------------------------------------------------------------------------- */
 
-    return sides(&a, &b, problem, p) ? vn__workspace_and_b(problem, vn__split_bytes(&a), &l) : SIZE_MAX;
+double vn__bf16x3_peak(const struct vn_site *site)
+{
+    return site->rates->mma16 / 6;              /* products of parts */
 }
 
-/* The kernel's tiles, and what one of K takes in each, in microseconds on an H100.  A compute unit makes
- * one at a time, so the best is the one whose last round leaves few idle.                          */
-enum tile { TILE_64, TILE_128, TILE_192, TILE_COUNT };
-static const struct { int m, n; double one; } tiles[TILE_COUNT] = {
-    [TILE_64] = { 64, 128, 0.0206 }, [TILE_128] = { 128, 128, 0.0338 }, [TILE_192] = { 128, 192, 0.0456 } };
-
-static int64_t tiles_of(enum tile t, const struct gemm *g)
+/* An element is read in 4 bytes and written in 6. */
+static double split_seconds(const struct gemm *g, int64_t rows, const struct vn_row *row, const struct vn_site *site)
 {
-    return VN_CEIL_DIV(g->m, tiles[t].m) * VN_CEIL_DIV(g->n, tiles[t].n) * g->batches;
+    return vn__launch_seconds(site) +
+           vn__move_seconds((4.0 + 6.0) * (double)rows * (double)g->k * (double)g->batches, row->cost[MOVE], site);
 }
 
-static double time_of(enum tile t, const struct gemm *g)
+const char *vn__plan_bf16x3(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                            const struct vn_site *site)
 {
-    return (double)VN_CEIL_DIV(tiles_of(t, g), g->units) * (double)g->k * tiles[t].one;
-}
-
-static const double MEMORY = 2.7e6;             /* bytes in a microsecond */
-
-/* A number is read in 4 bytes and written in 6. */
-static double time_to_split(const struct gemm *g)
-{
-    static const double launches = 8;
-    const double lines = (double)g->m + (vn__is_packed_by(g, split_b) ? 0 : (double)g->n);
-
-    return launches + lines * (double)g->k * (double)g->batches * (4 + 6) / MEMORY;
-}
-
-/* B as it is packed does for tiles of its width only. */
-static int serves(enum tile t, const struct gemm *g)
-{
-    return !g->pack || g->packed.pack != split_b || g->packed.lines == tiles[t].n;
-}
-
-/* Parts are read at least once. */
-double vn__time_split(const struct gemm *g)
-{
-    const double least = (double)(g->m + g->n) * (double)g->k * (double)g->batches * 6 / MEMORY;
-    double best = time_of(TILE_64, g);
-
-    for (int t = 0; t < TILE_COUNT; t++)
-        if (time_of(t, g) < best)
-            best = time_of(t, g);
-    return (best > least ? best : least) + time_to_split(g);
-}
-
-/* Rows that gemm_skinny_mma takes, too; it is slower where tiles of 64 rows keep most units busy. */
-int vn__gains_split_packed(const struct gemm *g)
-{
-    return vn__is_packed_by(g, split_b) && g->math == VN_MATH_DEFAULT && g->m > MOST_FEW &&
-           4 * tiles_of(TILE_64, g) >= 3 * (int64_t)g->units;
-}
-
-/* Splitting costs as M K + K N, what it saves as M N K; a pack of B leaves M K. */
-static const char *pays(const void *problem, const struct vn_facts *f, enum tile mine)
-{
+    const struct vn_layout l = vn__layout_bf16x3(problem, row->p);
     const struct gemm *g = problem;
-    const double sums = (double)g->m * (double)g->n * (double)g->batches;
-    const int least = vn__is_packed_by(g, split_b) ? MOST_FEW + 1 : 128;
+    const int *p = row->p;
+    struct gemm parts = *g;
+    struct vn_bf16x3_side a, b;
 
-    (void)f;
-    if (g->m < least || g->n < 128 || sums < 512 * 512 || g->k < 256)
-        return "M or N is below 128, M N below 512 x 512, or K below 256: splitting costs more than it saves";
-    if (!serves(mine, g))
-        return "B is packed for tiles of another size";
-    for (int t = 0; t < TILE_COUNT; t++)
-        if (serves(t, g) && time_of(t, g) < time_of(mine, g))
-            return "tiles of another size keep more of the device busy";
-    if (vn__time_fma(g) < time_of(mine, g) + time_to_split(g))
-        return "multiply-adds are done sooner, without splitting A and B first";
+    if (!sides(&a, &b, g, p)) {
+        out->seconds = -1;
+        return "its panels have more than 2^31 vectors";
+    }
+    out->workspace = vn__workspace_and_b(g, vn__bf16x3_bytes(&a), &l);
+    parts.head.bytes = 6.0 * (double)(g->m + g->n) * (double)g->k * (double)g->batches;
+    out->seconds = vn__gemm_seconds(&parts, WARPGROUP_M * p[WARPGROUPS], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
+                                    (double)g->batches, vn__bf16x3_peak(site), row, site);
+    if (out->seconds > 0)
+        out->seconds += split_seconds(g, g->m, row, site) +
+                        (vn__is_packed_as(g, &l) ? 0 : split_seconds(g, g->n, row, site));
     return NULL;
 }
 
-const char *vn__pays_split_64 (const void *p, const struct vn_facts *f) { return pays(p, f, TILE_64); }
-const char *vn__pays_split_128(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_128); }
-const char *vn__pays_split_192(const void *p, const struct vn_facts *f) { return pays(p, f, TILE_192); }
+/* ---- launches ---------------------------------------------------------------------------- */
 
-vn_status vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * it->p[WARPGROUPS] + 128 };
-    struct vn_side a, b;
+    struct vn_bf16x3_side a, b;
     vn_buffer *parts, *parts_b;
     size_t at;
     vn_status s;
 
-    if (!sides(&a, &b, g, it->p) || !vn__mul(&l.groups[0], a.panels * b.panels, g->batches) ||
-        l.groups[0] > INT_MAX)
-        return vn__fail(VN_UNSUPPORTED, "C has too many tiles of %d x %d; a launch holds %d",
-                        64 * it->p[WARPGROUPS], it->p[BLK_N], INT_MAX);
-    if ((s = vn__lay_out_b(&parts_b, &at, &parts, q, it, g, vn__split_bytes(&a))) || (s = split(q, it, &a, parts)))
+    (void)plan;
+    if (!sides(&a, &b, g, it->p) || !vn__mul(&l.groups[0], a.panels * b.panels, g->batches) || l.groups[0] > INT_MAX)
+        return vn__gemm_too_many(it, a.panels * b.panels, WARPGROUP_M * it->p[WARPGROUPS], it->p[BLK_N], INT_MAX);
+    if ((s = vn__lay_out_b(&parts_b, &at, &parts, q, it, g, vn__bf16x3_bytes(&a))) || (s = split(q, it, &a, parts)))
         return s;
-    b.view[7] = (int64_t)(at / VN_SPLIT_UNIT);
-    vn__arg_int(&l, g->m);
-    vn__arg_int(&l, g->n);
-    vn__arg_int(&l, g->k);
+    b.view[7] = (int64_t)(at / VN_BF16X3_UNIT);
+    vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__arg_tensor(&l, &g->a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu_strip.c - products of few rows on CPUs, of a B that is in the caches: gemm_strip.cl.
+ * cpu_strip.c - the variant gemm_cpu_strip: CPUs, few rows, of a B that is in the caches.
  */
 #include <limits.h>
 
@@ -8,10 +8,10 @@
 
 enum { VEC, STRIP_1, STRIP_2, STRIP_4, ROWS_MOST = 4 };
 
-/* Numbers of B: up to so many it is in the caches; so many are worth another core. */
+/* Elements of B: up to so many it is in the caches; so many are worth another core. */
 enum { CACHED_B = 1 << 21, LEAST_B = 1 << 17 };
 
-const char *vn__fits_strip(const void *problem, const struct vn_facts *f)
+const char *vn__fits_cpu_strip(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
 
@@ -19,7 +19,7 @@ const char *vn__fits_strip(const void *problem, const struct vn_facts *f)
         return "it makes one matrix at a time";
     if (g->activation)
         return "it has no activation, whose constants would take its registers";
-    return vn__fits_rank(problem, f);
+    return vn__fits_cpu_rank(problem, f);
 }
 
 /* How many cores are worth waking. */
@@ -30,17 +30,21 @@ static int64_t cores_for(const struct gemm *g, int units)
     return worth < 1 ? 1 : worth < units ? worth : units;
 }
 
-const char *vn__pays_strip(const void *problem, const struct vn_facts *f)
+const char *vn__plan_cpu_strip(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                               const struct vn_site *site)
 {
     enum { WIDE = 8, SHORT = 64 };                  /* vectors of a strip; K */
     const struct gemm *g = problem;
+    const struct vn_facts *f = site->facts;
 
+    (void)out;
+    (void)row;
     if (g->head.type == VN_F16)
         return "rows of halves are quicker to read in shorter stretches";
     if (g->k < SHORT || g->n < WIDE * f->vector * cores_for(g, f->units))
         return "K is below 64, or C has fewer strips than cores could make";
     return g->m > ROWS_MOST || g->n * g->k >= CACHED_B
-         ? "M is above 4, or B has 2097152 numbers or more: then B is read in longer stretches" : NULL;
+         ? "M is above 4, or B has 2097152 elements or more: then B is read in longer stretches" : NULL;
 }
 
 /* Vectors of a strip; 1 where C is narrower than that. */
@@ -58,7 +62,7 @@ static int64_t groups_for(const struct gemm *g, int64_t strips, int units)
     return strips < cores ? strips : cores;
 }
 
-vn_status vn__run_strip(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_cpu_strip(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     const vn_tensor *bias = g->has_bias ? &g->bias : &g->c;
@@ -69,6 +73,7 @@ vn_status vn__run_strip(vn_queue *q, const struct vn_choice *it, const void *pro
     struct vn_launch l;
     vn_status s;
 
+    (void)plan;
     if (!vn__mul(&strips, across, VN_CEIL_DIV(g->m, ROWS_MOST)) || strips > INT_MAX / 2)
         return vn__fail(VN_UNSUPPORTED, "C has more than %d strips", INT_MAX / 2);
     if ((s = vn__counters(&counters, q)))

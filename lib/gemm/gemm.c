@@ -3,6 +3,7 @@
  * gemm.c - C := act(alpha A B + beta C + bias): check it, choose a variant, run it.
  */
 #include <limits.h>
+#include <stdio.h>
 
 #include "gemm.h"
 
@@ -36,20 +37,23 @@ void vn__gemm_sizes(struct vn_launch *l, const struct gemm *g)
     vn__arg_int(l, g->k);
 }
 
-vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__gemm_too_many(const struct vn_choice *it, int64_t tiles, int64_t blk_m, int64_t blk_n, int64_t most)
 {
-    enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N };
-    const struct gemm *g = problem;
-    const int *p = it->p;
+    return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %lld x %lld in a matrix; %s takes at most %lld in all",
+                    (long long)tiles, (long long)blk_m, (long long)blk_n, it->variant->name, (long long)most);
+}
+
+vn_status vn__gemm_launch_tiles(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int blk_m, int blk_n,
+                                int items)
+{
+    const int64_t tiles = VN_CEIL_DIV(g->m, blk_m) * VN_CEIL_DIV(g->n, blk_n);
     struct vn_launch l;
 
     l.nargs = 0;
-    l.groups[0] = VN_CEIL_DIV(g->m, p[BLK_M]) * VN_CEIL_DIV(g->n, p[BLK_N]);
     l.groups[1] = l.groups[2] = 1;
-    l.items = p[BLK_M] / p[THR_M] * (p[BLK_N] / p[THR_N]);
-    if (!vn__mul(&l.groups[0], l.groups[0], g->batches) || l.groups[0] > INT_MAX)
-        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; a launch holds %d", (long long)l.groups[0],
-                        p[BLK_M], p[BLK_N], INT_MAX);
+    l.items = items;
+    if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)
+        return vn__gemm_too_many(it, tiles, blk_m, blk_n, INT_MAX);
     vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
@@ -167,6 +171,20 @@ static int is_wide(const vn_tensor *t)
     return vn__is_wide(t) || (t->buffer && t->buffer->bytes > UINT32_MAX);
 }
 
+/* "1024x512x4096:nt", of a product whose rows of C are contiguous: batches first, if there are some; then how A and B
+ * are laid out, "x" where neither dimension is contiguous.                                                  */
+static void shape(char *out, size_t size, const void *problem)
+{
+    const struct gemm *g = problem;
+    char batches[24] = "";
+
+    if (g->batches > 1)
+        snprintf(batches, sizeof batches, "%lldx", (long long)g->batches);
+    snprintf(out, size, "%s%lldx%lldx%lld:%c%c", batches, (long long)g->m, (long long)g->n, (long long)g->k,
+             vn__is_mn_major_a(g) ? 't' : vn__col(&g->a) == 1 ? 'n' : 'x',
+             vn__is_mn_major_b(g) ? 'n' : vn__row(&g->b) == 1 ? 't' : 'x');
+}
+
 /* What variants and tune rows go by. */
 void vn__gemm_size_up(struct gemm *g)
 {
@@ -191,9 +209,9 @@ static vn_status pose(struct gemm *g, const vn_queue *q, const struct call *call
 {
     vn_status s;
 
-    *g = (struct gemm){ .head = { .op = "gemm", .type = call->c.type }, .alpha = call->alpha, .beta = call->beta,
+    *g = (struct gemm){ .head = { .op = "gemm", .type = call->c.type, .shape = shape }, .alpha = call->alpha, .beta = call->beta,
                         .a = call->a, .b = call->b, .c = call->c, .bias = call->o.bias,
-                        .activation = call->o.activation, .math = call->o.math, .units = q->device->facts.units };
+                        .activation = call->o.activation, .math = call->o.math };
     if ((s = check(g, q)) || (call->o.packed_b && (s = vn__gemm_take(g, q, call->o.packed_b))))
         return s;
     g->m = g->c.extent[g->c.rank - 2];
@@ -208,6 +226,7 @@ static vn_status pose(struct gemm *g, const vn_queue *q, const struct call *call
 static vn_status gemm(vn_queue *q, const struct call *call)
 {
     const struct vn_choice *it;
+    const struct vn_plan *plan;
     struct gemm g;
     vn_status s;
 
@@ -221,9 +240,9 @@ static vn_status gemm(vn_queue *q, const struct call *call)
         return VN_OK;
     orient(&g);
     vn__gemm_size_up(&g);
-    if ((s = vn__choose(&it, q, vn__gemm_variants, &g, sizeof g, call->o.variant)))
+    if ((s = vn__choose(&it, &plan, q, vn__gemm_variants, &g, sizeof g, call->o.variant)))
         return s;
-    return vn__call(q, it, &g, call, sizeof *call);
+    return vn__call(q, it, plan, &g, call, sizeof *call);
 }
 
 vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,

@@ -15,22 +15,71 @@ struct gemm {                     /* the problem, as variants see it */
     int       has_bias;
     vn_activation activation;
     vn_math   math;
-    int       units;              /* of the device: how many work-groups it takes to fill it */
-    int       is_part;            /* of a problem that gemm_deep has split */
     int       to_pack;            /* for vn_pack_open: B will be there in whatever layout is wanted */
     vn_buffer *pack;              /* B, as a vn_pack has it; or NULL */
     struct vn_layout packed;      /* its layout */
 };
 
-/* Bytes that the second-level cache of an H100 keeps from one product to the next. */
-#define VN_CACHE 40e6
+extern const struct vn_variant vn__gemm_variants[];
 
-/* The step of a matrix from row to row, and from column to column. */
+/* ---- the problem (gemm.c) -------------------------------------------------------- */
+
+/* The stride of a matrix from row to row, and from column to column. */
 static inline int64_t vn__row(const vn_tensor *t) { return t->stride[t->rank - 2]; }
 static inline int64_t vn__col(const vn_tensor *t) { return t->stride[t->rank - 1]; }
 
-/* M, N, K, batches in 31 bits: what every kernel here needs. */
-const char *vn__fits_gemm(const void *problem, const struct vn_facts *f);
+/* Fills in head, but for op and type, from the rest. */
+void vn__gemm_size_up(struct gemm *g);
+/* Batch extents of 1 broadcast: they take over those of C, with stride 0. */
+vn_status vn__gemm_batches(vn_tensor *t, const char *name, const vn_tensor *c);
+/* C^T = B^T A^T instead of C = A B. */
+void vn__gemm_transpose(struct gemm *g);
+/* The product itself where M is at most N, else its transpose. */
+struct gemm vn__gemm_few_rows(const struct gemm *g);
+
+/* ---- what fits() asks (fits.c) ----------------------------------------------------- */
+
+/* NULL if M, N, K and the batches stay below 2^31: what every kernel here needs; or below 2^30. */
+const char *vn__fits_sizes(const struct gemm *g);
+const char *vn__fits_half_sizes(const struct gemm *g);
+/* Its sums are in another order than VN_MATH_BITWISE promises. */
+const char *vn__fits_order(const struct gemm *g);
+/* NVIDIA's architecture as a number: 90 of sm_90; 0 of another device. */
+int         vn__sm(const struct vn_facts *f);
+/* A matrix that is contiguous along neither dimension counts as K-major. */
+int vn__is_mn_major_a(const struct gemm *g);
+int vn__is_mn_major_b(const struct gemm *g);
+/* Whether TMA can read it: contiguous along one dimension, rows along it that begin at multiples of 16 bytes, and
+ * at most one batch dimension.  along: its stride there, 1; across: the other.                            */
+int vn__fits_tma(const vn_tensor *t, int64_t along, int64_t across);
+
+/* ---- what a plan costs (cost.c) ---------------------------------------------------- */
+
+/* What kernels do that make C in tiles, one after the other on each compute unit. */
+struct vn_tiles {
+    double tiles;                 /* in all */
+    double flops;                 /* of a tile, its idle parts included */
+    double bytes;                 /* that all of them read and write at least */
+    double peak;                  /* GFLOP/s of a compute unit, on the engine that they use */
+};
+enum { VN_EFF, VN_EFF_FULL, VN_TILE_NS, VN_TILE_COSTS };       /* their first cost columns, VN_TILES_COSTS */
+#define VN_TILES_COSTS "EFF EFF_FULL TILE_NS"
+
+/* Seconds, by the cost columns of the row; 0 if the row has none. */
+double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site);
+/* The same for tiles of blk_m x blk_n and `k` of K in each, of so many matrices. */
+double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices, double peak,
+                        const struct vn_row *row, const struct vn_site *site);
+/* Of moving bytes at so many thousandths of the memory's rate. */
+double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site);
+double vn__launch_seconds(const struct vn_site *site);
+/* Whether the second-level cache keeps so many bytes from one product to the next. */
+int    vn__stays_in_l2(double bytes, const struct vn_site *site);
+/* The rate of multiply-adds, of the matrix engine, for the problem's type. */
+double vn__fma_peak(const struct gemm *g, const struct vn_site *site);
+double vn__mma_peak(const struct gemm *g, const struct vn_site *site);
+
+/* ---- launches (gemm.c) --------------------------------------------------------------- */
 
 /* Arguments: M, N, K; an input, for which C's buffer stands in where K is 0, so that nothing is
  * read; both inputs; and those that end each kernel: beta, C, bias, activation.            */
@@ -38,206 +87,76 @@ void vn__gemm_sizes (struct vn_launch *l, const struct gemm *g);
 void vn__gemm_input (struct vn_launch *l, const struct gemm *g, const vn_tensor *t);
 void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g);
 void vn__gemm_output(struct vn_launch *l, const struct gemm *g);
-/* Fills in head, but for op and type, from the rest. */
-void vn__gemm_size_up(struct gemm *g);
-/* An input's extents of 1 among the batches repeat. */
-vn_status vn__gemm_batches(vn_tensor *t, const char *name, const vn_tensor *c);
+/* The error for a C that has more tiles than a launch holds work-groups. */
+vn_status vn__gemm_too_many(const struct vn_choice *it, int64_t tiles, int64_t blk_m, int64_t blk_n, int64_t most);
+/* One work-group of so many work-items for each blk_m x blk_n of C; the kernel takes the sizes, C's extents, alpha,
+ * the inputs and the output.                                                                            */
+vn_status vn__gemm_launch_tiles(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int blk_m, int blk_n,
+                                int items);
 
-/* gemm_pack.c: B in a layout of its own, for once or for many times. */
+/* ---- B in a layout of its own, for once or for many times (pack.c) ------------------- */
+
 vn_status vn__gemm_take(struct gemm *g, const vn_queue *q, const vn_pack *pack);
-/* Is B there as this packer lays it out, so that the problem has no work with it? */
+/* True if B is already packed by this packer, or will be. */
 static inline int vn__is_packed_by(const struct gemm *g, vn_packer *packer)
 {
     return g->to_pack || (g->pack && g->packed.pack == packer);
 }
+/* And in this very layout. */
+int       vn__is_packed_as(const struct gemm *g, const struct vn_layout *l);
 /* Workspace of a variant that needs `own` bytes, and B in this layout after them. */
 size_t    vn__workspace_and_b(const struct gemm *g, size_t own, const struct vn_layout *l);
 /* B in the variant's layout: *b from byte *at on.  It is that of the pack, if that has it so; else it is
- * laid out here.  *workspace has room for `own` bytes.                                               */
+ * packed here.  *workspace has room for `own` bytes.                                                 */
 vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
                         const struct gemm *g, size_t own);
 
-/* gemm_cpu.c: CPUs, through vectors written out */
+/* ---- the variants: variants.c has the table ------------------------------------------ */
+
+#define VN_VARIANT(name)                                                                                         \
+    const char *vn__fits_##name(const void *problem, const struct vn_facts *f);                                  \
+    const char *vn__plan_##name(struct vn_plan *out, const void *problem, const struct vn_row *row,              \
+                                const struct vn_site *site);                                                     \
+    vn_status   vn__run_##name (vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+#define VN_CONSTANTS_OF(name) void vn__constants_##name(int *c, const void *problem)
+#define VN_LAYOUT_OF(name)    struct vn_layout vn__layout_##name(const void *problem, const int *p)
+
+VN_VARIANT(tiled);                                                  /* tiled.c: any device */
+VN_VARIANT(matrix_mfma); VN_VARIANT(matrix_wmma); VN_VARIANT(matrix_dpas);      /* matrix.c: AMD, Intel */
+VN_VARIANT(pipelined); VN_CONSTANTS_OF(pipelined);                  /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
+VN_VARIANT(mma);       VN_CONSTANTS_OF(mma);                        /* mma.c: matrix engines of sm_80 and up */
+VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma);                      /* wgmma.c: 16-bit types on sm_90 */
+VN_VARIANT(wgmma_splitk);
+VN_VARIANT(padded);       VN_CONSTANTS_OF(padded); VN_LAYOUT_OF(padded);        /* padded.c: the same, unaligned */
+VN_VARIANT(wgmma_repack);
+VN_VARIANT(tf32);      VN_CONSTANTS_OF(tf32); VN_LAYOUT_OF(tf32);   /* tf32.c: VN_MATH_TF32 on sm_90 */
+VN_VARIANT(bf16x3);    VN_LAYOUT_OF(bf16x3);                        /* bf16x3.c: f32 by three bf16 parts, sm_90 */
+VN_VARIANT(bf16x3_rows); VN_CONSTANTS_OF(bf16x3_rows);              /* bf16x3_rows.c: of one operand with few rows */
+VN_VARIANT(skinny);      VN_CONSTANTS_OF(skinny);                   /* skinny.c: M or N small, on GPUs */
+VN_VARIANT(skinny_mma);  VN_CONSTANTS_OF(skinny_mma);
+VN_VARIANT(skinny_rows); VN_CONSTANTS_OF(skinny_rows);
+VN_VARIANT(splitk);                                                 /* splitk.c: K split, other variants' products */
+VN_VARIANT(cpu_packed);  VN_LAYOUT_OF(cpu_packed);                  /* cpu.c: CPUs, tiles of packed panels */
+VN_VARIANT(cpu_panels);
+VN_VARIANT(cpu_unpacked);
+VN_VARIANT(cpu_direct); VN_VARIANT(cpu_narrow);
+VN_VARIANT(cpu_rank);                                               /* cpu_rank.c, cpu_dot.c, cpu_strip.c: few rows */
+VN_VARIANT(cpu_dot);
+VN_VARIANT(cpu_strip);
+
 const char *vn__fits_cpu(const void *problem, const struct vn_facts *f);
-const char *vn__fits_dot(const void *problem, const struct vn_facts *f);
-const char *vn__pays_dot(const void *problem, const struct vn_facts *f);
-const char *vn__fits_rank(const void *problem, const struct vn_facts *f);
-const char *vn__pays_rank(const void *problem, const struct vn_facts *f);
-const char *vn__pays_packed(const void *problem, const struct vn_facts *f);
-const char *vn__fits_direct(const void *problem, const struct vn_facts *f);
-const char *vn__pays_direct(const void *problem, const struct vn_facts *f);
-const char *vn__pays_narrow(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_packed(const void *problem, const int *p);
-vn_status   vn__run_packed(vn_queue *q, const struct vn_choice *it, const void *problem);
-vn_status   vn__run_unpacked(vn_queue *q, const struct vn_choice *it, const void *problem);
-const char *vn__fits_cpu_packed(const void *problem, const struct vn_facts *f);
-const char *vn__pays_cpu_packed(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_cpu_packed(const void *problem, const int *p);
-struct vn_layout vn__layout_cpu_packed(const void *problem, const int *p);
-vn_status   vn__run_cpu_packed(vn_queue *q, const struct vn_choice *it, const void *problem);
-size_t      vn__workspace_rank(const void *problem, const int *p);
-vn_status   vn__run_rank(vn_queue *q, const struct vn_choice *it, const void *problem);
-vn_status   vn__run_dot(vn_queue *q, const struct vn_choice *it, const void *problem);
 
-/* gemm_strip.c: likewise, few rows and a B in the caches */
-const char *vn__fits_strip(const void *problem, const struct vn_facts *f);
-const char *vn__pays_strip(const void *problem, const struct vn_facts *f);
-vn_status   vn__run_strip(vn_queue *q, const struct vn_choice *it, const void *problem);
+/* What the kernel of gemm_wgmma is launched with, where that is not the usual: operands that it repacks. */
+struct vn_repack { vn_tensor a, b; int64_t strips_a, strips_b; };   /* as they are; strips of 512 rows, 0: none */
+const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
+                                 const struct vn_site *site);
+vn_status   vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct vn_plan *plan,
+                             const struct vn_repack *repack);
 
-/* C^T = B^T A^T instead of C = A B. */
-void vn__gemm_transpose(struct gemm *g);
-/* The product itself where M is at most N, else its transpose. */
-struct gemm vn__gemm_few_rows(const struct gemm *g);
+/* Adds `splits` partial sums of all of C, from element `start` of `sums` on (splitk_sum.cl, the choice's `kernel`). */
+vn_status   vn__add_splits(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct gemm *g,
+                           vn_buffer *sums, int64_t start, int64_t splits);
 
-/* One work-group for each BLK_M x BLK_N of C, one item for each THR_M x THR_N of that; BLK_M BLK_N
- * BLK_K THR_M THR_N begin the parameters.                                                      */
-vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_async.c: f32 and f64 by multiply-adds on NVIDIA's sm_80 and up.  A letter for each of A and B:
- * k says that its lines run along K, v that they run across it in multiples of 16 bytes; x, neither. */
-const char *vn__fits_async_vv(const void *problem, const struct vn_facts *f);
-const char *vn__fits_async_vk(const void *problem, const struct vn_facts *f);
-const char *vn__fits_async_kv(const void *problem, const struct vn_facts *f);
-const char *vn__fits_async_kk(const void *problem, const struct vn_facts *f);
-const char *vn__fits_async_xk(const void *problem, const struct vn_facts *f);
-const char *vn__fits_async_kx(const void *problem, const struct vn_facts *f);
-const char *vn__fits_async_xx(const void *problem, const struct vn_facts *f);
-vn_status   vn__run_async_transposed(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_wgmma.c: 16-bit types on NVIDIA's sm_90; "_nt" says which of A, B runs across K. */
-const char *vn__fits_wgmma_nn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_wgmma_nt(const void *problem, const struct vn_facts *f);
-const char *vn__fits_wgmma_tn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_wgmma_tt(const void *problem, const struct vn_facts *f);
-const char *vn__pays_wgmma    (const void *problem, const struct vn_facts *f);
-const char *vn__pays_wgmma_64x64  (const void *problem, const struct vn_facts *f);
-const char *vn__pays_wgmma_64x128 (const void *problem, const struct vn_facts *f);
-const char *vn__pays_wgmma_64x256 (const void *problem, const struct vn_facts *f);
-const char *vn__pays_wgmma_128x192(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_wgmma(const void *problem, const int *p);
-vn_status   vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem);
-/* ... of operands that the same launch lays apart: where they are now, and in how many strips of 512 of M, of N;
- * 0: it lies apart already.                                                                            */
-struct padding { vn_tensor a, b; int64_t strips_a, strips_b; };
-vn_status   vn__run_wgmma_padding(vn_queue *q, const struct vn_choice *it, const void *problem, const struct padding *pads);
-/* The same with K cut into parts, where C has few tiles. */
-const char *vn__fits_wgmma_deep_nn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_wgmma_deep_nt(const void *problem, const struct vn_facts *f);
-const char *vn__fits_wgmma_deep_tn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_wgmma_deep_tt(const void *problem, const struct vn_facts *f);
-const char *vn__pays_wgmma_deep(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_wgmma_deep(const void *problem, const int *p);
-vn_status   vn__run_wgmma_deep(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_padded.c: the same, of operands that are first copied to where the engine can take them. */
-const char *vn__fits_padded_nn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_padded_nt(const void *problem, const struct vn_facts *f);
-const char *vn__fits_padded_tn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_padded_tt(const void *problem, const struct vn_facts *f);
-const char *vn__pays_padded(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_padded(const void *problem, const int *p);
-struct vn_layout vn__layout_padded(const void *problem, const int *p);
-vn_status   vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem);
-/* ... and copied by the launch that multiplies */
-const char *vn__fits_padding_nn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_padding_nt(const void *problem, const struct vn_facts *f);
-const char *vn__fits_padding_tn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_padding_tt(const void *problem, const struct vn_facts *f);
-const char *vn__pays_padding(const void *problem, const struct vn_facts *f);
-vn_status   vn__run_padding(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_split.c: f32 on NVIDIA's sm_90, in three bf16 parts; by the tile's columns, or its 64 rows. */
-const char *vn__fits_split(const void *problem, const struct vn_facts *f);
-const char *vn__pays_split_64 (const void *problem, const struct vn_facts *f);
-const char *vn__pays_split_128(const void *problem, const struct vn_facts *f);
-const char *vn__pays_split_192(const void *problem, const struct vn_facts *f);
-int         vn__gains_split_packed(const struct gemm *g);      /* of few rows, since B is packed */
-size_t      vn__workspace_split(const void *problem, const int *p);
-struct vn_layout vn__layout_split(const void *problem, const int *p);
-vn_status   vn__run_split(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_split_rows.c: the same where one operand has few rows; how the other lies to K, and the tile's rows. */
-const char *vn__fits_split_rows_along (const void *problem, const struct vn_facts *f);
-const char *vn__fits_split_rows_across(const void *problem, const struct vn_facts *f);
-const char *vn__pays_split_rows_64 (const void *problem, const struct vn_facts *f);
-const char *vn__pays_split_rows_128(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_split_rows(const void *problem, const int *p);
-vn_status   vn__run_split_rows(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_tf32.c: VN_MATH_TF32 on NVIDIA's sm_90; how the left operand lies to K. */
-const char *vn__fits_tf32_along (const void *problem, const struct vn_facts *f);
-const char *vn__fits_tf32_across(const void *problem, const struct vn_facts *f);
-const char *vn__pays_tf32(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_tf32(const void *problem, const int *p);
-struct vn_layout vn__layout_tf32(const void *problem, const int *p);
-vn_status   vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_mma.c: matrix engines of NVIDIA's sm_80 and up, out of registers; likewise. */
-const char *vn__fits_mma_nn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_mma_nt(const void *problem, const struct vn_facts *f);
-const char *vn__fits_mma_tn(const void *problem, const struct vn_facts *f);
-const char *vn__fits_mma_tt(const void *problem, const struct vn_facts *f);
-const char *vn__pays_mma(const void *problem, const struct vn_facts *f);
-vn_status   vn__run_mma(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_matrix.c: matrix engines of AMD and Intel. */
-const char *vn__fits_mfma(const void *problem, const struct vn_facts *f);
-const char *vn__fits_wmma(const void *problem, const struct vn_facts *f);
-const char *vn__fits_dpas(const void *problem, const struct vn_facts *f);
-const char *vn__pays_matrix(const void *problem, const struct vn_facts *f);
-vn_status   vn__run_matrix(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_skinny.c: M or N small.  The large operand runs along K, or across it (n); with so many
- * rows of the small one in registers.                                                       */
-#define VN_SKINNY(along, ALONG, along_k, rows)                                                  \
-    { .name = "gemm_skinny", .fits = vn__fits_skinny_##along##rows, .pays = vn__pays_skinny,    \
-      .run = vn__run_skinny, .workspace = vn__workspace_skinny,                                 \
-      .texts = "cl/tile/epilogue.h cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",               \
-      .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT", \
-      .defines = "#define ITEMS ITEMS_" #ALONG "\n#define DEPTH DEPTH_" #ALONG "\n#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
-#define VN_SKINNY_MMA(along, ALONG, along_k, rows, tiles)                                       \
-    { .name = "gemm_skinny_mma", .fits = vn__fits_skinny_mma_##along##rows,                     \
-      .pays = vn__pays_skinny_mma, .run = vn__run_skinny_mma,                                   \
-      .trial = vn__trial_gemm,                                                                  \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/skinny.h cl/gemm/skinny_mma.cl",        \
-      .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT", \
-      .defines = "#define DEPTH DEPTH_" #ALONG "\n#define TILES TILES_" #tiles "\n"             \
-                 "#define ALONG_K " #along_k "\n#define THR_M " #rows "\n" }
-#define VN_SKINNY_LINES(suffix, rows)                                                           \
-    { .name = "gemm_skinny_lines" #suffix, .fits = vn__fits_skinny_lines_##rows,                \
-      .pays = vn__pays_skinny_lines##suffix, .run = vn__run_skinny_lines,                       \
-      .trial = vn__trial_gemm,                                                                  \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/skinny.h cl/gemm/skinny_lines.cl",      \
-      .entries = "gemm_skinny_lines", .params = "ITEMS GROUPS ROOM FILL SPLIT",                 \
-      .defines = "#define THR_M " #rows "\n" }
-#define VN_FITS_SKINNY(suffix) \
-    const char *vn__fits_skinny_##suffix(const void *problem, const struct vn_facts *f)
-VN_FITS_SKINNY(k1); VN_FITS_SKINNY(k2); VN_FITS_SKINNY(k4); VN_FITS_SKINNY(k8); VN_FITS_SKINNY(k16);
-VN_FITS_SKINNY(n1); VN_FITS_SKINNY(n2); VN_FITS_SKINNY(n4); VN_FITS_SKINNY(n8); VN_FITS_SKINNY(n16);
-VN_FITS_SKINNY(mma_k8); VN_FITS_SKINNY(mma_k16); VN_FITS_SKINNY(mma_k24); VN_FITS_SKINNY(mma_k32);
-VN_FITS_SKINNY(mma_k40); VN_FITS_SKINNY(mma_k48); VN_FITS_SKINNY(mma_k64);
-VN_FITS_SKINNY(mma_n8); VN_FITS_SKINNY(mma_n16); VN_FITS_SKINNY(mma_n24); VN_FITS_SKINNY(mma_n32);
-VN_FITS_SKINNY(mma_n40); VN_FITS_SKINNY(mma_n48); VN_FITS_SKINNY(mma_n64);
-VN_FITS_SKINNY(lines_8); VN_FITS_SKINNY(lines_16); VN_FITS_SKINNY(lines_32);
-const char *vn__pays_skinny_lines   (const void *problem, const struct vn_facts *f);
-const char *vn__pays_skinny_lines_16(const void *problem, const struct vn_facts *f);
-vn_status   vn__run_skinny_lines(vn_queue *q, const struct vn_choice *it, const void *problem);
-const char *vn__pays_skinny(const void *problem, const struct vn_facts *f);
-const char *vn__pays_skinny_mma(const void *problem, const struct vn_facts *f);
-size_t      vn__workspace_skinny(const void *problem, const int *p);
-vn_status   vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *problem);
-vn_status   vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void *problem);
-
-/* gemm_deep.c: K split into parts, each part solved by another variant. */
-const char *vn__fits_deep(const void *problem, const struct vn_facts *f);
-const char *vn__pays_deep(const void *problem, const struct vn_facts *f);
-double      vn__time_fma(const struct gemm *g);   /* with K in parts or not: microseconds on an H100 */
-size_t      vn__workspace_deep(const void *problem, const int *p);
-vn_status   vn__run_deep(vn_queue *q, const struct vn_choice *it, const void *problem);
-/* Adds `parts` of all of C, from number `start` of `sums` on (gemm_sum.cl, the choice's `kernel`). */
-vn_status   vn__add_parts(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct gemm *g,
-                          vn_buffer *sums, int64_t start, int64_t parts);
-
-/* gemm_trial.c: a small product in integers, which must come out exactly. */
+/* trial.c: a small product in integers, which must come out exactly. */
 vn_status   vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type);
 #endif

@@ -21,7 +21,7 @@ struct vn_pack {
 
 /* ---- where B lies ------------------------------------------------------------------ */
 
-static int is_there(const struct gemm *g, const struct vn_layout *l)
+int vn__is_packed_as(const struct gemm *g, const struct vn_layout *l)
 {
     return vn__is_packed_by(g, l->pack) && (g->to_pack || (g->packed.lines == l->lines && g->packed.bytes == l->bytes));
 }
@@ -33,7 +33,7 @@ static size_t after(size_t own)
 
 size_t vn__workspace_and_b(const struct gemm *g, size_t own, const struct vn_layout *l)
 {
-    if (is_there(g, l))
+    if (vn__is_packed_as(g, l))
         return own;
     return after(own) > SIZE_MAX - l->bytes ? SIZE_MAX : after(own) + l->bytes;
 }
@@ -46,7 +46,7 @@ vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_que
 
     if (s)
         return s;
-    if (!l.bytes || is_there(g, &l)) {
+    if (!l.bytes || vn__is_packed_as(g, &l)) {
         q->packed_used = l.bytes;
         *b = g->pack;
         *at = 0;
@@ -80,7 +80,7 @@ vn_status vn__gemm_take(struct gemm *g, const vn_queue *q, const vn_pack *pack)
 
 /* ---- made ---------------------------------------------------------------------------- */
 
-/* Rows x cols, one after the other, with the batches of `like`; its buffer is not there yet. */
+/* Row-major rows x cols, with the batches of `like`; its buffer is not there yet. */
 static int in_rows(vn_tensor *t, const vn_tensor *like, int64_t rows, int64_t cols)
 {
     int64_t step = 1;
@@ -110,7 +110,6 @@ static vn_status expect(struct gemm *g, const vn_queue *q, int64_t m, const vn_g
         return vn__fail(VN_INVALID, "m is %lld; it needs the rows that A will have, 0 or more", (long long)m);
     g->head.type = g->b.type;
     g->math = o->math;
-    g->units = q->device->facts.units;
     g->m = m;
     g->n = g->b.extent[g->b.rank - 1];
     g->k = g->b.extent[g->b.rank - 2];
@@ -152,11 +151,12 @@ static vn_status pack_open(vn_pack **out, vn_queue *q, const vn_tensor *b, int64
 {
     struct gemm g = { .head = { .op = "gemm" }, .alpha = 1, .b = *b, .to_pack = 1 };
     const struct vn_choice *it = NULL;
+    const struct vn_plan *plan;
     vn_status s = expect(&g, q, m, o);
     vn_pack *p;
 
     if (s == VN_OK && g.m && g.n && g.k && g.batches)
-        s = vn__choose(&it, q, vn__gemm_variants, &g, sizeof g, o->variant);
+        s = vn__choose(&it, &plan, q, vn__gemm_variants, &g, sizeof g, o->variant);
     if (s)
         return s;
     if (!(p = vn__handle_open(VN_PACK, sizeof *p)))

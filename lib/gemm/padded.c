@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * padded.c - the variants gemm_padded and gemm_padding: gemm_wgmma where lines are not aligned.
+ * padded.c - the variants gemm_padded and gemm_wgmma_repack: the kernel of gemm_wgmma, of unaligned operands.
  *
- * The copy engine takes lines that begin at multiples of 16 bytes.  An operand that has none is
- * copied to the queue's workspace, its lines apart: by a launch before, or in a large product by the
- * launch that multiplies, while its first tiles are at work (cl/gemm/pad.h).
+ * TMA reads rows that begin at multiples of 16 bytes.  An operand that has others is repacked to the queue's
+ * workspace, its rows padded: by a launch before; or in a large product by the launch that multiplies, while its
+ * first tiles are computed.
  */
 #include <limits.h>
 #include <stdint.h>
 
 #include "gemm.h"
 
-enum { PAD = 1 };                               /* its kernel, after that of gemm_wgmma */
-enum { NUMBER = 2, LINE = 8, PITCH = 64 };      /* bytes; numbers: 16 and 128 bytes */
-enum { LEAST = 1536 * 1536 };                   /* numbers of C from which copies are hidden */
-enum { STRIP = 512 };                           /* of M or N, as in pad.h */
-enum { PAD_WIDTH = 128, PAD_LINES = 128, PAD_ITEMS = 1024 };    /* of a work-group, as in pad.cl */
+enum { REPACK = VN_TILE_COSTS };                /* their cost column after the tiles': thousandths of the memory's rate */
+enum { PAD = 1 };                               /* the kernel, after that of gemm_wgmma */
+enum { ELEMENT = 2, VECTOR = 8, PITCH = 64 };   /* bytes; elements: 16 and 128 bytes */
+enum { STRIP = 512 };                           /* of M or N, as in the kernel */
+enum { PAD_WIDTH = 128, PAD_ROWS = 128, PAD_ITEMS = 1024 };     /* of a work-group, as in padded.cl */
+enum { WORKSPACE_ALIGN = 128 };                 /* elements */
 
-/* The product that is left when operands are padded, and how many numbers each takes; 0: none. */
-struct plan { struct gemm g; int64_t a, b; };
+/* The product that is left when operands are padded, and how many elements each takes; 0: none. */
+struct padded { struct gemm g; int64_t a, b; };
 
-/* Gives the matrix, whose lines run along this dimension, room from `start` on if it needs some:
- * the numbers that takes, or -1 if they are too many.                                          */
+/* Gives the matrix, which is contiguous along this dimension, room from `start` on if it needs some:
+ * the elements that takes, or -1 if they are too many.                                              */
 static int64_t place(vn_tensor *t, int along, int64_t start)
 {
     const int across = 2 * t->rank - 3 - along, copies = t->rank > 2 && t->stride[0] != 0;
     const int64_t pitch = VN_CEIL_DIV(t->extent[along], PITCH) * PITCH;
     int64_t step, room;
 
-    if (t->stride[along] == 1 && t->stride[across] > 0 && t->stride[across] % LINE == 0 &&
-        t->start % LINE == 0 && (!copies || t->stride[0] % LINE == 0))
+    if (t->stride[along] == 1 && t->stride[across] > 0 && t->stride[across] % VECTOR == 0 &&
+        t->start % VECTOR == 0 && (!copies || t->stride[0] % VECTOR == 0))
         return 0;
     if (!vn__mul(&step, pitch, t->extent[across]) || !vn__mul(&room, step, copies ? t->extent[0] : 1) ||
         room > INT_MAX / 2)
@@ -42,60 +43,87 @@ static int64_t place(vn_tensor *t, int along, int64_t start)
     return room;
 }
 
-/* Do lines run across K?  As if along it, where they run along nothing. */
-static int across_k_a(const struct gemm *g) { return vn__col(&g->a) != 1 && vn__row(&g->a) == 1; }
-static int across_k_b(const struct gemm *g) { return vn__row(&g->b) != 1 && vn__col(&g->b) == 1; }
+static int along_a(const struct gemm *g) { return vn__is_mn_major_a(g) ? g->a.rank - 2 : g->a.rank - 1; }
+static int along_b(const struct gemm *g) { return vn__is_mn_major_b(g) ? g->b.rank - 1 : g->b.rank - 2; }
 
-static int along_a(const struct gemm *g) { return across_k_a(g) ? g->a.rank - 2 : g->a.rank - 1; }
-static int along_b(const struct gemm *g) { return across_k_b(g) ? g->b.rank - 1 : g->b.rank - 2; }
-
-/* `start`: how many numbers of workspace are left to gemm_wgmma, for its own. */
-static int make_plan(struct plan *out, const struct gemm *g, int64_t start)
+/* start: elements of workspace that are left to the tensor maps. */
+static int pad_both(struct padded *out, const struct gemm *g, int64_t start)
 {
     out->g = *g;
     return (out->a = place(&out->g.a, along_a(g), start)) >= 0 &&
            (out->b = place(&out->g.b, along_b(g), start + out->a)) >= 0;
 }
 
-static int64_t start_of(const struct gemm *g, const int *params)
+/* Whether the product that is left fits gemm_wgmma. */
+const char *vn__fits_padded(const void *problem, const struct vn_facts *f)
 {
-    return VN_CEIL_DIV((int64_t)vn__workspace_wgmma(g, params) / 2, PITCH) * PITCH;
-}
-
-typedef const char *test(const void *problem, const struct vn_facts *f);
-
-/* Whether the product that is left passes the test of gemm_wgmma's variant for such lines. */
-static const char *fits(const struct gemm *g, const struct vn_facts *f, int across_a, int across_b, test *left)
-{
-    struct plan p;
+    const struct gemm *g = problem;
+    struct padded p;
 
     if (g->head.type != VN_F16 && g->head.type != VN_BF16)
         return "it needs f16 or bf16";
-    if (across_k_a(g) != across_a)
-        return "A's lines need to lie the other way";
-    if (across_k_b(g) != across_b)
-        return "B's lines need to lie the other way";
-    return make_plan(&p, g, 0) ? left(&p.g, f) : "a padded operand would have more than 2^30 numbers";
+    return pad_both(&p, g, 0) ? vn__fits_wgmma(&p.g, f) : "a padded operand would have more than 2^30 elements";
 }
 
-#define FITS(layout, across_a, across_b)                                                    \
-    const char *vn__fits_padded_##layout(const void *problem, const struct vn_facts *f)     \
-    {                                                                                       \
-        return fits(problem, f, across_a, across_b, vn__fits_wgmma_##layout);               \
-    }
-FITS(nn, 0, 1)
-FITS(nt, 0, 0)
-FITS(tn, 1, 1)
-FITS(tt, 1, 0)
-
-/* Copying A is paid for by N columns that use it, and B by M rows. */
-const char *vn__pays_padded(const void *problem, const struct vn_facts *f)
+void vn__constants_padded(int *c, const void *problem)
 {
-    const struct gemm *g = problem;
+    c[0] = vn__is_mn_major_a(problem);
+    c[1] = vn__is_mn_major_b(problem);
+}
 
-    (void)f;
-    return g->m < 128 || g->n < 128 || g->k < 64
-         ? "M or N is below 128, or K below 64: padding costs more than it saves" : NULL;
+static vn_status pad_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at);
+
+struct vn_layout vn__layout_padded(const void *problem, const int *unused)
+{
+    struct padded p;
+
+    (void)unused;
+    return (struct vn_layout){ pad_b, 0, pad_both(&p, problem, 0) ? ELEMENT * (size_t)p.b : SIZE_MAX };
+}
+
+/* The tensor maps and A. */
+static int64_t start_of(size_t maps)
+{
+    return VN_CEIL_DIV((int64_t)maps / ELEMENT, WORKSPACE_ALIGN) * WORKSPACE_ALIGN;
+}
+
+static size_t own_bytes(const struct padded *p, int64_t start)
+{
+    return ELEMENT * (size_t)(start + p->a);
+}
+
+/* v: as of gemm_wgmma, then the elements that are left to the maps. */
+enum { START = 4 };
+
+/* launches: one for each operand that is repacked, or none. */
+static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
+                               const struct vn_site *site, int launches)
+{
+    const struct vn_layout l = vn__layout_padded(g, row->p);
+    struct padded p;
+    const char *why;
+    int64_t moved;
+
+    if (!pad_both(&p, g, 0)) {
+        out->seconds = -1;
+        return "a padded operand would have more than 2^30 elements";
+    }
+    if ((why = vn__plan_wgmma_tiles(out, &p.g, row, site)))
+        return why;
+    moved = p.a + (vn__is_packed_as(g, &l) ? 0 : p.b);
+    out->v[START] = start_of(out->workspace);
+    pad_both(&p, g, out->v[START]);
+    out->workspace = vn__workspace_and_b(g, own_bytes(&p, out->v[START]), &l);
+    if (out->seconds > 0)
+        out->seconds += vn__move_seconds(2.0 * ELEMENT * (double)moved, row->cost[REPACK], site) +
+                        launches * ((p.a > 0) + (moved > p.a)) * vn__launch_seconds(site);
+    return NULL;
+}
+
+const char *vn__plan_padded(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                            const struct vn_site *site)
+{
+    return plan_padded(out, problem, row, site, 1);
 }
 
 /* from and to: one matrix, before and after. */
@@ -103,137 +131,104 @@ static vn_status pad(vn_queue *q, const struct vn_choice *it, const vn_tensor *f
                      int along)
 {
     const int across = 2 * from->rank - 3 - along, copies = to->rank > 2 && to->stride[0] != 0;
-    const int64_t width = from->extent[along], lines = from->extent[across];
-    const int64_t as_lines[8] = { [0] = from->start, [4] = copies ? from->stride[0] : 0,
+    const int64_t width = from->extent[along], rows = from->extent[across];
+    const int64_t from_view[8] = { [0] = from->start, [4] = copies ? from->stride[0] : 0,
                                   [5] = from->stride[across], [6] = from->stride[along] };
-    const int64_t apart[8]    = { [0] = to->start, [4] = copies ? to->stride[0] : 0,
+    const int64_t to_view[8]   = { [0] = to->start, [4] = copies ? to->stride[0] : 0,
                                   [5] = to->stride[across], [6] = 1 };
-    struct vn_launch l = { .groups = { VN_CEIL_DIV(width, PAD_WIDTH) * VN_CEIL_DIV(lines, PAD_LINES), 1, 1 },
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(width, PAD_WIDTH) * VN_CEIL_DIV(rows, PAD_ROWS), 1, 1 },
                            .items = PAD_ITEMS };
 
-    l.groups[0] *= copies ? from->extent[0] : 1;            /* no overflow: what is written has 2^30 numbers */
+    l.groups[0] *= copies ? from->extent[0] : 1;            /* no overflow: at most 2^30 elements are written */
     vn__arg_int(&l, width);
-    vn__arg_int(&l, lines);
+    vn__arg_int(&l, rows);
     vn__arg_buffer(&l, from->buffer);
-    vn__arg_view(&l, as_lines);
+    vn__arg_view(&l, from_view);
     vn__arg_buffer(&l, to->buffer);
-    vn__arg_view(&l, apart);
+    vn__arg_view(&l, to_view);
     return vn__launch(q, it, PAD, &l);
 }
+
 
 static vn_status pad_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
 {
     const struct gemm *g = problem;
     vn_tensor b = g->b;
 
-    if (!g->to_pack && it->variant->run == vn__run_padding)     /* its launch does it */
+    if (!g->to_pack && it->variant->run == vn__run_wgmma_repack)        /* its launch does it */
         return VN_OK;
-    place(&b, along_b(g), (int64_t)(at / NUMBER));
+    place(&b, along_b(g), (int64_t)(at / ELEMENT));
     b.buffer = to;
     return pad(q, it, &g->b, &b, along_b(g));
 }
 
-struct vn_layout vn__layout_padded(const void *problem, const int *unused)
+/* The product that is left, its operands where they are padded; bytes: of workspace, in all. */
+static vn_status place_both(struct padded *p, size_t *bytes, vn_queue *q, const struct vn_choice *it,
+                            const struct gemm *g, int64_t start)
 {
-    struct plan p;
-
-    (void)unused;
-    return (struct vn_layout){ pad_b, 0, make_plan(&p, problem, 0) ? NUMBER * (size_t)p.b : SIZE_MAX };
-}
-
-/* What is left to gemm_wgmma, and A. */
-static size_t own_bytes(const struct plan *p, int64_t start)
-{
-    return NUMBER * (size_t)(start + p->a);
-}
-
-size_t vn__workspace_padded(const void *problem, const int *params)
-{
-    const struct vn_layout l = vn__layout_padded(problem, params);
-    const int64_t start = start_of(problem, params);
-    struct plan p;
-
-    return make_plan(&p, problem, start) ? vn__workspace_and_b(problem, own_bytes(&p, start), &l) : SIZE_MAX;
-}
-
-/* The product that is left, its operands where they are laid apart; bytes: of workspace, in all. */
-static vn_status place_both(struct plan *p, size_t *bytes, vn_queue *q, const struct vn_choice *it, const struct gemm *g)
-{
-    const int64_t start = start_of(g, it->p);
     vn_buffer *room, *room_b;
     size_t at;
     vn_status s;
 
-    make_plan(p, g, start);
+    pad_both(p, g, start);
     if ((s = vn__lay_out_b(&room_b, &at, &room, q, it, g, own_bytes(p, start))))
         return s;
     *bytes = q->workspace_used;
     if (p->b) {
         p->g.b.buffer = room_b;
-        p->g.b.start = (int64_t)(at / NUMBER);
+        p->g.b.start = (int64_t)(at / ELEMENT);
     }
     if (p->a)
         p->g.a.buffer = room;
     return VN_OK;
 }
 
-vn_status vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
+    struct padded p;
     size_t bytes;
-    struct plan p;
     vn_status s;
 
-    if ((s = place_both(&p, &bytes, q, it, g)) || (p.a && (s = pad(q, it, &g->a, &p.g.a, along_a(g)))))
+    if ((s = place_both(&p, &bytes, q, it, g, plan->v[START])) ||
+        (p.a && (s = pad(q, it, &g->a, &p.g.a, along_a(g)))))
         return s;
-    s = vn__run_wgmma(q, it, &p.g);
+    s = vn__launch_wgmma(q, it, &p.g, plan, NULL);
     q->workspace_used = bytes;
     return s;
 }
 
 /* ---- by the launch that multiplies ---------------------------------------------------- */
 
-static const char *fits_padding(const struct gemm *g, const struct vn_facts *f, test *padded)
-{
-    return g->batches > 1 ? "it lays one matrix apart, not one of each batch" : padded(g, f);
-}
-
-#define FITS_PADDING(layout)                                                                \
-    const char *vn__fits_padding_##layout(const void *problem, const struct vn_facts *f)    \
-    {                                                                                       \
-        return fits_padding(problem, f, vn__fits_padded_##layout);                          \
-    }
-FITS_PADDING(nn)
-FITS_PADDING(nt)
-FITS_PADDING(tn)
-FITS_PADDING(tt)
-
-/* The first tiles take as long as laying apart what they need. */
-const char *vn__pays_padding(const void *problem, const struct vn_facts *f)
+const char *vn__fits_wgmma_repack(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
-    const char *why = vn__pays_padded(problem, f);
 
-    if (!why && (double)g->m * (double)g->n < LEAST)
-        why = "C has too few tiles to hide the copies of A and B";
-    return why;
+    return g->batches > 1 ? "it repacks one matrix, not one of each batch" : vn__fits_padded(problem, f);
 }
 
-vn_status vn__run_padding(vn_queue *q, const struct vn_choice *it, const void *problem)
+const char *vn__plan_wgmma_repack(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                  const struct vn_site *site)
+{
+    return plan_padded(out, problem, row, site, 0);
+}
+
+vn_status vn__run_wgmma_repack(vn_queue *q, const struct vn_choice *it, const void *problem,
+                               const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
-    struct padding pads = { .a = g->a, .b = g->b };
+    struct vn_repack repack = { .a = g->a, .b = g->b };
+    struct padded p;
     size_t bytes;
-    struct plan p;
     vn_status s;
 
-    if ((s = place_both(&p, &bytes, q, it, g)))
+    if ((s = place_both(&p, &bytes, q, it, g, plan->v[START])))
         return s;
     if (p.a)
-        pads.strips_a = VN_CEIL_DIV(g->m, STRIP);
+        repack.strips_a = VN_CEIL_DIV(g->m, STRIP);
     if (p.b && p.g.b.buffer == q->workspace)    /* else it was packed */
-        pads.strips_b = VN_CEIL_DIV(g->n, STRIP);
-    s = vn__run_wgmma_padding(q, it, &p.g, &pads);
+        repack.strips_b = VN_CEIL_DIV(g->n, STRIP);
+    s = vn__launch_wgmma(q, it, &p.g, plan, &repack);
     q->workspace_used = bytes;
     return s;
 }

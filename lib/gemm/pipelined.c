@@ -1,72 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pipelined.c - the variant gemm_async: f32 and f64 by multiply-adds, on NVIDIA's sm_80 and up.
+ * pipelined.c - the variant gemm_pipelined: f32 and f64 by multiply-adds, on NVIDIA's sm_80 and up.
  *
- * How an operand is copied to local memory: its lines run along K, or across it; and those across
- * 16 bytes at a time, where all of them begin and end at multiples of that.  Lines along K cost
- * more copies, and A's tile is the larger: where only A's lines run along K, C^T = B^T A^T.
+ * How an operand is copied to local memory follows from its layout: K-major, or M-major (N-major); and the latter
+ * in 16-byte vectors, where all rows begin and end at multiples of 16 bytes.  A K-major operand takes more copies,
+ * and A's tile is the larger: where A alone is K-major, C^T = B^T A^T is computed.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "gemm.h"
 
-enum way { ALONG, ACROSS, ACROSS_BY16 };
+enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N };     /* those of its parameters that a launch goes by */
+enum way { K_MAJOR, MN_MAJOR, MN_MAJOR_BY16 };
 
-static int by_16(const vn_tensor *t, int64_t x, int64_t x_step, int64_t k_step)
+static int is_by_16(const vn_tensor *t, int64_t x, int64_t x_step, int64_t k_step)
 {
-    const int64_t numbers = 16 / (int64_t)vn_type_bytes(t->type);
+    const int64_t elements = 16 / (int64_t)vn_type_bytes(t->type);
 
-    if (x_step != 1 || x % numbers || k_step % numbers || t->start % numbers)
+    if (x_step != 1 || x % elements || k_step % elements || t->start % elements)
         return 0;
     for (int i = 0; i < t->rank - 2; i++)
-        if (t->stride[i] % numbers)
+        if (t->stride[i] % elements)
             return 0;
     return 1;
 }
 
 /* x is M of A, N of B. */
-static int goes(const vn_tensor *t, int64_t x, int64_t x_step, int64_t k_step, enum way way)
+static enum way way_of(const vn_tensor *t, int64_t x, int64_t x_step, int64_t k_step)
 {
-    switch (way) {
-    case ALONG:       return k_step == 1 && x_step > 1;
-    case ACROSS:      return 1;
-    case ACROSS_BY16: return by_16(t, x, x_step, k_step);
-    }
-    return 0;
+    return is_by_16(t, x, x_step, k_step) ? MN_MAJOR_BY16 : k_step == 1 && x_step > 1 ? K_MAJOR : MN_MAJOR;
 }
 
-/* Copies that do not wait came with sm_80: "sm_86", "sm_120". */
-static const char *fits(const struct gemm *g, const struct vn_facts *f, enum way a, enum way b)
+static enum way way_of_a(const struct gemm *g) { return way_of(&g->a, g->m, vn__row(&g->a), vn__col(&g->a)); }
+static enum way way_of_b(const struct gemm *g) { return way_of(&g->b, g->n, vn__col(&g->b), vn__row(&g->b)); }
+
+/* The product as the kernel computes it. */
+static struct gemm oriented(const struct gemm *g)
 {
-    if (strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80)
+    struct gemm t = *g;
+
+    if (way_of_a(g) == K_MAJOR && way_of_b(g) != K_MAJOR)
+        vn__gemm_transpose(&t);
+    return t;
+}
+
+const char *vn__fits_pipelined(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+
+    if (vn__sm(f) < 80)
         return "it needs an NVIDIA GPU of sm_80 or above, for asynchronous copies";
     if (g->head.type != VN_F32 && g->head.type != VN_F64)
         return "it needs f32 or f64, which are copied as they are";
-    if (!goes(&g->a, g->m, vn__row(&g->a), vn__col(&g->a), a))
-        return "A's lines need to run the other way, or to begin at multiples of 16 bytes";
-    if (!goes(&g->b, g->n, vn__col(&g->b), vn__row(&g->b), b))
-        return "B's lines need to run the other way, or to begin at multiples of 16 bytes";
-    return vn__fits_gemm(g, f);
+    return vn__fits_sizes(g);
 }
 
-#define FITS(name, a, b) \
-    const char *vn__fits_async_##name(const void *problem, const struct vn_facts *f) \
-    {                                                                                \
-        return fits(problem, f, a, b);                                               \
-    }
-FITS(vv, ACROSS_BY16, ACROSS_BY16)
-FITS(vk, ACROSS_BY16, ALONG)
-FITS(kv, ALONG,       ACROSS_BY16)
-FITS(kk, ALONG,       ALONG)
-FITS(xk, ACROSS,      ALONG)
-FITS(kx, ALONG,       ACROSS)
-FITS(xx, ACROSS,      ACROSS)
-
-vn_status vn__run_async_transposed(vn_queue *q, const struct vn_choice *it, const void *problem)
+void vn__constants_pipelined(int *c, const void *problem)
 {
-    struct gemm g = *(const struct gemm *)problem;
+    const struct gemm g = oriented(problem);
 
-    vn__gemm_transpose(&g);
-    return vn__run_tiled(q, it, &g);
+    c[0] = way_of_a(&g);
+    c[1] = way_of_b(&g);
+}
+
+const char *vn__plan_pipelined(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                               const struct vn_site *site)
+{
+    const struct gemm g = oriented(problem);
+    const int *p = row->p;
+
+    out->seconds = vn__gemm_seconds(&g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g.k, p[BLK_K]) * p[BLK_K],
+                                    (double)g.batches, vn__fma_peak(&g, site), row, site);
+    return NULL;
+}
+
+vn_status vn__run_pipelined(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+{
+    const struct gemm g = oriented(problem);
+    const int *p = it->p;
+
+    (void)plan;
+    return vn__gemm_launch_tiles(q, it, &g, p[BLK_M], p[BLK_N], p[BLK_M] / p[THR_M] * (p[BLK_N] / p[THR_N]));
 }

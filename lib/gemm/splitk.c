@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * splitk.c - the variant gemm_deep: few tiles of C and a long K, on GPUs, in f32 and f64.
+ * splitk.c - the variant gemm_splitk: few tiles of C and a long K, on GPUs, in f32 and f64.
  *
- * K is cut into parts, as if they were batches: another variant leaves their products in the
- * workspace, and cl/gemm/splitk_sum.cl adds these in their order.  How many parts there are follows from
- * the problem and the device's units alone, so results are the same each time.
+ * The splits of K are posed as batches of another product, which the cheapest other variant computes to the
+ * workspace; cl/gemm/splitk_sum.cl adds its batches in their order.
  */
 #include <limits.h>
 #include <string.h>
@@ -12,104 +11,29 @@
 #include "gemm.h"
 
 enum { ITEMS };                                 /* its parameter */
-enum { SPAN = 64, MOST_PARTS = 32, PAYS_K = 1024, DEEP = 4, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
+enum { SUMS };                                  /* its cost: thousandths of the memory's rate at which sums are added */
+enum { SPLITS, SPAN, REST };                    /* numbers of a plan: `SPLITS` of `SPAN`, and one of `REST` if not 0 */
+enum { LEAST_SPAN = 64, MOST_SPLITS = 32, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
 
-struct cut { int64_t parts, span, rest; };      /* `parts` of `span`, and one of `rest` if that is not 0 */
+struct cut { int64_t splits, span, rest; };
 
-/* Of what makes the parts, on an H100, in microseconds: what one of K takes in a tile, if a unit makes it
- * alone, or several together, each after the other; what else a tile takes; a launch; and the bytes of
- * sums that are written and read in one.  On other devices it is their ratio that counts.          */
-struct tile { int m, n; double alone, together, rest; };
-static const struct tile tile_f32 = { 128, 64, 0.052, 0.046, 2 }, tile_f64 = { 64, 64, 0.022, 0.02, 2 };
-static const double LAUNCH = 3, SUMS = 3e6;
-
-static double time_of_span(const struct gemm *g, int64_t parts, int64_t span)
-{
-    const struct tile *t = g->head.type == VN_F64 ? &tile_f64 : &tile_f32;
-    const int64_t tiles = VN_CEIL_DIV(g->m, t->m) * VN_CEIL_DIV(g->n, t->n) * g->batches * parts;
-    const double rounds = (double)VN_CEIL_DIV(tiles, g->units);
-
-    return LAUNCH + rounds * ((double)span * (tiles > g->units ? t->together : t->alone) + t->rest);
-}
-
-static double time_of(const struct gemm *g, const struct cut *c)
-{
-    const double sums = (double)(c->parts + (c->rest != 0)) * (double)g->m * (double)g->n * (double)g->batches;
-    const double whole = time_of_span(g, c->parts, c->span) + (c->rest ? time_of_span(g, 1, c->rest) : 0);
-
-    return c->parts < 2 ? whole : whole + LAUNCH + 2 * sums * (double)vn_type_bytes(g->head.type) / SUMS;
-}
-
-/* What takes the least time: at least two parts, of at least SPAN, and no more sums than there is to read.
- * One: it cannot be cut.                                                                              */
-static struct cut cut_of(const struct gemm *g)
-{
-    const int64_t reads = g->m * g->k + g->k * g->n, room = reads / (g->m * g->n);
-    struct cut best = { 1, g->k, 0 };
-
-    for (int64_t parts = 2; parts <= g->k / SPAN && parts <= room && parts <= MOST_PARTS; parts++) {
-        const int64_t span = g->k / parts / ALIGNED * ALIGNED;
-        const struct cut c = { g->k / span, span, g->k % span };
-
-        if (best.parts < 2 || time_of(g, &c) < time_of(g, &best))
-            best = c;
-    }
-    return best;
-}
-
-static double time_whole(const struct gemm *g)
-{
-    return time_of(g, &(struct cut){ 1, g->k, 0 });
-}
-
-static int is_long(const struct gemm *g)
-{
-    return g->k >= PAYS_K && (g->k >= DEEP * g->m || g->k >= DEEP * g->n);
-}
-
-double vn__time_fma(const struct gemm *g)
-{
-    const double whole = time_whole(g);
-    const struct cut cut = cut_of(g);
-
-    return !g->is_part && is_long(g) && cut.parts > 1 && time_of(g, &cut) < whole ? time_of(g, &cut) : whole;
-}
-
-const char *vn__fits_deep(const void *problem, const struct vn_facts *f)
+const char *vn__fits_splitk(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
+    const char *why;
 
-    (void)f;
-    if (g->is_part)
-        return "it is a part of such a problem";
-    if (g->math == VN_MATH_BITWISE)
-        return "it sums in another order than VN_MATH_BITWISE promises";
+    if (!strcmp(f->family, "cpu"))
+        return "a CPU has too few units for it to pay";
     if (g->head.type != VN_F32 && g->head.type != VN_F64)
         return "it needs f32 or f64, whose sums are stored as they are";
     if (g->c.rank >= VN_RANK - 1)
         return "it needs a batch dimension for itself";
-    if (g->m > INT_MAX / 2 || g->n > INT_MAX / 2 || g->k > INT_MAX / 2 || g->batches > INT_MAX / 2)
-        return "M, N, K and the batches must stay below 2^30";
-    if (cut_of(g).parts < 2)
-        return "K is too short to be cut into parts";
-    return NULL;
+    if (g->k < 2 * LEAST_SPAN)
+        return "K is too short to be split";
+    return (why = vn__fits_order(g)) ? why : vn__fits_half_sizes(g);
 }
 
-const char *vn__pays_deep(const void *problem, const struct vn_facts *f)
-{
-    const struct gemm *g = problem;
-    const struct cut cut = cut_of(g);
-
-    if (!strcmp(f->family, "cpu"))
-        return "a CPU has too few units for it to pay";
-    if (!is_long(g))
-        return "K is below 1024, or below 4 times both M and N: C has tiles enough";
-    if (time_whole(g) <= time_of(g, &cut))
-        return "C has tiles enough, or K is too short for a second launch to pay";
-    return NULL;
-}
-
-/* ---- the parts -------------------------------------------------------------------- */
+/* ---- the splits -------------------------------------------------------------------- */
 
 /* Puts a first dimension before the others. */
 static vn_tensor stacked(vn_tensor t, int64_t extent, int64_t stride)
@@ -122,7 +46,7 @@ static vn_tensor stacked(vn_tensor t, int64_t extent, int64_t stride)
     return t;
 }
 
-/* Their sums, in rows: [batch][m][n]. */
+/* Their partial sums: [batch][m][n], contiguous. */
 static vn_tensor sums_of(const struct gemm *g, vn_buffer *buffer, int64_t start)
 {
     vn_tensor t = g->c;
@@ -137,55 +61,99 @@ static vn_tensor sums_of(const struct gemm *g, vn_buffer *buffer, int64_t start)
     return t;
 }
 
-/* `parts` parts of `span` of K, from k on. */
-static struct gemm parts_of(const struct gemm *g, int64_t k, int64_t parts, int64_t span, vn_buffer *buffer,
+/* `splits` splits of `span` of K, from k on. */
+static struct gemm part_of(const struct gemm *g, int64_t k, int64_t splits, int64_t span, vn_buffer *buffer,
                             int64_t start)
 {
     const int64_t a_step = vn__col(&g->a), b_step = vn__row(&g->b), all = g->batches * g->m * g->n;
     struct gemm p = *g;
 
-    p.is_part    = 1;
     p.pack       = NULL;
     p.to_pack    = 0;
     p.k          = span;
-    p.batches    = g->batches * parts;
+    p.batches    = g->batches * splits;
     p.alpha      = 1;
     p.beta       = 0;
     p.has_bias   = 0;
     p.activation = VN_IDENTITY;
-    p.a          = stacked(g->a, parts, span * a_step);
-    p.b          = stacked(g->b, parts, span * b_step);
+    p.a          = stacked(g->a, splits, span * a_step);
+    p.b          = stacked(g->b, splits, span * b_step);
     p.a.start   += k * a_step;
     p.b.start   += k * b_step;
     p.a.extent[p.a.rank - 1] = span;
     p.b.extent[p.b.rank - 2] = span;
-    p.c          = stacked(sums_of(g, buffer, start), parts, all);
+    p.c          = stacked(sums_of(g, buffer, start), splits, all);
     vn__gemm_size_up(&p);
     return p;
 }
 
 static int64_t bytes_of(const struct gemm *g, const struct cut *cut)
 {
-    return (cut->parts + (cut->rest != 0)) * g->batches * g->m * g->n * (int64_t)vn_type_bytes(g->head.type);
+    return (cut->splits + (cut->rest != 0)) * g->batches * g->m * g->n * (int64_t)vn_type_bytes(g->head.type);
 }
 
-size_t vn__workspace_deep(const void *problem, const int *p)
+/* ---- the plan ------------------------------------------------------------------------ */
+
+/* The time of the other variants, of adding, and the workspace of both: the splits' comes first. */
+static double seconds_of(size_t *workspace, const struct gemm *g, const struct cut *cut, const struct vn_row *row,
+                         const struct vn_site *site)
+{
+    const struct gemm most = part_of(g, 0, cut->splits, cut->span, g->c.buffer, 0);
+    const struct gemm last = part_of(g, cut->splits * cut->span, 1, cut->rest, g->c.buffer, 0);
+    size_t own = 0, own_last = 0;
+    const double first = vn__part_seconds(site, vn__gemm_variants, &most, &own);
+    const double rest = cut->rest ? vn__part_seconds(site, vn__gemm_variants, &last, &own_last) : 0;
+
+    own = own > own_last ? own : own_last;
+    *workspace = VN_CEIL_DIV(own, WORKSPACE_ALIGN) * WORKSPACE_ALIGN + (size_t)bytes_of(g, cut);
+    if (first <= 0 || (cut->rest && rest <= 0))
+        return 0;
+    return first + rest + (cut->rest ? 2 : 1) * vn__launch_seconds(site) +
+           vn__move_seconds(2.0 * (double)bytes_of(g, cut), row->cost[SUMS], site);
+}
+
+/* At least two splits, of at least LEAST_SPAN, and no more sums than there are elements to read. */
+const char *vn__plan_splitk(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                            const struct vn_site *site)
 {
     const struct gemm *g = problem;
-    const struct cut cut = cut_of(g);
+    const int64_t room = (g->m * g->k + g->k * g->n) / (g->m * g->n);
+    int found = 0;
 
-    (void)p;
-    return (size_t)bytes_of(g, &cut);
+    if (site->depth) {
+        out->seconds = -1;
+        return "it is a split of such a problem";
+    }
+    for (int64_t wanted = 2; wanted <= g->k / LEAST_SPAN && wanted <= MOST_SPLITS; wanted += wanted < 8 ? 1 : wanted / 4) {
+        const int64_t span = g->k / wanted / ALIGNED * ALIGNED;
+        const struct cut c = { g->k / span, span, g->k % span };
+        size_t workspace;
+        double seconds;
+
+        if (found && wanted > room)
+            break;
+        seconds = seconds_of(&workspace, g, &c, row, site);
+        if (found && (seconds <= 0 || seconds >= out->seconds))
+            continue;
+        found = 1;
+        out->seconds = seconds;
+        out->workspace = workspace;
+        memcpy(out->v, &c, sizeof c);
+    }
+    return room < 2 ? "C has more elements than A and B: K is too short to be split" : NULL;
 }
 
-/* The variant that solves the parts may need some of the workspace: it has what comes first. */
-static vn_status inner_workspace(size_t *bytes, vn_queue *q, const struct gemm *part)
+/* ---- launches ------------------------------------------------------------------------ */
+
+/* The variant that solves the splits has what comes first of the workspace. */
+static vn_status own_workspace(size_t *bytes, vn_queue *q, const struct gemm *part)
 {
     const struct vn_choice *it;
-    vn_status s = vn__choose_part(&it, q, vn__gemm_variants, part);
+    struct vn_plan plan;
+    const vn_status s = vn__choose_part(&it, &plan, q, vn__gemm_variants, part);
 
-    if (s == VN_OK && it->variant->workspace) {
-        const size_t own = VN_CEIL_DIV(it->variant->workspace(part, it->p), WORKSPACE_ALIGN) * WORKSPACE_ALIGN;
+    if (s == VN_OK) {
+        const size_t own = VN_CEIL_DIV(plan.workspace, WORKSPACE_ALIGN) * WORKSPACE_ALIGN;
 
         if (own > *bytes)
             *bytes = own;
@@ -196,16 +164,17 @@ static vn_status inner_workspace(size_t *bytes, vn_queue *q, const struct gemm *
 static vn_status solve(vn_queue *q, const struct gemm *part)
 {
     const struct vn_choice *it;
-    vn_status s = vn__choose_part(&it, q, vn__gemm_variants, part);
+    struct vn_plan plan;
+    const vn_status s = vn__choose_part(&it, &plan, q, vn__gemm_variants, part);
 
-    return s ? s : it->variant->run(q, it, part);
+    return s ? s : it->variant->run(q, it, part, &plan);
 }
 
-vn_status vn__add_parts(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct gemm *g,
-                        vn_buffer *sums, int64_t start, int64_t parts)
+vn_status vn__add_splits(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct gemm *g,
+                        vn_buffer *sums, int64_t start, int64_t splits)
 {
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = items };
-    const int each = g->n % 4 ? 1 : 4;          /* elements of an item, as in gemm_sum.cl */
+    const int each = g->n % 4 ? 1 : 4;          /* elements of an item, as in splitk_sum.cl */
 
     l.groups[0] = VN_CEIL_DIV(g->batches * g->m * g->n, items * each);
     if (l.groups[0] > INT_MAX || start > INT_MAX)
@@ -213,7 +182,7 @@ vn_status vn__add_parts(vn_queue *q, const struct vn_choice *it, int kernel, int
     vn__arg_int(&l, g->m);
     vn__arg_int(&l, g->n);
     vn__arg_int(&l, g->batches);
-    vn__arg_int(&l, parts);
+    vn__arg_int(&l, splits);
     vn__arg_int(&l, start);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
@@ -222,18 +191,18 @@ vn_status vn__add_parts(vn_queue *q, const struct vn_choice *it, int kernel, int
     return vn__launch(q, it, kernel, &l);
 }
 
-vn_status vn__run_deep(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_splitk(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
-    const struct cut cut = cut_of(g);
+    const struct cut cut = { plan->v[SPLITS], plan->v[SPAN], plan->v[REST] };
     const int64_t all = g->batches * g->m * g->n;
-    struct gemm most = parts_of(g, 0, cut.parts, cut.span, g->c.buffer, 0);
-    struct gemm last = parts_of(g, cut.parts * cut.span, 1, cut.rest, g->c.buffer, 0);
+    struct gemm most = part_of(g, 0, cut.splits, cut.span, g->c.buffer, 0);
+    struct gemm last = part_of(g, cut.splits * cut.span, 1, cut.rest, g->c.buffer, 0);
     vn_buffer *buffer;
     size_t own = 0;
     vn_status s;
 
-    if ((s = inner_workspace(&own, q, &most)) || (cut.rest && (s = inner_workspace(&own, q, &last))) ||
+    if ((s = own_workspace(&own, q, &most)) || (cut.rest && (s = own_workspace(&own, q, &last))) ||
         (s = vn__workspace(&buffer, q, own + (size_t)bytes_of(g, &cut))))
         return s;
 
@@ -241,11 +210,11 @@ vn_status vn__run_deep(vn_queue *q, const struct vn_choice *it, const void *prob
 
     most.c.buffer = last.c.buffer = buffer;
     most.c.start  = start;
-    last.c.start  = start + cut.parts * all;
+    last.c.start  = start + cut.splits * all;
     vn__gemm_size_up(&most);                    /* for it may be wide now */
     vn__gemm_size_up(&last);
     if ((s = solve(q, &most)) || (cut.rest && (s = solve(q, &last))))
         return s;
     q->workspace_used = own + (size_t)bytes_of(g, &cut);
-    return vn__add_parts(q, it, 0, it->p[ITEMS], g, buffer, start, cut.parts + (cut.rest != 0));
+    return vn__add_splits(q, it, 0, it->p[ITEMS], g, buffer, start, cut.splits + (cut.rest != 0));
 }

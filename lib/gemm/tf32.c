@@ -7,80 +7,59 @@
 
 #include "gemm.h"
 
-enum { BLK_N, STAGES, WARPGROUPS, BAND };       /* its parameters */
-enum { NUMBER = 4, LINE = 4,      /* bytes; 4 numbers are 16: the step of the copy engine */
-       MAPS_BYTES = 256 };
+enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* its parameters */
+enum { MOVE = VN_TILE_COSTS };                  /* its cost column after the tiles': of packing an operand */
+enum { TILES, GROUPS, MAPS };                   /* numbers of a plan */
+enum { ELEMENT = 4, VECTOR = 4, BLK_K = 32, WARPGROUP_M = 64, MAPS_BYTES = 256 };   /* VECTOR: 16 bytes */
 
-/* The copy engine takes lines of consecutive numbers whose steps are multiples of 16 bytes. */
-static int can_copy(const vn_tensor *t, int64_t along, int64_t across)
+static int is_k_major_a(const struct gemm *g)  { return vn__fits_tma(&g->a, vn__col(&g->a), vn__row(&g->a)); }
+static int is_mn_major_a(const struct gemm *g) { return vn__fits_tma(&g->a, vn__row(&g->a), vn__col(&g->a)); }
+static int is_k_major_b(const struct gemm *g)  { return vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b)); }
+
+/* The product as the kernel takes it: its right operand must be K-major, and C^T = B^T A^T lets A be that one.  Is the
+ * left one M-major; and which of A and B are packed first?                                                  */
+struct product { struct gemm g; int is_transposed, mn_major, packs_a, packs_b; };
+
+static struct product product_of(const struct gemm *problem)
 {
-    return along == 1 && across % LINE == 0 && across > 0 && t->start % LINE == 0 &&
-           (t->rank == 2 || (t->rank == 3 && t->stride[0] % LINE == 0));
-}
-
-static int along_k_a(const struct gemm *g)  { return can_copy(&g->a, vn__col(&g->a), vn__row(&g->a)); }
-static int across_k_a(const struct gemm *g) { return can_copy(&g->a, vn__row(&g->a), vn__col(&g->a)); }
-static int along_k_b(const struct gemm *g)  { return can_copy(&g->b, vn__row(&g->b), vn__col(&g->b)); }
-
-/* The problem as the kernel takes it: the right operand must run along K, and C^T = B^T A^T lets A be
- * that one.  Does the left one run across K; and which of A and B are packed first?             */
-struct plan { struct gemm g; int is_turned, across_k, packs_a, packs_b; };
-
-static struct plan plan(const struct gemm *problem)
-{
-    struct plan p = { .g = *problem, .is_turned = !along_k_b(problem) && along_k_a(problem) };
+    struct product p = { .g = *problem, .is_transposed = !is_k_major_b(problem) && is_k_major_a(problem) };
     struct gemm *const g = &p.g;
+    int packs_left, packs_right;
 
-    if (p.is_turned)
+    if (p.is_transposed)
         vn__gemm_transpose(g);
-    p.across_k = !along_k_a(g) && across_k_a(g);
-
-    const int packs_left = !along_k_a(g) && !p.across_k, packs_right = !along_k_b(g);
-
-    p.packs_a = p.is_turned ? packs_right : packs_left;
-    p.packs_b = p.is_turned ? packs_left : packs_right;
+    p.mn_major = !is_k_major_a(g) && is_mn_major_a(g);
+    packs_left = !is_k_major_a(g) && !p.mn_major;
+    packs_right = !is_k_major_b(g);
+    p.packs_a = p.is_transposed ? packs_right : packs_left;
+    p.packs_b = p.is_transposed ? packs_left : packs_right;
     return p;
 }
 
-static const char *fits(const struct gemm *g, const struct vn_facts *f, int across_k)
+const char *vn__fits_tf32(const void *problem, const struct vn_facts *f)
 {
-    if (strcmp(f->family, "nvidia") || strcmp(f->arch, "sm_90"))
+    const struct gemm *g = problem;
+
+    if (vn__sm(f) != 90)
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
     if (g->head.type != VN_F32 || g->math != VN_MATH_TF32)
         return "it needs f32, and VN_MATH_TF32";
     if (g->k == 0)
         return "there is nothing to multiply";
-    if (g->m > INT_MAX / 2 || g->n > INT_MAX / 2 || g->k > INT_MAX / 2 || g->batches > INT_MAX / 2)
-        return "M, N, K and the batches must stay below 2^30";
     if (g->c.rank > 3)
         return "it takes at most one batch dimension";
-    if (plan(g).across_k != across_k)
-        return across_k ? "the left operand does not run across K" : "the left operand runs across K";
-    return NULL;
+    return vn__fits_half_sizes(g);
 }
 
-const char *vn__fits_tf32_along (const void *p, const struct vn_facts *f) { return fits(p, f, 0); }
-const char *vn__fits_tf32_across(const void *p, const struct vn_facts *f) { return fits(p, f, 1); }
-
-const char *vn__pays_tf32(const void *problem, const struct vn_facts *f)
+void vn__constants_tf32(int *c, const void *problem)
 {
-    const struct gemm *g = problem;
-
-    const int64_t tiles = VN_CEIL_DIV(g->m, 64) * VN_CEIL_DIV(g->n, 128) * g->batches;
-    const double sums = (double)g->m * (double)g->n * (double)g->batches;
-
-    (void)f;
-    if (g->m < 64 || g->n < 64 || sums < 768 * 768 || g->k < 64)
-        return "M N is below 768 x 768, or K below 64: smaller tiles keep more of the device busy";
-    if (!g->is_part && g->k > 1024 && 2 * tiles < g->units)
-        return "C has few tiles and K is long: parts of it pay better";
-    return NULL;
+    c[0] = product_of(problem).mn_major;
 }
 
-/* An operand packed: its lines along K, each beginning at a multiple of 16 bytes. */
+/* An operand packed: K-major, each row at a multiple of 16 bytes. */
 static int64_t pitch(const struct gemm *g)
 {
-    return VN_CEIL_DIV(g->k, LINE) * LINE;
+    return VN_CEIL_DIV(g->k, VECTOR) * VECTOR;
 }
 
 static int64_t matrices(const vn_tensor *t)
@@ -89,23 +68,23 @@ static int64_t matrices(const vn_tensor *t)
 }
 
 /* SIZE_MAX if it overflows. */
-static size_t packed_bytes(const struct gemm *g, const vn_tensor *t, int64_t lines)
+static size_t packed_bytes(const struct gemm *g, const vn_tensor *t, int64_t rows)
 {
     int64_t size;
 
-    return vn__mul(&size, pitch(g), lines) && vn__mul(&size, size, matrices(t)) && size < INT64_MAX / 16
-         ? NUMBER * (size_t)size : SIZE_MAX;
+    return vn__mul(&size, pitch(g), rows) && vn__mul(&size, size, matrices(t)) && size < INT64_MAX / 16
+         ? ELEMENT * (size_t)size : SIZE_MAX;
 }
 
 /* Where the rows of t lie when they are packed. */
 static vn_tensor packed_at(vn_tensor t, const struct gemm *g, vn_buffer *buffer, size_t at)
 {
-    const int64_t lines = t.extent[t.rank - 2];
+    const int64_t rows = t.extent[t.rank - 2];
 
     if (t.rank == 3)
-        t.stride[0] = matrices(&t) > 1 ? lines * pitch(g) : 0;
+        t.stride[0] = matrices(&t) > 1 ? rows * pitch(g) : 0;
     t.buffer = buffer;
-    t.start = (int64_t)(at / NUMBER);
+    t.start = (int64_t)(at / ELEMENT);
     t.stride[t.rank - 2] = pitch(g);
     t.stride[t.rank - 1] = 1;
     return t;
@@ -115,12 +94,12 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, const struct gemm
                       const vn_tensor *to)
 {
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
-    const int64_t lines = from->extent[from->rank - 2], tiles = VN_CEIL_DIV(lines, 32) * VN_CEIL_DIV(g->k, 32);
+    const int64_t rows = from->extent[from->rank - 2], tiles = VN_CEIL_DIV(rows, 32) * VN_CEIL_DIV(g->k, 32);
 
     if (!vn__mul(&l.groups[0], tiles, matrices(from)) || l.groups[0] > INT_MAX)
         return vn__fail(VN_UNSUPPORTED, "an operand has %lld tiles of 32 x 32; a launch holds %d",
                         (long long)tiles, INT_MAX);
-    vn__arg_int(&l, lines);
+    vn__arg_int(&l, rows);
     vn__arg_int(&l, g->k);
     vn__arg_tensor(&l, from);
     vn__arg_tensor(&l, to);
@@ -140,91 +119,101 @@ struct vn_layout vn__layout_tf32(const void *problem, const int *unused)
     const struct gemm *g = problem;
 
     (void)unused;
-    return (struct vn_layout){ pack_b, 0, plan(g).packs_b ? packed_bytes(g, &g->b, g->n) : 0 };
+    return (struct vn_layout){ pack_b, 0, product_of(g).packs_b ? packed_bytes(g, &g->b, g->n) : 0 };
 }
 
-/* How tiles are shared out: to as many work-groups as run at the same time, by what their local memory
- * leaves room for.                                                                              */
-struct grid { int64_t tiles, groups; };
+/* ---- the plan --------------------------------------------------------------------------- */
 
-static struct grid lay_out(const struct gemm *g, const int *n)
+/* The tensor maps, and A. */
+static size_t own_bytes(const struct gemm *g, const struct product *p, size_t maps)
 {
-    enum { LOCAL = 227 * 1024, OTHER = 1024 };
-    const int bytes = n[STAGES] * 128 * (64 * n[WARPGROUPS] + n[BLK_N]) + OTHER;
-    const int64_t most = (int64_t)g->units * (LOCAL / bytes > 1 ? LOCAL / bytes : 1);
-    struct grid grid = { .tiles = VN_CEIL_DIV(g->m, 64 * n[WARPGROUPS]) * VN_CEIL_DIV(g->n, n[BLK_N]) };
-
-    if (!vn__mul(&grid.tiles, grid.tiles, g->batches))
-        grid.tiles = INT64_MAX;
-    grid.groups = grid.tiles < most ? grid.tiles : most;
-    return grid;
-}
-
-/* Two maps for each work-group. */
-static size_t maps_bytes(const struct plan *p, const int *n)
-{
-    return (size_t)lay_out(&p->g, n).groups * MAPS_BYTES;
-}
-
-/* The maps, and A. */
-static size_t own_bytes(const struct gemm *g, const struct plan *p, const int *n)
-{
-    const size_t a = p->packs_a ? packed_bytes(g, &g->a, g->m) : 0, maps = maps_bytes(p, n);
+    const size_t a = p->packs_a ? packed_bytes(g, &g->a, g->m) : 0;
 
     return a > SIZE_MAX - maps ? SIZE_MAX : maps + a;
 }
 
-size_t vn__workspace_tf32(const void *problem, const int *n)
+/* As many work-groups as run at the same time, by what their local memory leaves room for. */
+static const char *share_tiles(struct vn_plan *out, const struct gemm *g, const int *n, const struct vn_site *site)
 {
-    const struct vn_layout l = vn__layout_tf32(problem, n);
-    const struct plan p = plan(problem);
+    enum { OTHER = 1024 };
+    const int bytes = n[STAGES] * ELEMENT * BLK_K * (WARPGROUP_M * n[WARPGROUPS] + n[BLK_N]) + OTHER;
+    const int64_t each = (int64_t)(site->rates->local_kib * 1024) / bytes;
+    const int64_t most = site->facts->units * (each > 1 ? each : 1);
+    const int64_t tiles = VN_CEIL_DIV(g->m, WARPGROUP_M * n[WARPGROUPS]) * VN_CEIL_DIV(g->n, n[BLK_N]);
 
-    return vn__workspace_and_b(problem, own_bytes(problem, &p, n), &l);
+    if (!vn__mul(&out->v[TILES], tiles, g->batches) || out->v[TILES] > INT_MAX / 2) {
+        out->seconds = -1;
+        return "C has more than 2^30 tiles";
+    }
+    out->v[GROUPS] = out->v[TILES] < most ? out->v[TILES] : most;
+    out->v[MAPS] = out->v[GROUPS] * MAPS_BYTES;
+    return NULL;
 }
 
-static vn_status prepare(struct plan *p, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
-                         const struct gemm *problem)
+/* Reads and writes of what is packed. */
+static double pack_seconds(const struct gemm *g, int64_t rows, const struct vn_row *row, const struct vn_site *site)
+{
+    return vn__launch_seconds(site) +
+           vn__move_seconds(2.0 * ELEMENT * (double)rows * (double)g->k * (double)g->batches, row->cost[MOVE], site);
+}
+
+const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                          const struct vn_site *site)
+{
+    const struct vn_layout l = vn__layout_tf32(problem, row->p);
+    const struct product p = product_of(problem);
+    const struct gemm *g = problem;
+    const char *why = share_tiles(out, &p.g, row->p, site);
+
+    if (why)
+        return why;
+    out->workspace = vn__workspace_and_b(g, own_bytes(g, &p, (size_t)out->v[MAPS]), &l);
+    out->seconds = vn__gemm_seconds(&p.g, WARPGROUP_M * row->p[WARPGROUPS], row->p[BLK_N],
+                                    VN_CEIL_DIV(g->k, BLK_K) * BLK_K, (double)g->batches, site->rates->mma32, row, site);
+    if (out->seconds > 0)
+        out->seconds += (p.packs_a ? pack_seconds(g, g->m, row, site) : 0) +
+                        (p.packs_b && !vn__is_packed_as(g, &l) ? pack_seconds(g, g->n, row, site) : 0);
+    return NULL;
+}
+
+/* ---- launches ---------------------------------------------------------------------------- */
+
+static vn_status prepare(struct product *p, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
+                         const struct gemm *problem, size_t maps)
 {
     struct gemm *const g = &p->g;
     vn_buffer *buffer;
     vn_tensor packed;
     size_t at;
-    vn_status s = vn__lay_out_b(&buffer, &at, workspace, q, it, problem, own_bytes(problem, p, it->p));
+    vn_status s = vn__lay_out_b(&buffer, &at, workspace, q, it, problem, own_bytes(problem, p, maps));
 
     if (s == VN_OK && p->packs_b) {
         packed = packed_at(vn_transpose(problem->b), problem, buffer, at);
-        *(p->is_turned ? &g->a : &g->b) = p->is_turned ? packed : vn_transpose(packed);
+        *(p->is_transposed ? &g->a : &g->b) = p->is_transposed ? packed : vn_transpose(packed);
     }
     if (s == VN_OK && p->packs_a) {
-        packed = packed_at(problem->a, problem, *workspace, maps_bytes(p, it->p));
+        packed = packed_at(problem->a, problem, *workspace, maps);
         s = pack(q, it, problem, &problem->a, &packed);
-        *(p->is_turned ? &g->b : &g->a) = p->is_turned ? vn_transpose(packed) : packed;
+        *(p->is_transposed ? &g->b : &g->a) = p->is_transposed ? vn_transpose(packed) : packed;
     }
     return s;
 }
 
-vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
-    const int *n = it->p;
-    struct plan p = plan(problem);
+    struct product p = product_of(problem);
     const struct gemm *g = &p.g;
-    const struct grid grid = lay_out(g, n);
-    struct vn_launch l = { .groups = { grid.groups, 1, 1 }, .items = 128 * n[WARPGROUPS] + 128 };
+    struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 }, .items = 128 * it->p[WARPGROUPS] + 128 };
     vn_buffer *workspace;
-    vn_status s;
+    vn_status s = prepare(&p, &workspace, q, it, problem, (size_t)plan->v[MAPS]);
 
-    if (grid.tiles > INT_MAX / 2)
-        return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %d x %d; gemm_tf32 counts to %d", (long long)grid.tiles,
-                        64 * n[WARPGROUPS], n[BLK_N], INT_MAX / 2);
-    if ((s = prepare(&p, &workspace, q, it, problem)))
+    if (s)
         return s;
-    vn__arg_int(&l, g->m);
-    vn__arg_int(&l, g->n);
-    vn__arg_int(&l, g->k);
+    vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
-    vn__arg_int(&l, grid.groups);
-    vn__arg_int(&l, grid.tiles);
+    vn__arg_int(&l, plan->v[GROUPS]);
+    vn__arg_int(&l, plan->v[TILES]);
     vn__arg_tensor(&l, &g->a);
     vn__arg_tensor(&l, &g->b);
     vn__arg_buffer(&l, workspace);

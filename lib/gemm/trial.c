@@ -76,21 +76,39 @@ static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
     return s;
 }
 
-/* In the shape that this variant takes: all of C, or fewer of its rows; A, B or both transposed; and
- * in its kind of math.                                                                        */
+static int has_constants(const struct gemm *g, const struct vn_choice *it)
+{
+    int c[VN_CONSTANTS] = { 0 };
+
+    if (it->variant->constants_of)
+        it->variant->constants_of(c, g);
+    return !memcmp(c, it->c, sizeof c);
+}
+
+/* Transposed or not; odd: with rows that end at no multiple of 16 bytes. */
+static vn_tensor view_of(const vn_tensor *t, vn_type type, int rows, int cols, int transposed, int odd)
+{
+    vn_tensor v = transposed ? vn_matrix(t->buffer, type, cols, rows) : vn_matrix(t->buffer, type, rows, cols);
+
+    v.stride[0] += odd;
+    return transposed ? vn_transpose(v) : v;
+}
+
+/* In the shape that this kernel takes: all of C, or fewer of its rows; A, B or both transposed; and
+ * in its kind of math; with rows that end at multiples of 16 bytes, or not.                       */
 static int lay_out(struct gemm *g, const struct vn_choice *it, const struct vn_facts *f)
 {
     static const int rows[] = { M, 48, 40, 32, 24, 16, 8 };
 
-    for (int which = 0; which < 8 * (int)(sizeof rows / sizeof *rows); which++) {
-        const int m = rows[which / 8];
+    for (int which = 0; which < 32 * (int)(sizeof rows / sizeof *rows); which++) {
+        const int m = rows[which / 32], odd_a = which / 8 & 1, odd_b = which / 16 & 1;
 
         g->math = which & 4 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
         g->m = m;
         g->c = vn_matrix(g->c.buffer, g->head.type, m, N);
-        g->a = which & 2 ? vn_transpose(vn_matrix(g->a.buffer, g->head.type, K, m)) : vn_matrix(g->a.buffer, g->head.type, m, K);
-        g->b = which & 1 ? vn_transpose(vn_matrix(g->b.buffer, g->head.type, N, K)) : vn_matrix(g->b.buffer, g->head.type, K, N);
-        if (!it->variant->fits(g, f))
+        g->a = view_of(&g->a, g->head.type, m, K, which & 2, odd_a);
+        g->b = view_of(&g->b, g->head.type, K, N, which & 1, odd_b);
+        if (!it->variant->fits(g, f) && has_constants(g, it))
             return 1;
     }
     return 0;
@@ -98,12 +116,13 @@ static int lay_out(struct gemm *g, const struct vn_choice *it, const struct vn_f
 
 static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
 {
+    struct vn_plan plan;
     vn_status s;
 
     if (!lay_out(g, it, &q->device->facts))
         return vn__fail(VN_UNSUPPORTED, "no layout of the trial product fits the variant");
     if ((s = fill(q, &g->a, g->head.type, a_of)) || (s = fill(q, &g->b, g->head.type, b_of)) ||
-        (s = it->variant->run(q, it, g)) || (s = q->device->backend->finish(q)))
+        (s = vn__plan(&plan, q, it, g)) || (s = it->variant->run(q, it, g, &plan)) || (s = q->device->backend->finish(q)))
         return s;
     return compare(q, &g->c, g->head.type);
 }
@@ -111,8 +130,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
 vn_status vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type)
 {
     const size_t bytes = MOST * vn_type_bytes(type);
-    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = M, .n = N, .k = K, .batches = 1, .alpha = 1,
-                      .units = q->device->facts.units };
+    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = M, .n = N, .k = K, .batches = 1, .alpha = 1 };
     vn_buffer *a = NULL, *b = NULL, *c = NULL;
     vn_status s;
 

@@ -1,184 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * variants.c - the variants of C := act(alpha A B + beta C + bias), in the order in which they are tried.
+ * variants.c - the variants of C := act(alpha A B + beta C + bias), a row each.
+ *
+ * Of the plans that their tune rows make for a problem the cheapest is used; where nobody has a model of a plan, the
+ * order of this table counts.
  */
-#include <limits.h>
-#include <string.h>
-
 #include "gemm.h"
 #include "vendors/vendor.h"
 
-/* Past these an int in a kernel could overflow, also when rounded up to a tile. */
-enum { MOST = INT_MAX - 4096 };
+#define HOOKS(which)  .fits = vn__fits_##which, .plan = vn__plan_##which, .run = vn__run_##which
+#define CONSTANTS(which, list)  .constants = list, .constants_of = vn__constants_##which
 
-/* ---- fits, pays -------------------------------------------------------------- */
+#define EPILOGUE "cl/tile/epilogue.h "
+#define NVIDIA   EPILOGUE "cl/atoms/nvidia/nvidia.h "
+#define CPU      EPILOGUE "cl/tile/cpu.h "
 
-const char *vn__fits_gemm(const void *problem, const struct vn_facts *f)
-{
-    const struct gemm *g = problem;
+#define MAJORS   "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1"
+#define OLD_MAJORS "#define ACROSS_A MN_MAJOR_A\n#define ACROSS_B MN_MAJOR_B\n#define BAND RASTER\n"
+#define WGMMA    "BLK_N STAGES WARPGROUPS RASTER"
+#define TILED    "BLK_M BLK_N BLK_K THR_M THR_N"
+#define MATRIX   "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES"
+#define PANELS   "THR_M THR_V VEC BLK_M BLK_N BLK_K"
 
-    (void)f;
-    if (g->m > MOST || g->n > MOST || g->k > MOST || g->batches > MOST)
-        return "M, N, K and the batches must stay below 2^31";
-    return NULL;
-}
-
-/* Many small matrices fill a device with small tiles, one for each. */
-static const char *pays_batch(const struct gemm *g, const struct vn_facts *f, int most)
-{
-    if (!strcmp(f->family, "cpu"))
-        return "the device is a CPU, where one work-item makes a matrix";
-    if (g->m > most || g->n > most)
-        return "M or N is larger than its tile";
-    return g->batches < f->units ? "the batches are fewer than the device's units" : NULL;
-}
-
-static const char *pays_tiny(const void *problem, const struct vn_facts *f)  { return pays_batch(problem, f, 16); }
-static const char *pays_small(const void *problem, const struct vn_facts *f) { return pays_batch(problem, f, 32); }
-
-/* ---- the table ------------------------------------------------------------------- */
-
-/* One variant for each way that lines can run: across_a "1" where A's run across K. */
-#define WGMMA(its_name, pay, layout, across_a, across_b)                                             \
-    { .name = its_name, .fits = vn__fits_wgmma_##layout, .pays = vn__pays_wgmma##pay,                 \
-      .run = vn__run_wgmma, .workspace = vn__workspace_wgmma, .trial = vn__trial_gemm,                \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/boxes.h cl/gemm/wgmma.cl", .entries = "gemm_wgmma",           \
-      .params = "BLK_N STAGES WARPGROUPS BAND",                                               \
-      .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
-#define WGMMAS(its_name, pay) \
-    WGMMA(its_name, pay, nn, "0", "1"), WGMMA(its_name, pay, nt, "0", "0"), \
-    WGMMA(its_name, pay, tn, "1", "1"), WGMMA(its_name, pay, tt, "1", "0")
-
-#define WGMMA_DEEP(layout, across_a, across_b)                                                       \
-    { .name = "gemm_wgmma_deep", .fits = vn__fits_wgmma_deep_##layout, .pays = vn__pays_wgmma_deep,   \
-      .run = vn__run_wgmma_deep, .workspace = vn__workspace_wgmma_deep, .trial = vn__trial_gemm,      \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/boxes.h cl/gemm/wgmma.cl cl/gemm/splitk_sum.cl",                     \
-      .entries = "gemm_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS BAND",             \
-      .defines = "#define PARTS 1\n#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
-
-/* Its operands laid apart before it (padded), or meanwhile (padding). */
-#define LAID_APART(kind, ways, pads, header, across_a, across_b)                                      \
-    { .name = "gemm_" #kind, .fits = vn__fits_##kind##_##ways, .pays = vn__pays_##kind,              \
-      .run = vn__run_##kind, .workspace = vn__workspace_padded, .layout = vn__layout_padded, .trial = vn__trial_gemm, \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/boxes.h " header "cl/gemm/wgmma.cl cl/gemm/padded.cl",    \
-      .entries = "gemm_wgmma pad", .params = "BLK_N STAGES WARPGROUPS BAND",                 \
-      .defines = "#define PARTS 0\n#define PADS " pads "\n#define ODD_LINES 1\n"                    \
-                 "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
-#define PADDED(ways, across_a, across_b)  LAID_APART(padded,  ways, "0", "",          across_a, across_b)
-#define PADDING(ways, across_a, across_b) LAID_APART(padding, ways, "1", "cl/gemm/pad.h ", across_a, across_b)
-
-#define TF32(lines, across_a)                                                                        \
-    { .name = "gemm_tf32", .fits = vn__fits_tf32_##lines, .pays = vn__pays_tf32, .run = vn__run_tf32, \
-      .workspace = vn__workspace_tf32, .layout = vn__layout_tf32, .trial = vn__trial_gemm,            \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/boxes.h cl/gemm/tf32.cl", .entries = "pack gemm_tf32", \
-      .params = "BLK_N STAGES WARPGROUPS BAND",                                                        \
-      .defines = "#define PARTS 0\n#define ACROSS_A " across_a "\n#define ACROSS_B 0\n" }
-
-#define SPLIT(its_name, tile)                                                                        \
-    { .name = its_name, .fits = vn__fits_split, .pays = vn__pays_split_##tile, .run = vn__run_split,  \
-      .workspace = vn__workspace_split, .layout = vn__layout_split, .trial = vn__trial_gemm,          \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/bf16x3.h cl/gemm/bf16x3.cl",                        \
-      .entries = "split gemm_split",                                                                  \
-      .params = "BLK_N BLK_K STAGES WARPGROUPS" }
-
-/* Blocks of 32 of K: 128 bytes, which the copy engine swizzles. */
-#define SPLIT_ROWS(its_name, tile, lines, across_b)                                                  \
-    { .name = its_name, .fits = vn__fits_split_rows_##lines, .pays = vn__pays_split_rows_##tile,      \
-      .run = vn__run_split_rows, .workspace = vn__workspace_split_rows, .trial = vn__trial_gemm,      \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",                    \
-      .entries = "split gemm_split_rows add_shares", .params = "BLK_M STAGES",                        \
-      .defines = "#define BLK_K 32\n#define ACROSS_B " across_b "\n" }
-
-#define MMA(layout, across_a, across_b)                                                              \
-    { .name = "gemm_mma", .fits = vn__fits_mma_##layout, .pays = vn__pays_mma, .run = vn__run_mma,    \
-      .trial = vn__trial_gemm,                                                                        \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/mma.cl", .entries = "gemm_mma",               \
-      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",                                 \
-      .defines = "#define ACROSS_A " across_a "\n#define ACROSS_B " across_b "\n" }
-
-#define MATRIX(engine, whose, family) \
-    { .name = "gemm_" #engine, .fits = vn__fits_##whose, .pays = vn__pays_matrix, .run = vn__run_matrix, \
-      .trial = vn__trial_gemm, .texts = "cl/tile/epilogue.h cl/atoms/" family ".h cl/gemm/matrix.cl", \
-      .entries = "gemm_matrix", .params = "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES" }
-
-#define SMALL(size) \
-    { .name = "gemm_" #size, .fits = vn__fits_gemm, .pays = pays_##size, .run = vn__run_tiled, \
-      .texts = "cl/tile/epilogue.h cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", \
-      .params = "BLK_M BLK_N BLK_K THR_M THR_N" }
-
-#define CPU_DIRECT(which) \
-    { .name = "gemm_cpu_" #which, .fits = vn__fits_direct, .pays = vn__pays_##which, .run = vn__run_unpacked, \
-      .texts = "cl/tile/epilogue.h cl/tile/cpu.h cl/gemm/cpu.cl", .entries = "gemm_cpu", \
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", \
-      .defines = "#define PACKED 0\n#define PACKED_B 0\n#define DIRECT 1\n" }
-
-/* And here, for each way that they are copied: by16_a "1" where A's go 16 bytes at a time. */
-#define ASYNC(ways, runs, across_a, by16_a, across_b, by16_b)                                         \
-    { .name = "gemm_async", .fits = vn__fits_async_##ways, .run = runs, .trial = vn__trial_gemm,      \
-      .texts = "cl/tile/epilogue.h cl/atoms/nvidia/nvidia.h cl/gemm/pipelined.cl", .entries = "gemm_async",           \
-      .params = "BLK_M BLK_N BLK_K THR_M THR_N STAGES",                                               \
-      .defines = "#define ACROSS_A " across_a "\n#define BY16_A " by16_a "\n"                         \
-                 "#define ACROSS_B " across_b "\n#define BY16_B " by16_b "\n" }
-
-/* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__gemm_variants[] = {
     VN_CUBLAS_GEMM
     VN_CLBLAST_GEMM
-    { .name = "gemm_cpu_packed", .fits = vn__fits_cpu_packed, .pays = vn__pays_cpu_packed, .run = vn__run_cpu_packed,
-      .workspace = vn__workspace_cpu_packed, .layout = vn__layout_cpu_packed,
-      .texts = "cl/tile/epilogue.h cl/tile/cpu.h cl/gemm/cpu.cl", .entries = "pack gemm_cpu pack_b",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PACKED_B 1\n#define DIRECT 0\n" },
-    { .name = "gemm_dot", .fits = vn__fits_dot, .pays = vn__pays_dot, .run = vn__run_dot,
-      .texts = "cl/tile/epilogue.h cl/gemm/cpu_dot.cl", .entries = "gemm_dot",
-      .params = "THR_M THR_N VEC BLK_M BLK_N BLK_K" },
-    { .name = "gemm_strip", .fits = vn__fits_strip, .pays = vn__pays_strip, .run = vn__run_strip,
-      .texts = "cl/tile/epilogue.h cl/tile/cpu.h cl/gemm/cpu_strip.cl", .entries = "gemm_strip",
-      .params = "VEC STRIP_1 STRIP_2 STRIP_4", .defines = "#define THR_M 1\n#define THR_V 1\n" },
-    { .name = "gemm_rank", .fits = vn__fits_rank, .pays = vn__pays_rank, .run = vn__run_rank,
-      .workspace = vn__workspace_rank,
-      .texts = "cl/tile/epilogue.h cl/tile/cpu.h cl/gemm/cpu_rank.cl", .entries = "gemm_rank sum",
-      .params = "THR_K THR_V VEC BLK_M BLK_C BLK_K", .defines = "#define THR_M 1\n" },
-    CPU_DIRECT(narrow), CPU_DIRECT(direct),
-    { .name = "gemm_cpu", .fits = vn__fits_cpu, .pays = vn__pays_packed, .run = vn__run_packed,
-      .workspace = vn__workspace_packed,
-      .texts = "cl/tile/epilogue.h cl/tile/cpu.h cl/gemm/cpu.cl", .entries = "pack gemm_cpu",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 1\n#define PACKED_B 0\n#define DIRECT 0\n" },
-    { .name = "gemm_cpu_unpacked", .fits = vn__fits_cpu, .run = vn__run_unpacked,
-      .texts = "cl/tile/epilogue.h cl/tile/cpu.h cl/gemm/cpu.cl", .entries = "gemm_cpu",
-      .params = "THR_M THR_V VEC BLK_M BLK_N BLK_K", .defines = "#define PACKED 0\n#define PACKED_B 0\n#define DIRECT 0\n" },
-    SMALL(tiny), SMALL(small),
-    SPLIT_ROWS("gemm_split_rows_64", 64, along, "0"), SPLIT_ROWS("gemm_split_rows_64", 64, across, "1"),
-    SPLIT_ROWS("gemm_split_rows", 128, along, "0"), SPLIT_ROWS("gemm_split_rows", 128, across, "1"),
-    VN_SKINNY_LINES(_16, 8), VN_SKINNY_LINES(_16, 16), VN_SKINNY_LINES(_16, 32),
-    VN_SKINNY_LINES(, 8), VN_SKINNY_LINES(, 16), VN_SKINNY_LINES(, 32),
-    VN_SKINNY_MMA(k, K, 1, 8, 16), VN_SKINNY_MMA(k, K, 1, 16, 16), VN_SKINNY_MMA(k, K, 1, 24, 64),
-    VN_SKINNY_MMA(k, K, 1, 32, 64), VN_SKINNY_MMA(k, K, 1, 40, 64), VN_SKINNY_MMA(k, K, 1, 48, 64),
-    VN_SKINNY_MMA(k, K, 1, 64, 64),
-    VN_SKINNY_MMA(n, N, 0, 8, 16), VN_SKINNY_MMA(n, N, 0, 16, 16), VN_SKINNY_MMA(n, N, 0, 24, 64),
-    VN_SKINNY_MMA(n, N, 0, 32, 64), VN_SKINNY_MMA(n, N, 0, 40, 64), VN_SKINNY_MMA(n, N, 0, 48, 64),
-    VN_SKINNY_MMA(n, N, 0, 64, 64),
-    VN_SKINNY(k, K, 1, 1), VN_SKINNY(k, K, 1, 2), VN_SKINNY(k, K, 1, 4), VN_SKINNY(k, K, 1, 8),
-    VN_SKINNY(k, K, 1, 16),
-    VN_SKINNY(n, N, 0, 1), VN_SKINNY(n, N, 0, 2), VN_SKINNY(n, N, 0, 4), VN_SKINNY(n, N, 0, 8),
-    VN_SKINNY(n, N, 0, 16),
-    TF32(along, "0"), TF32(across, "1"),
-    SPLIT("gemm_split", 192), SPLIT("gemm_split_128", 128), SPLIT("gemm_split_64", 64),
-    { .name = "gemm_deep", .fits = vn__fits_deep, .pays = vn__pays_deep, .run = vn__run_deep,
-      .workspace = vn__workspace_deep, .texts = "cl/tile/epilogue.h cl/gemm/splitk_sum.cl", .entries = "gemm_sum",
-      .params = "ITEMS" },
-    WGMMA_DEEP(nn, "0", "1"), WGMMA_DEEP(nt, "0", "0"), WGMMA_DEEP(tn, "1", "1"), WGMMA_DEEP(tt, "1", "0"),
-    WGMMAS("gemm_wgmma_64x64", _64x64), WGMMAS("gemm_wgmma_64x128", _64x128), WGMMAS("gemm_wgmma_64x256", _64x256),
-    WGMMAS("gemm_wgmma_128x192", _128x192), WGMMAS("gemm_wgmma", ),
-    PADDING(nn, "0", "1"), PADDING(nt, "0", "0"), PADDING(tn, "1", "1"), PADDING(tt, "1", "0"),
-    PADDED(nn, "0", "1"), PADDED(nt, "0", "0"), PADDED(tn, "1", "1"), PADDED(tt, "1", "0"),
-    MMA(nn, "0", "1"), MMA(nt, "0", "0"), MMA(tn, "1", "1"), MMA(tt, "1", "0"),
-    MATRIX(mfma, mfma, "amd"), MATRIX(wmma, wmma, "amd"), MATRIX(dpas, dpas, "intel"), MATRIX(dpas8, dpas, "intel"),
-    ASYNC(vv, vn__run_tiled, "1", "1", "1", "1"), ASYNC(vk, vn__run_tiled, "1", "1", "0", "0"),
-    ASYNC(kv, vn__run_async_transposed, "1", "1", "0", "0"), ASYNC(kk, vn__run_tiled, "0", "0", "0", "0"),
-    ASYNC(xk, vn__run_tiled, "1", "0", "0", "0"), ASYNC(kx, vn__run_async_transposed, "1", "0", "0", "0"),
-    ASYNC(xx, vn__run_tiled, "1", "0", "1", "0"),
-    { .name = "gemm", .fits = vn__fits_gemm, .run = vn__run_tiled,
-      .texts = "cl/tile/epilogue.h cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm",
-      .params = "BLK_M BLK_N BLK_K THR_M THR_N" },
+
+    /* CPUs */
+    { .name = "gemm_cpu_packed", HOOKS(cpu_packed), .layout = vn__layout_cpu_packed,
+      .texts = CPU "cl/gemm/cpu.cl", .entries = "pack gemm_cpu pack_b", .params = PANELS,
+      .defines = "#define PACKED 1\n#define PACKED_B 1\n#define DIRECT 0\n" },
+    { .name = "gemm_cpu_dot", .was = "gemm_dot", HOOKS(cpu_dot),
+      .texts = EPILOGUE "cl/gemm/cpu_dot.cl", .entries = "gemm_dot", .params = "THR_M THR_N VEC BLK_M BLK_N BLK_K" },
+    { .name = "gemm_cpu_strip", .was = "gemm_strip", HOOKS(cpu_strip),
+      .texts = CPU "cl/gemm/cpu_strip.cl", .entries = "gemm_strip", .params = "VEC STRIP_1 STRIP_2 STRIP_4",
+      .defines = "#define THR_M 1\n#define THR_V 1\n" },
+    { .name = "gemm_cpu_rank", .was = "gemm_rank", HOOKS(cpu_rank),
+      .texts = CPU "cl/gemm/cpu_rank.cl", .entries = "gemm_rank sum", .params = "THR_K THR_V VEC BLK_M BLK_C BLK_K",
+      .defines = "#define THR_M 1\n" },
+    { .name = "gemm_cpu_narrow", HOOKS(cpu_narrow),
+      .texts = CPU "cl/gemm/cpu.cl", .entries = "gemm_cpu", .params = PANELS,
+      .defines = "#define PACKED 0\n#define PACKED_B 0\n#define DIRECT 1\n" },
+    { .name = "gemm_cpu_direct", HOOKS(cpu_direct),
+      .texts = CPU "cl/gemm/cpu.cl", .entries = "gemm_cpu", .params = PANELS,
+      .defines = "#define PACKED 0\n#define PACKED_B 0\n#define DIRECT 1\n" },
+    { .name = "gemm_cpu", HOOKS(cpu_panels),
+      .texts = CPU "cl/gemm/cpu.cl", .entries = "pack gemm_cpu", .params = PANELS,
+      .defines = "#define PACKED 1\n#define PACKED_B 0\n#define DIRECT 0\n" },
+    { .name = "gemm_cpu_unpacked", HOOKS(cpu_unpacked),
+      .texts = CPU "cl/gemm/cpu.cl", .entries = "gemm_cpu", .params = PANELS,
+      .defines = "#define PACKED 0\n#define PACKED_B 0\n#define DIRECT 0\n" },
+
+    /* GPUs: few rows */
+    { .name = "gemm_bf16x3_rows", .was = "gemm_split_rows gemm_split_rows_64", HOOKS(bf16x3_rows),
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
+      .entries = "split gemm_split_rows add_shares", .params = "BLK_M STAGES", .costs = "EFF TILE_NS READERS",
+      CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define ACROSS_B MN_MAJOR_B\n" },
+    { .name = "gemm_skinny_rows", .was = "gemm_skinny_lines gemm_skinny_lines_16", HOOKS(skinny_rows),
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/skinny.h cl/gemm/skinny_lines.cl",
+      .entries = "gemm_skinny_lines", .params = "ITEMS GROUPS ROOM FILL SPLIT", .costs = "EFF MEMORY FIXED_NS",
+      CONSTANTS(skinny_rows, "THR_M 8 16 32") },
+    { .name = "gemm_skinny_mma", HOOKS(skinny_mma),
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/skinny.h cl/gemm/skinny_mma.cl",
+      .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT",
+      .costs = "EFF MEMORY FIXED_NS", CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
+      .defines = "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n#define TILES (THR_M > 16 ? TILES_64 : TILES_16)\n"
+                 "#define ALONG_K K_MAJOR\n" },
+    { .name = "gemm_skinny", HOOKS(skinny),
+      .texts = EPILOGUE "cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
+      .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT",
+      .costs = "EFF MEMORY FIXED_NS", CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
+      .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n"
+                 "#define ALONG_K K_MAJOR\n" },
+
+    /* NVIDIA's matrix engines */
+    { .name = "gemm_tf32", HOOKS(tf32), .layout = vn__layout_tf32,
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/tf32.cl", .entries = "pack gemm_tf32",
+      .params = WGMMA, .costs = VN_TILES_COSTS " MOVE", CONSTANTS(tf32, "MN_MAJOR_A 0 1"),
+      .defines = "#define PARTS 0\n#define MN_MAJOR_B 0\n" OLD_MAJORS },
+    { .name = "gemm_bf16x3", .was = "gemm_split gemm_split_128 gemm_split_64", HOOKS(bf16x3),
+      .layout = vn__layout_bf16x3, .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/bf16x3.h cl/gemm/bf16x3.cl",
+      .entries = "split gemm_split", .params = "BLK_N BLK_K STAGES WARPGROUPS", .costs = VN_TILES_COSTS " MOVE" },
+    { .name = "gemm_splitk", .was = "gemm_deep", HOOKS(splitk),
+      .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS", .costs = "SUMS" },
+    { .name = "gemm_wgmma_splitk", .was = "gemm_wgmma_deep", HOOKS(wgmma_splitk),
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/wgmma.cl cl/gemm/splitk_sum.cl",
+      .entries = "gemm_wgmma gemm_sum", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS),
+      .defines = "#define PARTS 1\n" OLD_MAJORS },
+    { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192", HOOKS(wgmma),
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/wgmma.cl",
+      .entries = "gemm_wgmma", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS),
+      .defines = "#define PARTS 0\n" OLD_MAJORS },
+    { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/pad.h cl/gemm/wgmma.cl cl/gemm/padded.cl",
+      .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK", CONSTANTS(padded, MAJORS),
+      .defines = "#define PARTS 0\n#define PADS 1\n#define ODD_LINES 1\n" OLD_MAJORS },
+    { .name = "gemm_padded", HOOKS(padded), .layout = vn__layout_padded,
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/wgmma.cl cl/gemm/padded.cl",
+      .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK", CONSTANTS(padded, MAJORS),
+      .defines = "#define PARTS 0\n#define PADS 0\n#define ODD_LINES 1\n" OLD_MAJORS },
+    { .name = "gemm_mma", HOOKS(mma),
+      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/mma.cl", .entries = "gemm_mma",
+      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K", .costs = VN_TILES_COSTS,
+      CONSTANTS(mma, MAJORS), .defines = "#define ACROSS_A MN_MAJOR_A\n#define ACROSS_B MN_MAJOR_B\n" },
+
+    /* AMD's and Intel's */
+    { .name = "gemm_mfma", HOOKS(matrix_mfma), .trial = vn__trial_gemm,
+      .texts = EPILOGUE "cl/atoms/amd/matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix", .params = MATRIX,
+      .costs = VN_TILES_COSTS },
+    { .name = "gemm_wmma", HOOKS(matrix_wmma), .trial = vn__trial_gemm,
+      .texts = EPILOGUE "cl/atoms/amd/matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix", .params = MATRIX,
+      .costs = VN_TILES_COSTS },
+    { .name = "gemm_dpas", .was = "gemm_dpas8", HOOKS(matrix_dpas), .trial = vn__trial_gemm,
+      .texts = EPILOGUE "cl/atoms/intel/matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix", .params = MATRIX,
+      .costs = VN_TILES_COSTS },
+
+    /* multiply-adds */
+    { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .trial = vn__trial_gemm,
+      .texts = NVIDIA "cl/gemm/pipelined.cl", .entries = "gemm_async", .params = TILED " STAGES",
+      .costs = VN_TILES_COSTS, CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
+      .defines = "#define ACROSS_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
+                 "#define ACROSS_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },
+    { .name = "gemm", .was = "gemm_tiny gemm_small", HOOKS(tiled),
+      .texts = EPILOGUE "cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", .params = TILED, .costs = VN_TILES_COSTS },
     { .name = NULL }
 };

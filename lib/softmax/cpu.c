@@ -12,19 +12,28 @@ static struct parts cpu_parts(const struct softmax *s, const int *p)
     return vn__softmax_parts(s, (int64_t)p[VEC] * p[BLOCK]);
 }
 
-size_t vn__workspace_softmax_cpu_split(const void *problem, const int *p)
+enum { LONG_ROW = 16384 };       /* elements from which splitting a row pays for a second pass */
+
+/* A CPU keeps exponentials in y, which parts cannot: they compute each one twice. */
+const char *vn__plan_softmax_cpu_split(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                          const struct vn_site *site)
 {
-    return vn__softmax_pairs_bytes(problem, cpu_parts(problem, p).count);
+    const struct softmax *s = problem;
+
+    out->workspace = vn__softmax_pairs_bytes(problem, cpu_parts(problem, row->p).count);
+    return s->n < 4 * LONG_ROW ? "its rows are too short to be split"
+         : 2 * s->rows >= site->facts->units ? "its rows occupy half the cores or more" : NULL;
 }
 
-vn_status vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
+    (void)plan;
     return vn__run_softmax_parts(q, it, problem, cpu_parts(problem, it->p), 1);
 }
 
 /* A group of a CPU costs about a microsecond to start: it takes rows of some 64 Ki elements,
  * unless that would leave cores idle.                                                       */
-vn_status vn__run_softmax_cpu(vn_queue *q, const struct vn_choice *it, const void *problem)
+vn_status vn__run_softmax_cpu(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
 {
     const struct softmax *s = problem;
     const vn_tensor *x = &s->t[X];
@@ -38,6 +47,7 @@ vn_status vn__run_softmax_cpu(vn_queue *q, const struct vn_choice *it, const voi
     const int64_t each = fill < share ? (fill > least ? fill : least) : share;
     struct vn_launch l = { .groups = { VN_CEIL_DIV(all, each), 1, 1 }, .items = 1 };
 
+    (void)plan;
     vn__softmax_begin(&l, s, each);
     vn__arg_int(&l, across);
     return vn__launch(q, it, 0, &l);

@@ -146,6 +146,7 @@ static vn_status run(vn_queue *q, const vn_tensor from[VIEWS], int backward, int
         .units    = q->device->facts.units,
     };
     const struct vn_choice *it;
+    const struct vn_plan *plan;
     const int axis = from[X].rank - 1 - o->axis;
     vn_status status;
 
@@ -154,9 +155,9 @@ static vn_status run(vn_queue *q, const vn_tensor from[VIEWS], int backward, int
     s.rows = vn__elements(&from[X]) / s.n;
     s.across = is_across(&s);
     describe(&s);
-    if ((status = vn__choose(&it, q, vn__softmax_variants, &s, sizeof s, o->variant)))
+    if ((status = vn__choose(&it, &plan, q, vn__softmax_variants, &s, sizeof s, o->variant)))
         return status;
-    return it->variant->run(q, it, &s);
+    return it->variant->run(q, it, &s, plan);
 }
 
 /* ---- checks ---------------------------------------------------------------------- */

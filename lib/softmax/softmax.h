@@ -35,12 +35,18 @@ vn_status    vn__run_softmax_parts(vn_queue *q, const struct vn_choice *it, cons
                                    struct parts parts, int items);
 
 /* rows.c: any device */
-size_t    vn__workspace_softmax_split(const void *problem, const int *p);
-vn_status vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const void *problem);
-vn_status vn__run_softmax      (vn_queue *q, const struct vn_choice *it, const void *problem);
+const char *vn__plan_softmax_split(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                   const struct vn_site *site);
+vn_status   vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                  const struct vn_plan *plan);
+vn_status   vn__run_softmax(vn_queue *q, const struct vn_choice *it, const void *problem,
+                            const struct vn_plan *plan);
 
 /* cpu.c: CPUs, through vectors written out */
-size_t    vn__workspace_softmax_cpu_split(const void *problem, const int *p);
-vn_status vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem);
-vn_status vn__run_softmax_cpu      (vn_queue *q, const struct vn_choice *it, const void *problem);
+const char *vn__plan_softmax_cpu_split(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                       const struct vn_site *site);
+vn_status   vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                      const struct vn_plan *plan);
+vn_status   vn__run_softmax_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan);
 #endif

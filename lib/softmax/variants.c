@@ -1,108 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * variants.c - the variants of softmax and its gradient, in the order in which they are tried.
+ * variants.c - the variants of softmax and its gradient, a row each.
  */
 #include <string.h>
 
 #include "softmax.h"
 #include "vendors/vendor.h"
 
-/* ---- fits, pays ---------------------------------------------------------------- */
+/* ---- fits ----------------------------------------------------------------------- */
 
-enum { LONG_ROW = 16384 };        /* elements from which sharing out a row pays for a second pass */
-
-/* Each way is two variants of one name: kernels are built for one direction. */
-static const char *is_forward(const void *problem, const struct vn_facts *f)
+static const char *fits_any(const void *problem, const struct vn_facts *f)
 {
-    const struct softmax *s = problem;
-
+    (void)problem;
     (void)f;
-    return s->backward ? "it goes forward" : NULL;
+    return NULL;
 }
 
-static const char *is_backward(const void *problem, const struct vn_facts *f)
+static const char *fits_cpu(const void *problem, const struct vn_facts *f)
 {
-    const struct softmax *s = problem;
-
-    (void)f;
-    return s->backward ? NULL : "it goes backward";
-}
-
-static const char *is_cpu(const struct vn_facts *f)
-{
+    (void)problem;
     return strcmp(f->family, "cpu") ? "the device is no CPU"
          : f->vector < 2 ? "the device does not ask for explicit vectors" : NULL;
 }
 
-static const char *is_cpu_forward(const void *problem, const struct vn_facts *f)
+static void backward_of(int *c, const void *problem)
 {
-    const char *why = is_cpu(f);
-
-    return why ? why : is_forward(problem, f);
+    c[0] = ((const struct softmax *)problem)->backward;
 }
 
-static const char *is_cpu_backward(const void *problem, const struct vn_facts *f)
-{
-    const char *why = is_cpu(f);
+/* ---- plans ---------------------------------------------------------------------- */
 
-    return why ? why : is_backward(problem, f);
-}
-
-/* A CPU keeps exponentials in y, which parts cannot: they compute each one twice. */
-static const char *pays_cpu_split(const void *problem, const struct vn_facts *f)
+static const char *plan_strided(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                const struct vn_site *site)
 {
     const struct softmax *s = problem;
 
-    return s->n < 4 * LONG_ROW ? "its rows are too short to share out"
-         : 2 * s->rows >= f->units ? "its rows occupy half the cores or more" : NULL;
-}
-
-static const char *pays_split(const void *problem, const struct vn_facts *f)
-{
-    const struct softmax *s = problem;
-
-    return s->n < LONG_ROW ? "its rows are too short to share out"
-         : s->rows >= 4 * (int64_t)f->units ? "its rows are enough to fill the device" : NULL;
-}
-
-static const char *pays_strided(const void *problem, const struct vn_facts *f)
-{
-    const struct softmax *s = problem;
-
-    (void)f;
-    return s->across ? NULL : "its rows do not lie side by side";
+    (void)out;
+    (void)row;
+    (void)site;
+    return s->across ? NULL : "its rows are contiguous, or their elements are";
 }
 
 /* ---- the table ------------------------------------------------------------------ */
 
 #define GPU_TEXTS "cl/tile/epilogue.h cl/softmax/softmax.h cl/softmax/rows.cl"
 #define CPU_TEXTS "cl/tile/epilogue.h cl/softmax/softmax.h cl/softmax/cpu.cl"
+#define BACKWARD  .constants = "BACKWARD 0 1", .constants_of = backward_of
 
-#define SPLIT(yes)   "#define SPLIT " #yes "\n"
-#define ACROSS(yes)  "#define ACROSS " #yes "\n"
-
-/* The last arguments: the rest of the #defines, then the rest of the members. */
-#define WAY(given_name, forward, backward, ...)                                                          \
-    { .name = given_name, .fits = forward,  .defines = "#define BACKWARD 0\n" __VA_ARGS__ },              \
-    { .name = given_name, .fits = backward, .defines = "#define BACKWARD 1\n" __VA_ARGS__ }
-
-/* Tried from the top; the first that fits is used. */
 const struct vn_variant vn__softmax_variants[] = {
     VN_CUDNN_SOFTMAX
-    WAY("softmax_cpu_split", is_cpu_forward, is_cpu_backward, SPLIT(1),
-        .pays = pays_cpu_split, .run = vn__run_softmax_cpu_split, .workspace = vn__workspace_softmax_cpu_split,
-        .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK"),
-    WAY("softmax_cpu", is_cpu_forward, is_cpu_backward, SPLIT(0),
-        .run = vn__run_softmax_cpu,
-        .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK"),
-    WAY("softmax_split", is_forward, is_backward, SPLIT(1) ACROSS(0) "#define ROW_ITEMS ITEMS\n",
-        .pays = pays_split, .run = vn__run_softmax_split, .workspace = vn__workspace_softmax_split,
-        .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES"),
-    WAY("softmax_strided", is_forward, is_backward, SPLIT(0) ACROSS(1),
-        .pays = pays_strided, .run = vn__run_softmax,
-        .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES"),
-    WAY("softmax", is_forward, is_backward, SPLIT(0) ACROSS(0),
-        .run = vn__run_softmax,
-        .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES"),
-    { 0 }
+    { .name = "softmax_cpu_split", .fits = fits_cpu, .plan = vn__plan_softmax_cpu_split, .run = vn__run_softmax_cpu_split,
+      .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK", BACKWARD, .defines = "#define SPLIT 1\n" },
+    { .name = "softmax_cpu", .fits = fits_cpu, .run = vn__run_softmax_cpu,
+      .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK", BACKWARD, .defines = "#define SPLIT 0\n" },
+    { .name = "softmax_split", .fits = fits_any, .plan = vn__plan_softmax_split, .run = vn__run_softmax_split,
+      .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES", BACKWARD,
+      .defines = "#define SPLIT 1\n#define ACROSS 0\n#define ROW_ITEMS ITEMS\n" },
+    { .name = "softmax_strided", .fits = fits_any, .plan = plan_strided, .run = vn__run_softmax,
+      .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES", BACKWARD,
+      .defines = "#define SPLIT 0\n#define ACROSS 1\n" },
+    { .name = "softmax", .fits = fits_any, .run = vn__run_softmax,
+      .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES", BACKWARD,
+      .defines = "#define SPLIT 0\n#define ACROSS 0\n" },
+    { .name = NULL }
 };

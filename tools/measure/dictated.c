@@ -17,18 +17,21 @@ void row_dictate(const vn_device *d, const struct vn_choice *it)
         choice = *it;
 }
 
-vn_status __real_vn__tune_find(int *p, const char **source, const vn_device *d,
-                               const struct vn_variant *v, vn_type type, enum vn_bucket bucket);
-vn_status __wrap_vn__tune_find(int *p, const char **source, const vn_device *d,
-                               const struct vn_variant *v, vn_type type, enum vn_bucket bucket);
+vn_status __real_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket bucket);
+vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket bucket);
 
-vn_status __wrap_vn__tune_find(int *p, const char **source, const vn_device *d,
-                               const struct vn_variant *v, vn_type type, enum vn_bucket bucket)
+vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket bucket)
 {
-    if (!device || d != device || v != choice.variant)
-        return __real_vn__tune_find(p, source, d, v, type, bucket);
-    memcpy(p, choice.p, sizeof choice.p);
-    *source = "dictated";
+    vn_status s;
+
+    if ((s = __real_vn__tune_find(out, count, d, v, type, bucket)) || !device || d != device || v != choice.variant)
+        return s;
+    memcpy(out->p, choice.p, sizeof choice.p);
+    out->source = "dictated";
+    *count = 1;
     return VN_OK;
 }
 
@@ -40,14 +43,15 @@ static struct vn_variant shown;           /* the dictated one, but for its `run`
 static struct vn_choice shown_choice;
 static struct asked *asked;
 static int within;                        /* a variant that is at work chooses for its parts as ever */
+static struct vn_plan plan;
 
-static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const void *problem)
+static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *p)
 {
     vn_status s;
 
     (void)it;
     within++;
-    s = dictated->variant->run(q, dictated, problem);
+    s = dictated->variant->run(q, dictated, problem, p);
     within--;
     return s;
 }
@@ -72,40 +76,49 @@ void choice_ask(struct asked *out)
 }
 
 /* As choose.c does with a variant that was asked for by name. */
-static vn_status obey(const struct vn_choice **out, const vn_queue *q, const void *problem)
+static vn_status obey(const struct vn_choice **out, vn_queue *q, const void *problem)
 {
     const struct vn_variant *const v = dictated->variant;
     const char *const why = v->fits(problem, &q->device->facts);
-    const size_t bytes = v->workspace && !why ? v->workspace(problem, dictated->p) : 0;
+    vn_status s;
 
     if (why)
         return vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", v->name, why);
-    if (bytes > q->workspace_limit)
+    if ((s = vn__plan(&plan, q, dictated, problem)))
+        return s;
+    if (plan.workspace > q->workspace_limit)
         return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu",
-                        v->name, bytes, q->workspace_limit);
+                        v->name, plan.workspace, q->workspace_limit);
     *out = &shown_choice;
     return VN_OK;
 }
 
-vn_status __real_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                            const void *problem, size_t problem_size, const char *forced);
-vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                            const void *problem, size_t problem_size, const char *forced);
+vn_status __real_vn__choose(const struct vn_choice **out, const struct vn_plan **the_plan, vn_queue *q,
+                            const struct vn_variant *table, const void *problem, size_t problem_size,
+                            const char *forced);
+vn_status __wrap_vn__choose(const struct vn_choice **out, const struct vn_plan **the_plan, vn_queue *q,
+                            const struct vn_variant *table, const void *problem, size_t problem_size,
+                            const char *forced);
 
-vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                            const void *problem, size_t problem_size, const char *forced)
+vn_status __wrap_vn__choose(const struct vn_choice **out, const struct vn_plan **the_plan, vn_queue *q,
+                            const struct vn_variant *table, const void *problem, size_t problem_size,
+                            const char *forced)
 {
     vn_status s;
 
+    *the_plan = &plan;
     if (obedient && q->device == obedient && !within)
         return obey(out, q, problem);
     within++;
-    s = __real_vn__choose(out, q, table, problem, problem_size, forced);
+    s = __real_vn__choose(out, the_plan, q, table, problem, problem_size, forced);
     within--;
     if (s || within || !asked)
         return s;
     asked->variant = (*out)->variant;
     asked->problem = *(const struct vn_problem *)problem;
+    asked->source  = (*out)->source;
+    memcpy(asked->p, (*out)->p, sizeof asked->p);
+    memcpy(asked->c, (*out)->c, sizeof asked->c);
     return vn__fail(VN_UNSUPPORTED, "it was only asked");
 }
 

@@ -20,6 +20,11 @@ void choice_dictate(const vn_device *d, const struct vn_choice *it);
 
 /* What the library would choose for a problem: the calls that come are chosen for, but not run,
  * and fail.  out->variant: NULL until then; NULL out: no longer.                             */
-struct asked { const struct vn_variant *variant; struct vn_problem problem; };
+struct asked {
+    const struct vn_variant *variant;
+    struct vn_problem problem;
+    int         p[VN_PARAMS], c[VN_CONSTANTS];
+    const char *source;
+};
 void choice_ask(struct asked *out);
 #endif

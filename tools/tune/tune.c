@@ -122,7 +122,9 @@ static struct race *race_of(struct tune *t, const struct asked *asked)
         return NULL;
     t->race = more;
     t->race[t->races] = (struct race){ .suite = t->suite, .variant = asked->variant, .type = p->type,
-                                       .bucket = p->bucket, .interrupted = &interrupted };
+                                       .bucket = p->bucket, .interrupted = &interrupted,
+                                       .current_source = asked->source };
+    memcpy(t->race[t->races].current, asked->p, sizeof asked->p);
     return &t->race[t->races++];
 }
 
@@ -138,6 +140,7 @@ static int add_entrant(struct tune *t, const struct problem *p, const struct ask
     r->it = more;
     r->it[r->count] = (struct entrant){ .problem = *p, .variant = asked->variant,
                                          .wide = asked->problem.wide };
+    memcpy(r->it[r->count].c, asked->c, sizeof asked->c);
     problem_format(r->it[r->count++].text, p);
     return 0;
 }
@@ -178,8 +181,8 @@ static int add_all_variants(struct tune *t, const struct problem *p)
 
 static int make_races(struct tune *t, const struct workloads *w)
 {
-    const char *source;
-    int status = 0;
+    struct vn_row rows[VN_ROWS];
+    int status = 0, count;
 
     for (int i = 0; i < w->count && !status; i++)
         status = strcmp(w->it[i].problem.variant, "all") ? add_problem(t, &w->it[i].problem, 0)
@@ -188,13 +191,16 @@ static int make_races(struct tune *t, const struct workloads *w)
         struct race *const r = &t->race[i];
 
         r->journal = &t->journal;
-        if (vn__tune_shipped(r->shipped, &source, t->suite->device, r->variant, r->type, r->bucket) ||
-            vn__tune_find(r->current, &r->current_source, t->suite->device, r->variant, r->type, r->bucket)) {
+        space_open(&r->space, r->variant);
+        if (vn__tune_shipped(rows, &count, t->suite->device, r->variant, r->type, r->bucket)) {
             complain("%s", vn_last_error());
             status = EXIT_FAILURE;
+            continue;
         }
-        space_open(&r->space, r->variant);
-        space_admit(&r->space, r->shipped);
+        memcpy(r->shipped, r->current_source && !strcmp(r->current_source, "user") ? rows->p : r->current,
+               sizeof r->shipped);
+        for (int n = 0; n < count; n++)
+            space_admit(&r->space, rows[n].p);
         space_admit(&r->space, r->current);
     }
     return status || t->races ? status : EXIT_USAGE;

@@ -86,7 +86,7 @@ struct entrant {
     struct problem problem;
     char           text[PROBLEM_TEXT];
     const struct vn_variant *variant; /* of the race's name: one stands for several directions or layouts */
-    int            wide;
+    int            wide, c[VN_CONSTANTS];
     struct values  values;
     void          *reference;         /* what the shipped row made of it; NULL: it takes no part */
     double         shipped;           /* seconds */

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan.c - a short list of plans, the most recently used first.
+ * prepared.c - a short list of plans, the most recently used first.
  */
 #include <string.h>
 
-#include "plan.h"
+#include "prepared.h"
 
 enum { MOST = 256 };              /* more than the layers of a network */
 
-static void push(struct vn_plans *all, struct vn_plan *p)
+static void push(struct vn_prepared_list *all, struct vn_prepared *p)
 {
     p->next = all->first;
     all->first = p;
 }
 
-struct vn_plan *vn__plan_find(struct vn_plans *all, const void *key)
+struct vn_prepared *vn__prepared_find(struct vn_prepared_list *all, const void *key)
 {
-    for (struct vn_plan **at = &all->first; *at; at = &(*at)->next)
+    for (struct vn_prepared **at = &all->first; *at; at = &(*at)->next)
         if (!memcmp((*at)->key, key, all->key_bytes)) {
-            struct vn_plan *p = *at;
+            struct vn_prepared *p = *at;
 
             *at = p->next;
             push(all, p);
@@ -27,9 +27,9 @@ struct vn_plan *vn__plan_find(struct vn_plans *all, const void *key)
     return NULL;
 }
 
-static void drop_last(struct vn_plans *all)
+static void drop_last(struct vn_prepared_list *all)
 {
-    struct vn_plan **at = &all->first, *last;
+    struct vn_prepared **at = &all->first, *last;
 
     while ((*at)->next)
         at = &(*at)->next;
@@ -39,7 +39,7 @@ static void drop_last(struct vn_plans *all)
     all->count--;
 }
 
-void vn__plan_add(struct vn_plans *all, struct vn_plan *p)
+void vn__prepared_add(struct vn_prepared_list *all, struct vn_prepared *p)
 {
     if (all->count == MOST)
         drop_last(all);
@@ -47,7 +47,7 @@ void vn__plan_add(struct vn_plans *all, struct vn_plan *p)
     all->count++;
 }
 
-void vn__plans_close(struct vn_plans *all)
+void vn__prepared_close(struct vn_prepared_list *all)
 {
     while (all->first)
         drop_last(all);
