@@ -655,14 +655,12 @@ vn_status vn__choose(const struct vn_choice **out, const struct vn_plan **the_pl
 
     if (forced && !*forced)
         forced = NULL;
-    if (size > sizeof m->problem)
-        return vn__fail(VN_FAILED, "a problem has %zu bytes; a memo holds %zu", size, sizeof m->problem);
     if (!(m = vn__memo_of(q, problem, size)))
         return VN_NO_MEMORY;
     if (forced || !vn__memo_holds(m, table, problem, size)) {
-        if ((s = search(out, &found, q, table, problem, forced, 0)))
+        if ((s = search(out, &found, q, table, problem, forced, 0)) ||
+            (s = vn__memo_set(m, q, table, *out, &found, problem, size, forced != NULL)))
             return s;
-        vn__memo_set(m, q, table, *out, &found, problem, size, forced != NULL);
     }
     if (!q->only_choose)
         vn__memo_use(q, m);
@@ -774,7 +772,7 @@ const char *vn_queue_explain(vn_queue *q)
 
     if (vn__enter("vn_queue_explain") || vn__handle_check(q, VN_QUEUE, "queue") || !q->last)
         return "{}";
-    head = (const struct vn_problem *)q->last->problem;
+    head = q->last->problem;
     add_text(&b, "{");
     add_member(&b, "op", head->op);
     add_member(&b, "type", vn_type_name(head->type));

@@ -152,9 +152,37 @@ int   vn__constants_at(int *c, const struct vn_variant *v, int i);
 /* The i-th word of a list separated by spaces; 0 past its end. */
 int   vn__word_at(char word[64], const char *list, int i);
 
-/* All tables, for listing: one for each operation, ends with NULL. */
-extern const struct vn_variant *const vn__tables[];
 extern const struct vn_variant vn__gemm_variants[], vn__conv_variants[], vn__softmax_variants[];
+
+/* ---- operations (operation.c, operations.c) ---------------------------------- */
+
+/* Begins each operation's call: all that a public function was given.  Calls are hashed and compared as
+ * bytes, the first of them hashed: a call has no padding, and begins with what tells it from others. */
+struct vn_call {
+    const struct vn_operation *operation;
+    const char *variant;          /* what the options ask for; or NULL */
+    int         function;         /* which of the operation's */
+    int         unused;           /* 0 */
+};
+
+enum { VN_FUNCTIONS = 4 };
+
+struct vn_operation {
+    const char *name;                           /* "conv" */
+    const char *functions[VN_FUNCTIONS];        /* "vn_conv_forward"...: its public ones; NULL past their end */
+    const struct vn_variant *variants;
+    size_t      call_size, problem_size;
+
+    /* Checks the call, and poses the problem, whose bytes are 0 before.  *done is set where there is
+     * nothing to compute.                                                                        */
+    vn_status (*pose)(void *problem, int *done, const vn_queue *q, const void *call);
+};
+
+/* What a public function does once it has filled in its call. */
+vn_status vn__operate(vn_queue *q, struct vn_call *call);
+
+extern const struct vn_operation vn__gemm, vn__conv, vn__softmax;
+extern const struct vn_operation *const vn__operations[];     /* all of them; ends with NULL */
 
 /* ---- queues (queue.c) ----------------------------------------------------- */
 
@@ -173,11 +201,11 @@ struct vn_memo {
     const struct vn_choice  *choice;
     struct vn_plan           plan;
     int                      forced;  /* asked for by name */
-    size_t                   size;    /* of the problem */
-    int64_t                  problem[160];
+    void                    *problem; /* a copy, begins with a struct vn_problem */
+    size_t                   problem_size, problem_room;      /* room: what is allocated */
 
-    size_t                   call_size;       /* of the call that posed it last; 0: it is not noted */
-    int64_t                  call[80];
+    void                    *call;            /* a copy of the call that posed it last */
+    size_t                   call_size, call_room;            /* call_size 0: none is noted */
     uint64_t                 closed;          /* vn__handles_closed() by then */
     struct vn_noted         *launches;        /* that it made */
     size_t                   workspace_used, packed_used;
@@ -241,8 +269,8 @@ void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
 /* Where the problem is noted, or will be; NULL if there is no memory. */
 struct vn_memo *vn__memo_of(vn_queue *q, const void *problem, size_t size);
 int  vn__memo_holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size);
-void vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
-                  const struct vn_plan *plan, const void *problem, size_t size, int forced);
+vn_status vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
+                       const struct vn_plan *plan, const void *problem, size_t size, int forced);
 /* It is the queue's last from here on. */
 void vn__memo_use(vn_queue *q, struct vn_memo *m);
 void vn__memos_forget(vn_queue *q);           /* what was chosen for it may not hold any more */

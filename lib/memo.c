@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 enum { MEMOS = 64 };
-enum { PROBLEM_HASHED = 240, CALL_HASHED = 144 };   /* bytes: what mostly differs; XXH3 slows down above 240 */
+enum { PROBLEM_HASHED = 240, CALL_HASHED = 168 };   /* bytes: what mostly differs; XXH3 slows down above 240 */
 
 struct vn_memos {
     struct vn_memo  by_problem[MEMOS];
@@ -30,6 +30,22 @@ struct vn_noted {
     uint64_t                number;         /* no other has it, of any queue */
     struct vn_launch        launch;
 };
+
+/* A copy of the bytes, in memory that is allocated again only where it is too small. */
+static int keep(void **to, size_t *size, size_t *room, const void *bytes, size_t count)
+{
+    *size = 0;
+    if (count > *room) {
+        free(*to);
+        *to = malloc(count);
+        *room = *to ? count : 0;
+        if (!*to)
+            return 0;
+    }
+    memcpy(*to, bytes, count);
+    *size = count;
+    return 1;
+}
 
 static size_t place_of(const void *bytes, size_t size, size_t hashed)
 {
@@ -49,7 +65,7 @@ struct vn_memo *vn__memo_of(vn_queue *q, const void *problem, size_t size)
 
 int vn__memo_holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size)
 {
-    return m->table == table && !m->forced && m->size == size && !memcmp(m->problem, problem, size);
+    return m->table == table && !m->forced && m->problem_size == size && !memcmp(m->problem, problem, size);
 }
 
 static void forget_call(struct vn_memo *m)
@@ -62,23 +78,28 @@ static void forget_call(struct vn_memo *m)
     m->call_size = 0;
 }
 
-void vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
-                  const struct vn_plan *plan, const void *problem, size_t size, int forced)
+vn_status vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
+                       const struct vn_plan *plan, const void *problem, size_t size, int forced)
 {
     if (m == q->noting)                     /* a part of its own problem takes its place */
         q->noting = NULL;
     forget_call(m);
+    m->table = NULL;
+    if (!keep(&m->problem, &m->problem_size, &m->problem_room, problem, size)) {
+        if (q->last == m)
+            q->last = NULL;
+        return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a problem", size);
+    }
     m->table = table;
     m->choice = it;
     m->plan = *plan;
     m->forced = forced;
-    m->size = size;
-    memcpy(m->problem, problem, size);
+    return VN_OK;
 }
 
 void vn__memo_use(vn_queue *q, struct vn_memo *m)
 {
-    const struct vn_problem *const head = (const struct vn_problem *)m->problem;
+    const struct vn_problem *const head = m->problem;
 
     q->last = m;
     q->workspace_used = q->packed_used = 0;
@@ -89,8 +110,11 @@ void vn__memo_use(vn_queue *q, struct vn_memo *m)
 
 void vn__memos_forget(vn_queue *q)
 {
-    for (int i = 0; q->memos && i < MEMOS; i++)
+    for (int i = 0; q->memos && i < MEMOS; i++) {
         forget_call(&q->memos->by_problem[i]);
+        free(q->memos->by_problem[i].problem);
+        free(q->memos->by_problem[i].call);
+    }
     free(q->memos);
     q->memos = NULL;
     q->last = NULL;
@@ -145,17 +169,15 @@ vn_status vn__call(vn_queue *q, const struct vn_choice *it, const struct vn_plan
     struct vn_memo *const m = q->last;
     vn_status s;
 
-    if (!m || m->choice != it || m->forced || size > sizeof m->call)
+    if (!m || m->choice != it)
         return it->variant->run(q, it, problem, plan);
     forget_call(m);
     q->noting = m;
     s = it->variant->run(q, it, problem, plan);
-    if (s == VN_OK && q->noting) {
+    if (s == VN_OK && q->noting && keep(&m->call, &m->call_size, &m->call_room, call, size)) {
         m->workspace_used = q->workspace_used;
         m->packed_used = q->packed_used;
         m->closed = vn__handles_closed();
-        m->call_size = size;
-        memcpy(m->call, call, size);
         q->memos->by_call[place_of(call, size, CALL_HASHED)] = m;
     }
     q->noting = NULL;

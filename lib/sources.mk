@@ -12,6 +12,8 @@ libcore_la_SOURCES += \
 	%D%/device.c \
 	%D%/log.c \
 	%D%/memo.c \
+	%D%/operation.c \
+	%D%/operations.c \
 	%D%/queue.c \
 	%D%/status.c \
 	%D%/tensor.c \

@@ -115,8 +115,8 @@ int vn__is_named(const struct vn_variant *v, const char *name)
 
 static const struct vn_variant *variant_named(const char *name)
 {
-    for (const struct vn_variant *const *table = vn__tables; *table; table++)
-        for (const struct vn_variant *v = *table; v->name; v++)
+    for (const struct vn_operation *const *o = vn__operations; *o; o++)
+        for (const struct vn_variant *v = (*o)->variants; v->name; v++)
             if (vn__is_named(v, name))
                 return v;
     return NULL;

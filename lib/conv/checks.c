@@ -36,7 +36,7 @@ static vn_status check_option(int v, const char *name, int i)
     return vn__fail(VN_INVALID, "%s[%d] is %d; it needs 0 or more", name, i, v);
 }
 
-static vn_status check_options(const vn_conv_options *o)
+static vn_status check_options(const struct conv_call *o)
 {
     vn_status s;
 
@@ -94,7 +94,7 @@ static vn_status find_extent(int64_t *out, const struct conv *c, int i, int64_t 
     return VN_OK;
 }
 
-static vn_status check_pixels(const struct conv *c, const vn_conv_options *o)
+static vn_status check_pixels(const struct conv *c, const struct conv_call *o)
 {
     static const char because[] = "floor((in + before + after - dilation (filter - 1) - 1) / stride) + 1";
 
@@ -164,7 +164,7 @@ static vn_status check_overlaps(const struct conv *c)
 }
 
 /* The options count dimensions from the outermost that is there; the problem has three. */
-static void take_options(struct conv *c, const vn_conv_options *o)
+static void take_options(struct conv *c, const struct conv_call *o)
 {
     const int missing = RANK - c->x.rank;
 
@@ -178,7 +178,7 @@ static void take_options(struct conv *c, const vn_conv_options *o)
     c->groups = o->groups ? o->groups : 1;
 }
 
-vn_status vn__conv_check(struct conv *c, const vn_queue *q, const vn_conv_options *o)
+vn_status vn__conv_check(struct conv *c, const vn_queue *q, const struct conv_call *o)
 {
     vn_status s;
 

@@ -13,6 +13,7 @@
  * that leave the same remainder when divided by the stride meet the same taps.
  */
 #include <stddef.h>
+#include <string.h>
 
 #include "conv.h"
 
@@ -228,70 +229,87 @@ static void size_up(struct conv *c)
     c->p.bytes = (elements + again) * (double)vn_type_bytes(c->p.type);
 }
 
-static const char *const functions[] = {
-    [FORWARD]         = "vn_conv_forward",
-    [BACKWARD_DATA]   = "vn_conv_backward_data",
-    [BACKWARD_FILTER] = "vn_conv_backward_filter",
-};
-
-static vn_status conv(vn_queue *q, struct conv *c, const vn_conv_options *o)
+static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
 {
-    static const vn_conv_options usual;
-    const struct vn_choice *it;
-    const struct vn_plan *plan;
+    static const char *const ops[] = { "conv_forward", "conv_backward_data", "conv_backward_filter" };
+    const struct conv_call *const call = given;
+    struct conv *const c = problem;
     int64_t row;
     vn_status s;
 
-    if (!o)
-        o = &usual;
-    c->bias = o->bias;
-    c->math = o->math;
-    c->activation = o->activation;
-    if ((s = vn__enter(functions[c->direction])) || (s = vn__handle_check(q, VN_QUEUE, "queue")) ||
-        (s = vn__conv_check(c, q, o)))
+    *c = (struct conv){ .p = { .op = ops[call->head.function], .type = call->x.type },
+                        .direction = (enum direction)call->head.function,
+                        .alpha = call->alpha, .beta = call->beta,
+                        .x = call->x, .w = call->w, .y = call->y, .bias = call->bias,
+                        .math = call->math, .activation = call->activation };
+    if ((s = vn__conv_check(c, q, call)))
         return s;
-    if (vn__elements(vn__conv_output(c)) == 0)
+    if ((*done = vn__elements(vn__conv_output(c)) == 0))
         return VN_OK;
-
     widen(&c->x);
     widen(&c->w);
     widen(&c->y);
     if (c->has_bias)
         widen(&c->bias);
-    c->p.type = c->x.type;
     c->is_empty = c->alpha == 0.0 || vn__elements(&c->x) == 0 || vn__elements(&c->w) == 0 || vn__elements(&c->y) == 0;
     row = c->x.extent[RANK - 1];
     flatten(c);
     c->joined = row ? c->x.extent[RANK - 1] / row : 1;
     size_up(c);
-    if ((s = vn__choose(&it, &plan, q, vn__conv_variants, c, sizeof *c, o->variant)))
-        return s;
-    return it->variant->run(q, it, c, plan);
+    return VN_OK;
+}
+
+const struct vn_operation vn__conv = {
+    .name = "conv",
+    .functions = {
+        [FORWARD]         = "vn_conv_forward",
+        [BACKWARD_DATA]   = "vn_conv_backward_data",
+        [BACKWARD_FILTER] = "vn_conv_backward_filter",
+    },
+    .variants = vn__conv_variants,
+    .call_size = sizeof(struct conv_call), .problem_size = sizeof(struct conv), .pose = pose,
+};
+
+static vn_status conv(vn_queue *q, enum direction d, double alpha, const vn_tensor *x, const vn_tensor *w,
+                      double beta, const vn_tensor *y, const vn_conv_options *o)
+{
+    static const vn_conv_options usual;
+    struct conv_call call;                      /* a literal would be cleared as a whole first */
+
+    if (!o)
+        o = &usual;
+    call.head = (struct vn_call){ &vn__conv, o->variant, (int)d, 0 };
+    call.w = *w;
+    call.x = *x;
+    call.y = *y;
+    call.bias = o->bias;
+    call.alpha = alpha;
+    call.beta = beta;
+    memcpy(call.stride,     o->stride,     sizeof call.stride);
+    memcpy(call.dilation,   o->dilation,   sizeof call.dilation);
+    memcpy(call.pad_before, o->pad_before, sizeof call.pad_before);
+    memcpy(call.pad_after,  o->pad_after,  sizeof call.pad_after);
+    call.groups = o->groups;
+    call.math = o->math;
+    call.activation = o->activation;
+    call.unused = 0;
+    return vn__operate(q, &call.head);
 }
 
 vn_status vn_conv_forward(vn_queue *q, double alpha, vn_tensor x, vn_tensor w,
                           double beta, vn_tensor y, const vn_conv_options *o)
 {
-    struct conv c = { .p = { .op = "conv_forward" }, .direction = FORWARD, .alpha = alpha, .beta = beta,
-                      .x = x, .w = w, .y = y };
-
-    return vn__leave(conv(q, &c, o));
+    return conv(q, FORWARD, alpha, &x, &w, beta, &y, o);
 }
 
 vn_status vn_conv_backward_data(vn_queue *q, double alpha, vn_tensor dy, vn_tensor w,
                                 double beta, vn_tensor dx, const vn_conv_options *o)
 {
-    struct conv c = { .p = { .op = "conv_backward_data" }, .direction = BACKWARD_DATA, .alpha = alpha, .beta = beta,
-                      .x = dx, .w = w, .y = dy };
-
-    return vn__leave(conv(q, &c, o));
+    return conv(q, BACKWARD_DATA, alpha, &dx, &w, beta, &dy, o);
 }
 
 vn_status vn_conv_backward_filter(vn_queue *q, double alpha, vn_tensor x, vn_tensor dy,
                                   double beta, vn_tensor dw, const vn_conv_options *o)
 {
-    struct conv c = { .p = { .op = "conv_backward_filter" }, .direction = BACKWARD_FILTER, .alpha = alpha,
-                      .beta = beta, .x = x, .w = dw, .y = dy };
-
-    return vn__leave(conv(q, &c, o));
+    return conv(q, BACKWARD_FILTER, alpha, &x, &dw, beta, &dy, o);
 }

@@ -25,6 +25,16 @@ struct conv {                           /* the problem, as variants see it */
     vn_tensor  bias;                    /* a view of the output's shape */
 };
 
+struct conv_call {                      /* what a call says: first what tells one from another */
+    struct vn_call head;                /* its function is a direction */
+    vn_tensor  w, x, y, bias;           /* whichever of them is the output */
+    double     alpha, beta;
+    int        stride[DIMS], dilation[DIMS], pad_before[DIMS], pad_after[DIMS], groups;
+    vn_math    math;
+    vn_activation activation;
+    int        unused;                  /* 0 */
+};
+
 /* Past these an int in a kernel could overflow, also when rounded up to a tile. */
 enum { VN_CONV_MOST = INT32_MAX - 4096 };
 
@@ -43,7 +53,7 @@ void vn__conv_arg_taps    (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_epilogue(struct vn_launch *l, const struct conv *c);
 
 /* checks.c: VN_INVALID, or the options taken over into the problem */
-vn_status vn__conv_check(struct conv *c, const vn_queue *q, const vn_conv_options *o);
+vn_status vn__conv_check(struct conv *c, const vn_queue *q, const struct conv_call *o);
 
 /* tiled.c: any device */
 vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan);

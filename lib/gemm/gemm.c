@@ -201,18 +201,25 @@ void vn__gemm_size_up(struct gemm *g)
     g->head.bytes = (reads + c) * batches * (double)vn_type_bytes(g->head.type);
 }
 
-/* What a call says; first what tells one from another. */
-struct call { vn_tensor b, a, c; double alpha, beta; vn_gemm_options o; };
+struct call {
+    struct vn_call head;
+    vn_tensor      b, a, c, bias;
+    double         alpha, beta;
+    vn_math        math;
+    vn_activation  activation;
+    const vn_pack *packed_b;
+};
 
-/* The problem that it poses, checked. */
-static vn_status pose(struct gemm *g, const vn_queue *q, const struct call *call)
+static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
 {
+    const struct call *const call = given;
+    struct gemm *const g = problem;
     vn_status s;
 
     *g = (struct gemm){ .head = { .op = "gemm", .type = call->c.type, .shape = shape }, .alpha = call->alpha, .beta = call->beta,
-                        .a = call->a, .b = call->b, .c = call->c, .bias = call->o.bias,
-                        .activation = call->o.activation, .math = call->o.math };
-    if ((s = check(g, q)) || (call->o.packed_b && (s = vn__gemm_take(g, q, call->o.packed_b))))
+                        .a = call->a, .b = call->b, .c = call->c, .bias = call->bias,
+                        .activation = call->activation, .math = call->math };
+    if ((s = check(g, q)) || (call->packed_b && (s = vn__gemm_take(g, q, call->packed_b))))
         return s;
     g->m = g->c.extent[g->c.rank - 2];
     g->n = g->c.extent[g->c.rank - 1];
@@ -220,39 +227,28 @@ static vn_status pose(struct gemm *g, const vn_queue *q, const struct call *call
     g->batches = 1;
     for (int i = 0; i < g->c.rank - 2; i++)
         g->batches *= g->c.extent[i];           /* cannot wrap: C was checked */
+    if ((*done = g->m == 0 || g->n == 0 || g->batches == 0))
+        return VN_OK;
+    orient(g);
+    vn__gemm_size_up(g);
     return VN_OK;
 }
 
-static vn_status gemm(vn_queue *q, const struct call *call)
-{
-    const struct vn_choice *it;
-    const struct vn_plan *plan;
-    struct gemm g;
-    vn_status s;
-
-    if ((s = vn__handle_check(q, VN_QUEUE, "queue")))
-        return s;
-    if (vn__call_again(&s, q, call, sizeof *call))
-        return s;
-    if ((s = pose(&g, q, call)))
-        return s;
-    if (g.m == 0 || g.n == 0 || g.batches == 0)
-        return VN_OK;
-    orient(&g);
-    vn__gemm_size_up(&g);
-    if ((s = vn__choose(&it, &plan, q, vn__gemm_variants, &g, sizeof g, call->o.variant)))
-        return s;
-    return vn__call(q, it, plan, &g, call, sizeof *call);
-}
+const struct vn_operation vn__gemm = {
+    .name = "gemm", .functions = { "vn_gemm" }, .variants = vn__gemm_variants,
+    .call_size = sizeof(struct call), .problem_size = sizeof(struct gemm), .pose = pose,
+};
 
 vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,
-                               double beta,  vn_tensor c, const vn_gemm_options *o)
+                               double beta,  vn_tensor c, const vn_gemm_options *options)
 {
     static const vn_gemm_options usual;
-    const struct call call = { .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .o = o ? *o : usual };
-    vn_status s;
+    const vn_gemm_options *const o = options ? options : &usual;
+    struct call call = {
+        .head = { &vn__gemm, o->variant, 0, 0 },
+        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .bias = o->bias,
+        .math = o->math, .activation = o->activation, .packed_b = o->packed_b,
+    };
 
-    if ((s = vn__enter("vn_gemm")))
-        return s;
-    return vn__leave(gemm(q, &call));
+    return vn__operate(q, &call.head);
 }

@@ -135,30 +135,16 @@ static void describe(struct softmax *s)
     };
 }
 
-static vn_status run(vn_queue *q, const vn_tensor from[VIEWS], int backward, int has_w, const vn_softmax_options *o)
-{
-    struct softmax s = {
-        .scale    = o->scale == 0 ? 1 : o->scale,
-        .backward = backward,
-        .log      = o->log != 0,
-        .causal   = o->causal != 0,
-        .has_w    = has_w,
-        .units    = q->device->facts.units,
-    };
-    const struct vn_choice *it;
-    const struct vn_plan *plan;
-    const int axis = from[X].rank - 1 - o->axis;
-    vn_status status;
+/* ---- the call -------------------------------------------------------------------- */
 
-    lay_out(&s, from, axis);
-    s.n = from[X].extent[axis];
-    s.rows = vn__elements(&from[X]) / s.n;
-    s.across = is_across(&s);
-    describe(&s);
-    if ((status = vn__choose(&it, &plan, q, vn__softmax_variants, &s, sizeof s, o->variant)))
-        return status;
-    return it->variant->run(q, it, &s, plan);
-}
+enum { FORWARD, BACKWARD };
+
+struct call {
+    struct vn_call head;                        /* its function is a direction */
+    vn_tensor      t[VIEWS];                    /* W, forward: the mask, as it is given */
+    double         scale;
+    int            axis, log, causal, unused;   /* unused: 0 */
+};
 
 /* ---- checks ---------------------------------------------------------------------- */
 
@@ -176,7 +162,7 @@ static vn_status check_like(const vn_tensor *t, const char *name, const vn_tenso
     return VN_OK;
 }
 
-static vn_status check_options(const vn_softmax_options *o, const vn_tensor *x, const char *x_name)
+static vn_status check_options(const struct call *o, const vn_tensor *x, const char *x_name)
 {
     if (o->axis < 0 || o->axis >= x->rank)
         return vn__fail(VN_INVALID, "options.axis is %d, counted from the last; %s has rank %d, so it needs 0 to %d",
@@ -211,56 +197,98 @@ static vn_status check_mask(vn_tensor *mask, const vn_queue *q, const vn_tensor 
     return vn__check_overlap(y, "y", mask, "options.mask");
 }
 
-/* ---- the calls -------------------------------------------------------------------- */
+static vn_status check_forward(vn_tensor t[VIEWS], int *has_mask, const vn_queue *q, const struct call *call)
+{
+    vn_status s;
+
+    *has_mask = t[W].buffer && t[W].rank != 0;
+    if ((s = vn__check_tensor(&t[X], "x", q, 1, VN_RANK, 0)) ||
+        (s = vn__check_tensor(&t[Y], "y", q, 1, VN_RANK, 1)) ||
+        (s = check_like(&t[Y], "y", &t[X], "x")) ||
+        (s = check_options(call, &t[X], "x")) ||
+        (s = check_aside(&t[Y], "y", &t[X], "x")) ||
+        (*has_mask && (s = check_mask(&t[W], q, &t[X], &t[Y]))))
+        return s;
+    if (!*has_mask)
+        t[W] = t[X];
+    return VN_OK;
+}
+
+static vn_status check_backward(vn_tensor t[VIEWS], int *has_dy, const vn_queue *q, const struct call *call)
+{
+    vn_status s;
+
+    *has_dy = 1;
+    if ((s = vn__check_tensor(&t[X], "y", q, 1, VN_RANK, 0)) ||
+        (s = vn__check_tensor(&t[W], "dy", q, 1, VN_RANK, 0)) ||
+        (s = vn__check_tensor(&t[Y], "dx", q, 1, VN_RANK, 1)) ||
+        (s = check_like(&t[W], "dy", &t[X], "y")) ||
+        (s = check_like(&t[Y], "dx", &t[X], "y")) ||
+        (s = check_options(call, &t[X], "y")) ||
+        (s = vn__check_overlap(&t[Y], "dx", &t[X], "y")) ||
+        (s = check_aside(&t[Y], "dx", &t[W], "dy")))
+        return s;
+    return VN_OK;
+}
+
+static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
+{
+    static vn_status (*const check[])(vn_tensor t[VIEWS], int *has_w, const vn_queue *, const struct call *) = {
+        [FORWARD] = check_forward, [BACKWARD] = check_backward };
+    const struct call *const call = given;
+    struct softmax *const s = problem;
+    vn_tensor t[VIEWS] = { call->t[X], call->t[W], call->t[Y] };
+    vn_status status;
+    int axis;
+
+    *s = (struct softmax){
+        .scale    = call->scale == 0 ? 1 : call->scale,
+        .backward = call->head.function == BACKWARD,
+        .log      = call->log != 0,
+        .causal   = call->causal != 0,
+        .units    = q->device->facts.units,
+    };
+    if ((status = check[call->head.function](t, &s->has_w, q, call)))
+        return status;
+    if ((*done = vn__elements(&t[X]) == 0))
+        return VN_OK;
+    axis = t[X].rank - 1 - call->axis;
+    lay_out(s, t, axis);
+    s->n = t[X].extent[axis];
+    s->rows = vn__elements(&t[X]) / s->n;
+    s->across = is_across(s);
+    describe(s);
+    return VN_OK;
+}
+
+const struct vn_operation vn__softmax = {
+    .name = "softmax",
+    .functions = { [FORWARD] = "vn_softmax", [BACKWARD] = "vn_softmax_backward" },
+    .variants = vn__softmax_variants,
+    .call_size = sizeof(struct call), .problem_size = sizeof(struct softmax), .pose = pose,
+};
+
+static vn_status softmax(vn_queue *q, int function, const vn_tensor *x, const vn_tensor *w, const vn_tensor *y,
+                         const vn_softmax_options *o)
+{
+    struct call call = {
+        .head = { &vn__softmax, o->variant, function, 0 },
+        .t = { [X] = *x, [W] = *w, [Y] = *y },
+        .scale = o->scale, .axis = o->axis, .log = o->log, .causal = o->causal, .unused = 0,
+    };
+
+    return vn__operate(q, &call.head);
+}
 
 static const vn_softmax_options usual;
 
 vn_status vn_softmax(vn_queue *q, vn_tensor x, vn_tensor y, const vn_softmax_options *o)
 {
-    int has_mask;
-    vn_tensor mask;
-    vn_status s;
-
     o = o ? o : &usual;
-    mask = o->mask;
-    has_mask = mask.buffer && mask.rank != 0;
-    if ((s = vn__enter("vn_softmax")) ||
-        (s = vn__handle_check(q, VN_QUEUE, "queue")) ||
-        (s = vn__check_tensor(&x, "x", q, 1, VN_RANK, 0)) ||
-        (s = vn__check_tensor(&y, "y", q, 1, VN_RANK, 1)) ||
-        (s = check_like(&y, "y", &x, "x")) ||
-        (s = check_options(o, &x, "x")) ||
-        (s = check_aside(&y, "y", &x, "x")) ||
-        (has_mask && (s = check_mask(&mask, q, &x, &y))))
-        return s;
-    if (vn__elements(&x) == 0)
-        return vn__leave(VN_OK);
-
-    const vn_tensor t[VIEWS] = { [X] = x, [W] = has_mask ? mask : x, [Y] = y };
-
-    return vn__leave(run(q, t, 0, has_mask, o));
+    return softmax(q, FORWARD, &x, &o->mask, &y, o);
 }
 
 vn_status vn_softmax_backward(vn_queue *q, vn_tensor y, vn_tensor dy, vn_tensor dx, const vn_softmax_options *o)
 {
-    vn_status s;
-
-    o = o ? o : &usual;
-    if ((s = vn__enter("vn_softmax_backward")) ||
-        (s = vn__handle_check(q, VN_QUEUE, "queue")) ||
-        (s = vn__check_tensor(&y, "y", q, 1, VN_RANK, 0)) ||
-        (s = vn__check_tensor(&dy, "dy", q, 1, VN_RANK, 0)) ||
-        (s = vn__check_tensor(&dx, "dx", q, 1, VN_RANK, 1)) ||
-        (s = check_like(&dy, "dy", &y, "y")) ||
-        (s = check_like(&dx, "dx", &y, "y")) ||
-        (s = check_options(o, &y, "y")) ||
-        (s = vn__check_overlap(&dx, "dx", &y, "y")) ||
-        (s = check_aside(&dx, "dx", &dy, "dy")))
-        return s;
-    if (vn__elements(&y) == 0)
-        return vn__leave(VN_OK);
-
-    const vn_tensor t[VIEWS] = { [X] = y, [W] = dy, [Y] = dx };
-
-    return vn__leave(run(q, t, 1, 1, o));
+    return softmax(q, BACKWARD, &y, &dy, &dx, o ? o : &usual);
 }

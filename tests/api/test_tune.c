@@ -23,8 +23,8 @@ static void check(int good, const char *what)
 
 static const struct vn_variant *variant_named(const char *name)
 {
-    for (const struct vn_variant *const *table = vn__tables; *table; table++)
-        for (const struct vn_variant *v = *table; v->name; v++)
+    for (const struct vn_operation *const *o = vn__operations; *o; o++)
+        for (const struct vn_variant *v = (*o)->variants; v->name; v++)
             if (!strcmp(v->name, name))
                 return v;
     return NULL;

@@ -92,8 +92,8 @@ int main(int argc, char **argv)
     t.wide       = argc == 5 && !strcmp(argv[4], "wide");
     t.rows       = argc == 5 && !strcmp(argv[4], "rows");
     strcpy(t.device.facts.name, "a device");
-    for (const struct vn_variant *const *table = vn__tables; *table; table++)
-        for (const struct vn_variant *v = *table; v->name; v++, number++)
+    for (const struct vn_operation *const *o = vn__operations; *o; o++)
+        for (const struct vn_variant *v = (*o)->variants; v->name; v++, number++)
             for (int type = 0; v->texts && type < VN_TYPE_COUNT; type++)
                 failed |= write_type(&t, v, (vn_type)type, number);
     return failed;

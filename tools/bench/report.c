@@ -19,7 +19,7 @@ static int variant_width(enum op op)
 {
     int width = 7;
 
-    for (const struct vn_variant *v = vn__tables[op]; v->name; v++)
+    for (const struct vn_variant *v = vn__operations[op]->variants; v->name; v++)
         width = (int)strlen(v->name) > width ? (int)strlen(v->name) : width;
     return width;
 }

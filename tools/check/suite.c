@@ -539,7 +539,7 @@ void suite_problem(struct suite *s, const struct problem *p)
 /* Vendors' libraries are not ours to test: variant=NAME in a problem does. */
 const char *suite_next_variant(const struct suite *s, enum op op, const char *before)
 {
-    const struct vn_variant *v = vn__tables[op];
+    const struct vn_variant *v = vn__operations[op]->variants;
 
     if (s->variant)
         return before ? NULL : s->variant;

@@ -80,8 +80,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* Some operation has it as a variant. */
 static int is_variant(const char *name)
 {
-    for (int op = 0; vn__tables[op]; op++)
-        for (const struct vn_variant *v = vn__tables[op]; v->name; v++)
+    for (int op = 0; vn__operations[op]; op++)
+        for (const struct vn_variant *v = vn__operations[op]->variants; v->name; v++)
             if (!v->texts && !strcmp(v->name, name))
                 return 1;
     return 0;

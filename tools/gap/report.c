@@ -143,7 +143,7 @@ static int variant_width(const struct workloads *w)
     size_t width = 7;
 
     for (int i = 0; i < w->count; i++)
-        for (const struct vn_variant *v = vn__tables[w->it[i].problem.op]; v->name; v++)
+        for (const struct vn_variant *v = vn__operations[w->it[i].problem.op]->variants; v->name; v++)
             if (v->texts && strlen(v->name) > width)
                 width = strlen(v->name);
     return (int)width;
