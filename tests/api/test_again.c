@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_again.c - a call that is made again launches what it did, on what the buffers hold by then.
+ * test_again.c - a call that is made again launches what it did, without choosing, on what the buffers
+ * hold by then; and what is another call is chosen for anew.  Each function of each operation.
  *
- * Each product is made twice; on other data; after others have made the workspace move; and with
+ * Each problem is run twice in a row; on other data; after others have made the workspace move; and with
  * no workspace.  The same call on a queue that never saw it says each time what is right, by bits.
  */
 #define _GNU_SOURCE
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "core.h"
+#include "gemm/gemm.h"
 #include "check/oracle.h"
 #include "../start.h"
 #include "check/suite.h"
@@ -27,6 +29,16 @@ static const char *const texts[] = {
     "gemm:20x24x28:f32:nn:alpha=0.5:gap=4",
     "gemm:136x264x104:f16:nt",
     "gemm:4x64x512:bf16:nt",
+    "conv:n2c8h9w9k16r3s3:f32:nchw:forward",
+    "conv:n2c8h9w9k16r3s3:f32:nchw:backward-data:stride=2:pad=1",
+    "conv:n4c8h32w32k8r3s3:f32:nchw:backward-filter:pad=1",
+    "conv:n1c16h12w12k16r3s3:f32:nhwc:forward:groups=16:bias=row:act=relu",
+    "conv:n2c8w40k16s5:f16:nchw:forward:dil=2",
+    "softmax:64x1000:f32:forward",
+    "softmax:64x1000:f32:backward",
+    "softmax:1x200000:f32:forward",
+    "softmax:48x100:f16:forward:mask=row:scale=0.5",
+    "softmax:32x33:f32:backward:log:causal",
 };
 enum { COUNT = sizeof texts / sizeof *texts };
 
@@ -44,6 +56,61 @@ static void check(int right, const char *text, const char *what)
     printf("not ok: %s, %s (%s)\n", text, what, vn_last_error());
 }
 
+/* ---- what a call does -------------------------------------------------------------- */
+
+enum { LAUNCHES = 16 };
+
+static struct {
+    const struct vn_operation *operation;
+    int         function, chosen, launches;
+    const struct vn_choice *choice[LAUNCHES];
+    int         kernel[LAUNCHES];
+    int64_t     groups[LAUNCHES][3];
+} seen;
+static const char *variant;                 /* that each call asks for; NULL: what the problem says */
+
+vn_status __real_vn__operate(vn_queue *q, struct vn_call *call);
+vn_status __wrap_vn__operate(vn_queue *q, struct vn_call *call);
+
+vn_status __wrap_vn__operate(vn_queue *q, struct vn_call *call)
+{
+    memset(&seen, 0, sizeof seen);
+    seen.operation = call->operation;
+    seen.function = call->function;
+    if (variant)
+        call->variant = variant;
+    return __real_vn__operate(q, call);
+}
+
+vn_status __real_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                            const void *problem, size_t size, const char *forced);
+vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                            const void *problem, size_t size, const char *forced);
+
+vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
+                            const void *problem, size_t size, const char *forced)
+{
+    seen.chosen++;
+    return __real_vn__choose(out, q, table, problem, size, forced);
+}
+
+vn_status __real_vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
+vn_status __wrap_vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
+
+vn_status __wrap_vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l)
+{
+    const int at = q == queue ? seen.launches++ : LAUNCHES;     /* not those of a variant's trial */
+
+    if (at < LAUNCHES) {
+        seen.choice[at] = it;
+        seen.kernel[at] = kernel;
+        memcpy(seen.groups[at], l->groups, sizeof l->groups);
+    }
+    return __real_vn__launch(q, it, kernel, l);
+}
+
+/* ---- one problem --------------------------------------------------------------------- */
+
 /* What comes out of the very same call on a queue that is new; and what it explains. */
 static vn_status expect(void *out, char **explained, const struct trial *t, size_t limit)
 {
@@ -58,25 +125,56 @@ static vn_status expect(void *out, char **explained, const struct trial *t, size
     return s;
 }
 
-static void again(int i, const char *what, size_t limit)
+/* Other bytes where the result goes. */
+static vn_status spoil(const struct trial *t)
 {
-    const struct trial *const t = &trial[i];
+    void *const host = malloc(t->bytes);
+    vn_status s;
+
+    if (!host)
+        return VN_NO_MEMORY;
+    memset(host, 0x5a, t->bytes);
+    s = vn_write(queue, t->o.t[t->o.output].buffer, 0, host, t->bytes);
+    free(host);
+    return s;
+}
+
+/* At once again: the same launches, nothing chosen.  What vendors' libraries launch is not noted. */
+static void warm(const struct trial *t, const void *wanted, void *got, const char *text)
+{
+    char *const explained = strdup(vn_queue_explain(queue));
+    const int is_ours = queue->last->choice->variant->texts != NULL;
+    __typeof__(seen) before = seen;
+
+    check(!is_ours || (before.launches > 0 && before.launches <= LAUNCHES), text, "how many launches");
+    check(!is_ours || queue->last->call_size == seen.operation->call_size, text, "the call is not noted");
+    check(!trial_run(got, t, queue, NULL) && !memcmp(wanted, got, t->bytes), text, "at once again");
+    before.chosen = 0;
+    check(!is_ours || !memcmp(&before, &seen, sizeof seen), text, "other launches, or chosen for again");
+    check(explained && !strcmp(explained, vn_queue_explain(queue)), text, "what it explains, at once again");
+    free(explained);
+}
+
+static void again(const struct trial *t, const char *text, const char *what, size_t limit)
+{
     void *const wanted = malloc(t->bytes), *const got = malloc(t->bytes);
     char *explained = NULL;
 
-    if (!wanted || !got || expect(wanted, &explained, t, limit) || !explained || trial_run(got, t, queue, NULL))
-        check(0, texts[i], what);
+    if (!wanted || !got || spoil(t) || expect(wanted, &explained, t, limit) || !explained || spoil(t) ||
+        trial_run(got, t, queue, NULL))
+        check(0, text, what);
     else {
-        check(!memcmp(wanted, got, t->bytes), texts[i], what);
-        check(!strcmp(explained, vn_queue_explain(queue)), texts[i], "what it explains");
-        check(queue->last->call_size > 0, texts[i], "the call is not noted");
+        check(!memcmp(wanted, got, t->bytes), text, what);
+        check(!strcmp(explained, vn_queue_explain(queue)), text, "what it explains");
+        check(!spoil(t), text, "other bytes");
+        warm(t, wanted, got, text);
     }
     free(wanted);
     free(got);
     free(explained);
 }
 
-/* Other numbers in A. */
+/* Other numbers in the first operand. */
 static vn_status change(const struct trial *t)
 {
     struct random r = { 7 };
@@ -96,7 +194,183 @@ static vn_status change(const struct trial *t)
 static void test_all(const char *what, size_t limit)
 {
     for (int i = 0; i < COUNT; i++)
-        again(i, what, limit);
+        again(&trial[i], texts[i], what, limit);
+}
+
+/* ---- what is another call --------------------------------------------------------------- */
+
+/* An option, whichever the operation has of these; and then as before. */
+static void test_options(int i)
+{
+    struct trial t = trial[i];
+
+    t.p.act = VN_TANH;
+    t.p.log = !t.p.log;
+    check(!problem_run(queue, &trial[i].p, &trial[i].o), texts[i], "before its options change");
+    check(!problem_run(queue, &t.p, &t.o) && seen.chosen == 1, texts[i], "other options, chosen for anew");
+    again(&t, texts[i], "other options", SIZE_MAX);
+    again(&trial[i], texts[i], "the old options", SIZE_MAX);
+}
+
+static void test_buffer(int i)
+{
+    struct trial t = trial[i];
+    vn_buffer **const out = &t.o.t[t.o.output].buffer, *b;
+
+    if (vn_buffer_open(&b, device, t.bytes)) {
+        check(0, texts[i], "a buffer");
+        return;
+    }
+    *out = b;
+    check(!problem_run(queue, &trial[i].p, &trial[i].o), texts[i], "before its output changes");
+    check(!problem_run(queue, &t.p, &t.o) && seen.chosen == 1, texts[i], "another output, chosen for anew");
+    again(&t, texts[i], "another output", SIZE_MAX);
+    vn_buffer_close(b);
+    check(problem_run(queue, &t.p, &t.o) == VN_INVALID && !seen.launches, texts[i], "its output is closed");
+}
+
+static int runs(int i, const char *name)
+{
+    return !problem_run(queue, &trial[i].p, &trial[i].o) && !strcmp(queue->last->choice->variant->name, name);
+}
+
+/* Likewise, without choosing; what vendors' libraries launch is not noted. */
+static int runs_warm(int i, const char *name)
+{
+    return runs(i, name) && (!seen.chosen || !queue->last->choice->variant->texts);
+}
+
+/* One buffer with one name after the other; the last of a table is one that always fits. */
+static void test_variants(int i)
+{
+    const struct vn_variant *last = vn__operations[trial[i].p.op]->variants;
+    const char *names[2], *const text = texts[i];
+    char buffer[64] = "", other[64];
+
+    variant = buffer;
+    check(!problem_run(queue, &trial[i].p, &trial[i].o), text, "variant \"\"");
+    names[0] = queue->last->choice->variant->name;
+    while (last[1].name)
+        last++;
+    names[1] = last->name;
+    for (int k = 0; k < 4; k++) {
+        const char *const name = names[k % 2];
+
+        snprintf(buffer, sizeof buffer, "%s", name);
+        snprintf(other, sizeof other, "%s", name);
+        check(runs(i, name), text, "a variant by name");
+        check(k || seen.chosen == 1, text, "a name in the place of \"\": chosen for anew");
+        check(runs_warm(i, name), text, "a variant by name, again");
+        variant = other;
+        check(runs_warm(i, name), text, "its name in another place");
+        variant = buffer;
+    }
+    strcpy(buffer, "no_such_variant");
+    check(problem_run(queue, &trial[i].p, &trial[i].o) == VN_INVALID && !seen.launches, text, "no such variant");
+    strcpy(buffer, "");
+    check(runs(i, names[0]), text, "variant \"\" after others");
+    variant = NULL;
+}
+
+/* ---- all operations ------------------------------------------------------------------------ */
+
+/* The first text that calls this function; -1: none. */
+static int text_of(const struct vn_operation *o, int function)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (!problem_run(queue, &trial[i].p, &trial[i].o) && seen.operation == o && seen.function == function)
+            return i;
+    return -1;
+}
+
+static void test_functions(void)
+{
+    for (const struct vn_operation *const *o = vn__operations; *o; o++)
+        for (int f = 0; f < VN_FUNCTIONS && (*o)->functions[f]; f++) {
+            const int i = text_of(*o, f);
+
+            check(i >= 0, (*o)->functions[f], "this test has no text for it");
+            if (i < 0)
+                continue;
+            test_options(i);
+            test_buffer(i);
+            test_variants(i);
+        }
+}
+
+/* ---- an operation whose call and problem are large -------------------------------------------- */
+
+/* A product whose operands come last: two calls differ long after what is hashed of them. */
+enum { BULK = 2048 };
+struct bulky_call { struct vn_call head; char bulk[BULK]; vn_tensor a, b, c; double alpha; };
+struct bulky      { struct gemm gemm; char bulk[BULK]; };
+
+static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
+{
+    const struct bulky_call *const call = given;
+    struct bulky *const b = problem;
+    struct gemm *const g = &b->gemm;
+
+    *g = (struct gemm){ .head = { .op = "bulky", .type = call->c.type }, .alpha = call->alpha, .batches = 1,
+                        .a = call->a, .b = call->b, .c = call->c, .units = q->device->facts.units };
+    g->m = g->c.extent[0];
+    g->n = g->c.extent[1];
+    g->k = g->a.extent[1];
+    vn__gemm_size_up(g);
+    memcpy(b->bulk, call->bulk, sizeof b->bulk);
+    *done = 0;
+    return VN_OK;
+}
+
+static const struct vn_operation bulky = {
+    .name = "bulky", .functions = { "bulky" }, .variants = vn__gemm_variants,
+    .call_size = sizeof(struct bulky_call), .problem_size = sizeof(struct bulky), .pose = pose,
+};
+
+/* Its result beside that of vn_gemm(). */
+static int bulky_is_right(const struct trial *t, double alpha, int chosen)
+{
+    struct bulky_call call = { .head = { .operation = &bulky }, .a = t->o.t[0], .b = t->o.t[1], .c = t->o.t[2],
+                               .alpha = alpha };
+    struct trial like = *t;
+    void *const wanted = malloc(t->bytes), *const got = malloc(t->bytes);
+    int right;
+
+    like.p.alpha = alpha;
+    right = wanted && got && !spoil(t) && !__wrap_vn__operate(queue, &call.head) && seen.chosen == chosen &&
+            !vn_read(queue, got, t->buffers[2], 0, t->bytes);
+    if (right && !chosen)
+        right = queue->last->call_size > BULK && queue->last->problem_size > BULK;
+    right = right && !spoil(t) && !trial_run(wanted, &like, queue, NULL) && !memcmp(wanted, got, t->bytes);
+    free(wanted);
+    free(got);
+    return right;
+}
+
+static void test_bulky(void)
+{
+    const struct trial *const t = &trial[0];
+    const char *const text = "a call of more than 2 KiB";
+
+    check(bulky_is_right(t, 1, 1), text, "first");
+    check(bulky_is_right(t, 1, 0), text, "again");
+    check(bulky_is_right(t, 2, 1), text, "another alpha");
+    check(bulky_is_right(t, 2, 0), text, "another alpha, again");
+    check(bulky_is_right(t, 1, 1), text, "the old alpha");
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+/* Last, since it closes what others need. */
+static void test_closed(void)
+{
+    for (int i = 0; i < COUNT; i++) {
+        again(&trial[i], texts[i], "before an operand is closed", SIZE_MAX);
+        vn_buffer_close(trial[i].buffers[0]);
+        trial[i].buffers[0] = NULL;
+        check(problem_run(queue, &trial[i].p, &trial[i].o) == VN_INVALID && !seen.launches, texts[i],
+              "an operand is closed");
+    }
 }
 
 int main(void)
@@ -112,7 +386,7 @@ int main(void)
     test_all("again", SIZE_MAX);
     for (int i = 0; i < COUNT; i++) {
         check(!change(&trial[i]), texts[i], "other data");
-        again(i, "again, on other data", SIZE_MAX);
+        again(&trial[i], texts[i], "again, on other data", SIZE_MAX);
     }
     check(!vn_queue_limit_workspace(queue, 0), "", "a limit");
     test_all("first, without workspace", 0);
@@ -120,7 +394,10 @@ int main(void)
     check(!vn_queue_limit_workspace(queue, SIZE_MAX), "", "no limit");
     test_all("first, with workspace again", SIZE_MAX);
     for (int i = COUNT - 1; i >= 0; i--)
-        again(i, "again, backwards", SIZE_MAX);
+        again(&trial[i], texts[i], "again, backwards", SIZE_MAX);
+    test_functions();
+    test_bulky();
+    test_closed();
     for (int i = 0; i < COUNT; i++)
         trial_close(&trial[i]);
     vn_queue_close(queue);
