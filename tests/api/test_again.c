@@ -260,10 +260,10 @@ static void test_variants(int i)
         snprintf(other, sizeof other, "%s", name);
         check(runs(i, name), text, "a variant by name");
         check(k || seen.chosen == 1, text, "a name in the place of \"\": chosen for anew");
-        check(runs_warm(i, name), text, "a variant by name, again");
         variant = other;
         check(runs_warm(i, name), text, "its name in another place");
         variant = buffer;
+        check(runs_warm(i, name), text, "a variant by name, again");
     }
     strcpy(buffer, "no_such_variant");
     check(problem_run(queue, &trial[i].p, &trial[i].o) == VN_INVALID && !seen.launches, text, "no such variant");
