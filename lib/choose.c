@@ -608,6 +608,7 @@ static int pinned(struct vn_candidate *list, int count, vn_queue *q, const void 
 static vn_status search(const struct vn_choice **out, struct vn_plan *the_plan, vn_queue *q,
                         const struct vn_variant *table, const void *problem, const char *forced, int depth)
 {
+    const struct vn_candidate *last = NULL;
     struct list l;
     int best;
     vn_status s = candidates(&l, q, table, problem, forced, depth);
@@ -628,8 +629,11 @@ static vn_status search(const struct vn_choice **out, struct vn_plan *the_plan, 
             break;
         vn__log(VN_LOG_CHOOSE, "%s passed over: %s", it->variant->name, vn_last_error());
         it->unfit = 1;
+        last = it->variant->trial && last ? last : it;
         best = vn__cheapest(l.at, l.count, forced != NULL);
     }
+    if (s && last)                              /* what is expected of no trial says most */
+        s = vn__candidate_ready(out, q, last, problem);
     free(l.at);
     return s;
 }
@@ -734,7 +738,7 @@ static void add_candidate(struct builder *b, const struct vn_candidate *it)
 {
     const char *const why = it->why ? it->why
                           : it->plan.seconds > 0 ? "another plan costs less"
-                          : "its workspace is above the limit, its kernel did not build, or another was asked for";
+                          : "a variant before it in the table is used, or another was asked for";
 
     add_text(b, "{\"variant\": ");
     add_string(b, it->variant->name);

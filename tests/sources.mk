@@ -37,19 +37,33 @@ test_scripts  += \
 ## The kernels.  The conformance suite runs three times: as a program on the device that
 ## $VERNIER_DEVICE names (PoCL unless set), and through a script on two more implementations.
 
-check_PROGRAMS += %D%/kernels/emulation %D%/kernels/nvrtc %D%/kernels/texts
+check_PROGRAMS += %D%/kernels/emulation %D%/kernels/machine_code %D%/kernels/nvrtc %D%/kernels/texts
 test_scripts   += \
 	%D%/kernels/compile.sh \
 	%D%/kernels/emulation.sh \
 	%D%/kernels/engines.sh \
+	%D%/kernels/gate.sh \
 	%D%/kernels/oclgrind.sh \
 	%D%/kernels/rusticl.sh
-EXTRA_DIST     += %D%/kernels/amdgcn.h %D%/kernels/engines.h %D%/kernels/intel.h
+EXTRA_DIST     += %D%/kernels/amdgcn.h %D%/kernels/engines.h %D%/kernels/intel.h \
+	%D%/kernels/codegen.sh %D%/kernels/codegen.names %D%/kernels/compilers.sh
 
+%C%_kernels_machine_code_LDADD =
 %C%_kernels_nvrtc_LDADD        =
 %C%_kernels_emulation_CPPFLAGS = $(AM_CPPFLAGS) -DSTAND_IN='"$(abs_srcdir)/%D%/kernels/engines.h"'
 %C%_kernels_emulation_LDFLAGS  = $(AM_LDFLAGS) \
 	-Wl,--wrap=vn__text_find,--wrap=vn__tune_find,--wrap=suite_next_variant
+
+# A report on the machine code of all texts: codegen.sh says more.
+codegen = srcdir='$(srcdir)' MAKE='$(MAKE)' TARGETS='$(TARGETS)' $(SHELL) $(srcdir)/%D%/kernels/codegen.sh
+codegen codegen-compare: %D%/kernels/texts %D%/kernels/nvrtc %D%/kernels/machine_code
+codegen:
+	+$(codegen) table codegen.table
+codegen-compare:
+	+$(codegen) compare '$(BASE)'
+distclean-local:
+	rm -rf codegen.cache codegen.table codegen.base codegen.report
+.PHONY: codegen codegen-compare
 
 ## The backends.
 

@@ -312,7 +312,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     struct gemm *const g = &b->gemm;
 
     *g = (struct gemm){ .head = { .op = "bulky", .type = call->c.type }, .alpha = call->alpha, .batches = 1,
-                        .a = call->a, .b = call->b, .c = call->c, .units = q->device->facts.units };
+                        .a = call->a, .b = call->b, .c = call->c };
     g->m = g->c.extent[0];
     g->n = g->c.extent[1];
     g->k = g->a.extent[1];

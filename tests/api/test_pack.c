@@ -151,7 +151,7 @@ int main(void)
         for (const struct vn_variant *v = vn__gemm_variants; v->name; v++)
             if (v->layout) {
                 b = filled((vn_type)type, N * PITCH, 2);
-                test_variant(v, (vn_type)type, v->fits == vn__fits_tf32_along || v->fits == vn__fits_tf32_across
+                test_variant(v, (vn_type)type, v->fits == vn__fits_tf32
                                                ? VN_MATH_TF32 : VN_MATH_DEFAULT);
                 vn_buffer_close(b);
             }

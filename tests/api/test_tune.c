@@ -25,7 +25,7 @@ static const struct vn_variant *variant_named(const char *name)
 {
     for (const struct vn_operation *const *o = vn__operations; *o; o++)
         for (const struct vn_variant *v = (*o)->variants; v->name; v++)
-            if (!strcmp(v->name, name))
+            if (vn__is_named(v, name))
                 return v;
     return NULL;
 }
@@ -48,9 +48,19 @@ const struct vn_text vn__texts[] = {
       "softmax_strided  cpu/f32x16/?*        *       *     small  7 0 0\n"
       "softmax_strided  cpu/f32x16/?*        *       *     *      8 0 0\n"
       "softmax_strided  *                    *       *     *      9 0 0\n"
-      "softmax_cpu  cpu/f32x16/?*     *       *     *     10 0\n", 0 },
+      "softmax_cpu  cpu/f32x16/?*     *       *     *     10 0\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *     64 12 1 2 | 500 400 2100\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *    256 4 2 16 | 900 900 2000\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *     *    128 8 1 4 | 1 1 1\n"
+      "rates nvidia/sm_90/*H100*  GBPS 2750  L2_MB 40\n"
+      "rates nvidia/*  GBPS 700  LAUNCH_NS 3000\n"
+      "rates *  FMA32 50.5\n"
+      "pin gemm 64x32x16:nt  nvidia/sm_90/*  cuda  f16  gemm_wgmma 64 12 1 2\n"
+      "pin gemm 64x32x16:nn  nvidia/sm_90/*  *     *f16 gemm_wgmma\n", 0 },
     { NULL, NULL, 0 }
 };
+
+static int alternatives;                /* rows that the last find() found */
 
 struct device { const char *family, *arch, *name, *backend; };
 
@@ -59,12 +69,20 @@ static vn_status find(int *p, const char **source, const struct device *d, const
 {
     static struct vn_backend backend;
     struct vn_device device = { .backend = &backend };
+    struct vn_row row[VN_ROWS];
+    vn_status s;
+    int count;
 
     backend.name = d->backend;
     strcpy(device.facts.family, d->family);
     strcpy(device.facts.arch, d->arch);
     strcpy(device.facts.name, d->name);
-    return vn__tune_find(p, source, &device, variant_named(variant), type, bucket);
+    if ((s = vn__tune_find(row, &count, &device, variant_named(variant), type, bucket)))
+        return s;
+    memcpy(p, row->p, sizeof row->p);
+    *source = row->source;
+    alternatives = count;
+    return VN_OK;
 }
 
 /* Numbers of architectures are as near as their quotient: 90 / 86 is less than 86 / 80. */
@@ -117,6 +135,68 @@ static void find_rows(void)
     check(find(p, &source, &odd, "softmax_cpu", VN_F32, VN_LARGE) == VN_OK && p[0] == 10 && !strcmp(source, "nearest"), "no row for all, but one near enough");
 }
 
+static const struct device h100 = { "nvidia", "sm_90", "NVIDIA H100 80GB", "cuda" };
+
+static void make_device(vn_device *out, struct vn_backend *backend, const struct device *d)
+{
+    memset(out, 0, sizeof *out);
+    backend->name = d->backend;
+    out->backend = backend;
+    strcpy(out->facts.family, d->family);
+    strcpy(out->facts.arch, d->arch);
+    strcpy(out->facts.name, d->name);
+}
+
+/* Rows for the very same devices, types and buckets are alternatives; others are not. */
+static void find_alternatives(void)
+{
+    struct vn_backend backend;
+    struct vn_row row[VN_ROWS];
+    vn_device d;
+    int count = 0;
+
+    make_device(&d, &backend, &h100);
+    check(!vn__tune_find(row, &count, &d, variant_named("gemm_wgmma"), VN_F16, VN_SMALL) && count == 2 &&
+          row[0].p[0] == 64 && row[1].p[0] == 256 && row[1].p[3] == 16, "two rows");
+    check(row[0].cost[0] == 500 && row[0].cost[2] == 2100 && row[1].cost[1] == 900, "their costs");
+    check(!vn__tune_find(row, &count, &d, variant_named("gemm_wgmma"), VN_F32, VN_SMALL) && count == 1 &&
+          row[0].p[0] == 128, "another type has one row");
+    check(!vn__tune_find(row, &count, &d, variant_named("gemm_wgmma_64x64"), VN_F16, VN_SMALL) && count == 2,
+          "a variant is known by a name that it had");
+}
+
+static void find_rates(void)
+{
+    static const struct device other = { "amd", "gfx942", "another", "opencl" };
+    struct vn_backend backend;
+    struct vn_rates r;
+    vn_device d;
+
+    make_device(&d, &backend, &h100);
+    check(!vn__tune_rates(&r, &d) && r.gbps == 2750 && r.l2_mb == 40, "rates of the first line that matches");
+    check(r.launch_ns == 3000 && r.fma32 == 50.5, "others from the next that have them");
+    check(r.mma16 < 0, "one that no line has");
+    make_device(&d, &backend, &other);
+    check(!vn__tune_rates(&r, &d) && r.gbps < 0 && r.fma32 == 50.5, "rates of any device");
+}
+
+static void find_pins(void)
+{
+    struct vn_backend backend;
+    struct vn_row row;
+    char variant[64];
+    vn_device d;
+    int values;
+
+    make_device(&d, &backend, &h100);
+    check(vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x16:nt", VN_F16) && values && row.p[1] == 12 &&
+          !strcmp(variant, "gemm_wgmma"), "a pin with values");
+    check(vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x16:nn", VN_BF16) && !values, "and one without");
+    check(!vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x16:nn", VN_F32), "none of this type");
+    check(!vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x17:nn", VN_F16), "none of this shape");
+    check(!vn__tune_pin(variant, &row, &values, &d, "conv", "64x32x16:nn", VN_F16), "none of this operation");
+}
+
 static void find_space(void)
 {
     const struct vn_variant *const strided = variant_named("softmax_strided");
@@ -152,6 +232,25 @@ static const struct { const char *line, *wrong; } lines[] = {
     { "space softmax_strided ITEMS",                   "each with its values" },
     { "space softmax_strided 1 2",                     "each with its values" },
     { "space softmax_strided BLK_M 1 2",               "each with its values" },
+    { "softmax_strided * * * * 1 2 3 | 4",              "a number for each of" },
+    { "gemm_wgmma * * * * 64 12 1 2",                  NULL },
+    { "gemm_wgmma * * * * 64 12 1 2 | 1 2 3",          NULL },
+    { "gemm_wgmma * * * * 64 12 1 2 | 1 2",            "BLK_N STAGES WARPGROUPS RASTER | EFF EFF_FULL TILE_NS" },
+    { "gemm_wgmma * * * * 64 12 1 2 | 1 2 3 4",        "a number for each of" },
+    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER", NULL },
+    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER | EFF EFF_FULL TILE_NS", NULL },
+    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER | EFF", "the columns of gemm_wgmma are" },
+    { "rates nvidia/* GBPS 900 L2_MB 6.5",             NULL },
+    { "rates",                                         "after \"rates\" comes a device" },
+    { "rates * GBPS",                                  "\"GBPS\" is none" },
+    { "rates * GBPS fast",                             "\"GBPS\" is none" },
+    { "rates * SPEED 3",                               "\"SPEED\" is none" },
+    { "pin gemm 1x2x3:nn * * f32 gemm 32 32 8 4 4",     NULL },
+    { "pin gemm 1x2x3:nn * * f32 gemm",                 NULL },
+    { "pin gemm 1x2x3:nn * * f32 unknown 3",            NULL },
+    { "pin gemm 1x2x3:nn * * f32 gemm 32",              "a number for each of" },
+    { "pin gemm 1x2x3:nn * * f33 gemm",                 "no type is like \"f33\"" },
+    { "pin gemm 1x2x3:nn * *",                          "a pin is an operation" },
     { "softmax_cpu * * * * 16",                 "a number for each of VEC BLOCK" },   /* not the one sought */
 };
 
@@ -181,6 +280,19 @@ static void use_user_files(void)
     text[600] = '\0';
     check(vn__tune_check(why, sizeof why, "the file", text) && strstr(why, "the file:1: it is longer"),
           "a long line");
+    snprintf(text, sizeof text, "gemm_wgmma * * f16 * 256 4 2 16\ngemm_wgmma * * f16 * 32 4 2 16\n");
+    put(path, text, strlen(text));
+    {
+        struct vn_backend backend;
+        struct vn_row row[VN_ROWS];
+        vn_device d;
+        int count = 0;
+
+        make_device(&d, &backend, &h100);
+        check(!vn__tune_find(row, &count, &d, variant_named("gemm_wgmma"), VN_F16, VN_SMALL) && count == 2 &&
+              row[0].cost[0] == 900 && row[1].cost[0] == 500,
+              "rows without costs take those of the shipped row that they are, or of the first");
+    }
     snprintf(text, sizeof text, "softmax_strided * * f16 * 50 0 0\nsoftmax_strided nvidia/* * * * 60 0 0\n");
     put(path, text, strlen(text));
     check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8,
@@ -191,6 +303,9 @@ static void use_user_files(void)
 int main(void)
 {
     find_rows();
+    find_alternatives();
+    find_rates();
+    find_pins();
     find_space();
     use_user_files();
     printf("COUNT tune %d\n%d failures\n", cases, failures);

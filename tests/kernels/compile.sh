@@ -4,6 +4,8 @@
 # missing is left out, and named.  Of targets that take the same instructions for what is no matrix engine's, the
 # second compiles what the first had not; tests/kernels/engines.sh has each engine for each of its targets.
 
+. "$srcdir/tests/kernels/compilers.sh"
+
 out=$PWD/tests/compile.tmp
 rm -rf "$out"
 mkdir -p "$out"
@@ -53,8 +55,8 @@ if command -v clang-19 > /dev/null; then
         case $arch in gfx90a | gfx1100) rm -f "$out/seen";; esac
         texts opencl amd/$arch
         new_texts
-        each $arch sh -c 'for text; do clang-19 -x cl -cl-std=CL1.2 --target=amdgcn-amd-amdhsa -mcpu='$arch' \
-            -nogpulib -Werror -O1 -S "$text" -o /dev/null || exit 255; done' sh
+        command_of $arch
+        each $arch sh -c 'for text; do '"$command"' -O1 -S "$text" -o /dev/null || exit 255; done' sh
     done
 else
     left_out="$left_out clang-19"
@@ -65,8 +67,9 @@ if command -v clang-15 > /dev/null; then
     for arch in f32x16 f32x8 f32x4; do
         texts opencl cpu/$arch wide
         new_texts
-        each "spir64 of a CPU with $arch" sh -c 'for text; do clang-15 -x cl -cl-std=CL1.2 -Xclang -finclude-default-header \
-            --target=spir64-unknown-unknown -Werror -O1 -emit-llvm -c "$text" -o /dev/null || exit 255; done' sh
+        command_of spir64
+        each "spir64 of a CPU with $arch" sh -c 'for text; do '"$command"' -O1 -emit-llvm -c "$text" -o /dev/null ||
+            exit 255; done' sh
     done
 else
     left_out="$left_out clang-15"
@@ -78,7 +81,8 @@ rm -f "$out/seen"
 while read -r arch target; do
     texts cuda nvidia/$arch
     new_texts
-    each $arch tests/kernels/nvrtc $target
+    command_of $target
+    each $arch $command
     [ $? != 77 ] || { left_out="$left_out NVRTC (pip install nvidia-cuda-nvrtc)"; break; }
 done << END
 sm_90 sm_90a

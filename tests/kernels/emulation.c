@@ -14,15 +14,17 @@
 #include "core.h"
 #include "check/suite.h"
 
-/* turn: says which type is tested with the rows of which bucket, so that each row has its turn. */
-static const struct engine { const char *family, *arch, *variant; int types, turn; } engines[] = {
+enum { ENGINE = 5, TURNS = 3 };         /* the place of that parameter; the most rows that an engine has for a type */
+
+/* turn: says which type is tested with which row, so that each row has its turn; number: of the rows' engine, 0: any. */
+static const struct engine { const char *family, *arch, *variant; int types, turn, number; } engines[] = {
     { "amd",   "gfx908",  "gemm_mfma",  3, 0 },
     { "amd",   "gfx90a",  "gemm_mfma",  4, 1 },
     { "amd",   "gfx942",  "gemm_mfma",  4, 2 },
     { "amd",   "gfx1100", "gemm_wmma",  2, 2 },
     { "amd",   "gfx1201", "gemm_wmma",  2, 1 },
-    { "intel", "intel",   "gemm_dpas",  2, 2 },
-    { "intel", "intel",   "gemm_dpas8", 2, 1 },
+    { "intel", "intel",   "gemm_dpas",  2, 2, 16 },
+    { "intel", "intel",   "gemm_dpas",  2, 1, 8 },
 };
 
 static const struct engine *engine;     /* that the device is said to have */
@@ -33,9 +35,9 @@ static int wrong;                       /* it does something else than it should
 
 const struct vn_text *__real_vn__text_find(const char *path);
 const struct vn_text *__wrap_vn__text_find(const char *path);
-vn_status __real_vn__tune_find(int *p, const char **source, const vn_device *d, const struct vn_variant *v,
+vn_status __real_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
                                vn_type type, enum vn_bucket b);
-vn_status __wrap_vn__tune_find(int *p, const char **source, const vn_device *d, const struct vn_variant *v,
+vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
                                vn_type type, enum vn_bucket b);
 const char *__wrap_suite_next_variant(const struct suite *s, enum op op, const char *before);
 
@@ -66,11 +68,24 @@ const struct vn_text *__wrap_vn__text_find(const char *path)
     return &both;
 }
 
-vn_status __wrap_vn__tune_find(int *p, const char **source, const vn_device *d, const struct vn_variant *v,
+/* One row of those of the engine, by turns. */
+vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
                                vn_type type, enum vn_bucket b)
 {
-    (void)b;
-    return __real_vn__tune_find(p, source, d, v, type, (enum vn_bucket)((type + turn) % VN_BUCKET_COUNT));
+    const vn_status s = __real_vn__tune_find(out, count, d, v, type, b);
+    struct vn_row ours[VN_ROWS];
+    int n = 0;
+
+    if (s || strcmp(v->name, engine->variant))
+        return s;
+    for (int i = 0; i < *count; i++)
+        if (!engine->number || out[i].p[ENGINE] == engine->number)
+            ours[n++] = out[i];
+    if (n) {
+        *out = ours[((int)type + turn) % n];
+        *count = 1;
+    }
+    return s;
 }
 
 /* The suite tests one variant. */
@@ -206,7 +221,7 @@ static int wanted(int argc, char **argv, const char *arch)
 
 int main(int argc, char **argv)
 {
-    const int rows = argc > 1 && !strcmp(argv[1], "--rows") ? VN_BUCKET_COUNT : 1;
+    const int rows = argc > 1 && !strcmp(argv[1], "--rows") ? TURNS : 1;
     const size_t n = sizeof engines / sizeof *engines;
     vn_status status = VN_OK;
 
@@ -222,7 +237,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (size_t i = 0; i < n; i++)
-        if (wanted(argc, argv, engines[i].arch) && strcmp(engines[i].variant, "gemm_dpas8"))
+        if (wanted(argc, argv, engines[i].arch) && engines[i].number != 8)
             test_choice(&engines[i], 0, engines[i].variant);
     if (wanted(argc, argv, engines[1].arch))
         test_choice(&engines[1], 1, "gemm");

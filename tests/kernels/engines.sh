@@ -3,6 +3,8 @@
 # instruction stands in an innermost loop, as often as the row says; AMD's kernels keep all in
 # registers and take no more local memory than there is.  tests/kernels/emulation says that they are right.
 
+. "$srcdir/tests/kernels/compilers.sh"
+
 out=$PWD/tests/engines.tmp
 rm -rf "$out"
 mkdir -p "$out"
@@ -69,8 +71,9 @@ described()
 amd()
 {
     texts "amd/$1"
-    xargs -P "$(getconf _NPROCESSORS_ONLN)" -I TEXT clang-19 -x cl -cl-std=CL1.2 --target=amdgcn-amd-amdhsa -mcpu="$1" \
-        -nogpulib -O3 -Werror -include "$srcdir/tests/kernels/amdgcn.h" -S TEXT -o TEXT.s < "$out/list" > "$out/said" 2>&1 ||
+    command_of "$1"
+    xargs -P "$(getconf _NPROCESSORS_ONLN)" -I TEXT $command -O3 -include "$header" -S TEXT -o TEXT.s \
+        < "$out/list" > "$out/said" 2>&1 ||
         { echo "not ok: $1: a row does not compile"; head -n 40 "$out/said"; exit 1; }
     while read -r text; do
         name="$1 ${text##*/}"
@@ -92,8 +95,8 @@ amd()
 intel()
 {
     texts intel/intel
-    compile="clang-15 -x cl -cl-std=CL1.2 -Xclang -finclude-default-header --target=spir64-unknown-unknown -Werror
-             -include $srcdir/tests/kernels/intel.h -emit-llvm"
+    command_of spir64-intel
+    compile="$command -include $header -emit-llvm"
     function='_Z[0-9]*intel_sub_group_b?f16_b?f16_matrix_mad_k16'
     while read -r text; do
         $compile -O1 -S "$text" -o "$text.s" > "$out/said" 2>&1 && $compile -O0 -c "$text" -o "$text.bc" >> "$out/said" 2>&1 &&

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nvrtc.c - compiles files as CUDA for one architecture: nvrtc sm_90 FILE...
+ * nvrtc.c - compiles files as CUDA for one architecture
+ *
+ *     nvrtc sm_90 FILE...             into nothing
+ *     nvrtc -o CUBIN sm_90 FILE       as the library does; prints what ptxas says of each kernel
+ *     nvrtc --version
  *
  * Loads NVRTC at run time; exits with 77 where there is none.  No GPU is needed.
  */
@@ -14,6 +18,9 @@ static int   (*compile)(void *program, int count, const char *const *options);
 static int   (*log_size)(void *program, size_t *out);
 static int   (*log_text)(void *program, char *out);
 static int   (*destroy)(void **program);
+static int   (*version)(int *major, int *minor);
+static int   (*cubin_size)(void *program, size_t *out);
+static int   (*cubin)  (void *program, char *out);
 
 static int load(void)
 {
@@ -24,6 +31,9 @@ static int load(void)
         { "nvrtcGetProgramLogSize", &log_size },
         { "nvrtcGetProgramLog",     &log_text },
         { "nvrtcDestroyProgram",    &destroy  },
+        { "nvrtcVersion",           &version  },
+        { "nvrtcGetCUBINSize",      &cubin_size },
+        { "nvrtcGetCUBIN",          &cubin    },
     };
     void *library = NULL;
 
@@ -53,12 +63,40 @@ static char *read_file(const char *path)
     return text;
 }
 
-static int compile_file(const char *path, const char *arch)
+static char *log_of(void *program)
+{
+    size_t size = 0;
+    char *log;
+
+    log_size(program, &size);
+    log = calloc(1, size + 1);
+    log_text(program, log);
+    return log;
+}
+
+static int write_cubin(const char *path, void *program)
+{
+    FILE *f = fopen(path, "wb");
+    size_t size = 0;
+    char *bytes;
+    int failed;
+
+    failed = !f || cubin_size(program, &size) || !(bytes = malloc(size)) || cubin(program, bytes) ||
+             fwrite(bytes, 1, size, f) != size;
+    if (f)
+        failed |= fclose(f);
+    if (failed)
+        perror(path);
+    return failed;
+}
+
+/* Without a cubin, -O1: that is faster, and registers are allocated likewise. */
+static int compile_file(const char *path, const char *arch, const char *to)
 {
     char option[64], *log, *text = read_file(path);
-    const char *const options[] = { option, "--fmad=false", "--std=c++14", "--ptxas-options=-O1" };
+    const char *const options[] = { option, "--fmad=false", "--std=c++14",
+                                    to ? "--ptxas-options=-v" : "--ptxas-options=-O1" };
     void *program;
-    size_t size = 0;
     int failed;
 
     snprintf(option, sizeof option, "--gpu-architecture=%s", arch);
@@ -66,13 +104,13 @@ static int compile_file(const char *path, const char *arch)
         fprintf(stderr, "%s: NVRTC makes no program of it\n", path);
         return 1;
     }
-    if ((failed = compile(program, sizeof options / sizeof *options, options) != 0)) {
-        log_size(program, &size);
-        log = calloc(1, size + 1);
-        log_text(program, log);
+    failed = compile(program, sizeof options / sizeof *options, options) != 0;
+    log = log_of(program);
+    if (failed)
         fprintf(stderr, "%s does not compile for %s:\n%s\n", path, arch, log);
-        free(log);
-    }
+    else if (to)
+        failed = puts(log) < 0 || write_cubin(to, program);
+    free(log);
     destroy(&program);
     free(text);
     return failed;
@@ -80,13 +118,21 @@ static int compile_file(const char *path, const char *arch)
 
 int main(int argc, char **argv)
 {
-    int failed = 0;
+    const char *to = NULL;
+    int failed = 0, major = 0, minor = 0;
 
     if (!load()) {
         puts("no libnvrtc.so.13, .12 or .11.2; pip install nvidia-cuda-nvrtc gives one");
         return 77;
     }
+    if (argc == 2 && !strcmp(argv[1], "--version"))
+        return version(&major, &minor) || printf("NVRTC %d.%d\n", major, minor) < 0;
+    if (argc == 5 && !strcmp(argv[1], "-o")) {
+        to = argv[2];
+        argv += 2;
+        argc -= 2;
+    }
     for (int i = 2; i < argc; i++)
-        failed |= compile_file(argv[i], argv[1]);
+        failed |= compile_file(argv[i], argv[1], to);
     return failed;
 }

@@ -54,21 +54,25 @@ static const char *fits_all(const void *problem, const struct vn_facts *f)
     return NULL;
 }
 
-static size_t workspace(const void *problem, const int *p)
+static const char *plan(struct vn_plan *out, const void *problem, const struct vn_row *row, const struct vn_site *site)
 {
     (void)problem;
-    return p[FAULT] == UNFIT ? 2 * LIMIT : 0;
+    (void)site;
+    out->workspace = row->p[FAULT] == UNFIT ? 2 * LIMIT : 0;
+    return NULL;
 }
 
 /* The row's own time, then the product, by the variant that every device can: twice that, where
  * it is to be wrong.                                                                          */
-static vn_status run(vn_queue *q, const struct vn_choice *it, const void *problem)
+static vn_status run(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *unused)
 {
     struct gemm g = *(const struct gemm *)problem;
     const struct vn_choice *worker;
+    const struct vn_plan *its_plan;
     const int fault = it->p[FAULT];
     vn_status s;
 
+    (void)unused;
     if (fault == REFUSED)
         return vn__fail(VN_FAILED, "this row is refused");
     usleep((unsigned)it->p[MILLISECONDS] * 1000);
@@ -76,12 +80,12 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const void *proble
         return VN_OK;
     if (fault == WRONG || (fault == WRONG_WHERE_ODD && g.n % 16))
         g.alpha *= 2;
-    s = vn__choose(&worker, q, vn__gemm_variants, &g, sizeof g, "gemm");
-    return s ? s : worker->variant->run(q, worker, &g);
+    s = vn__choose(&worker, &its_plan, q, vn__gemm_variants, &g, sizeof g, "gemm");
+    return s ? s : worker->variant->run(q, worker, &g, its_plan);
 }
 
 static const struct vn_variant made_up = {
-    .name = "made_up", .fits = fits_all, .run = run, .workspace = workspace,
+    .name = "made_up", .fits = fits_all, .plan = plan, .run = run,
     .texts = "", .entries = "", .params = "MILLISECONDS FAULT"
 };
 
