@@ -137,7 +137,7 @@ const char *vn__plan_bf16x3(struct vn_plan *out, const void *problem, const stru
     out->workspace = vn__workspace_and_b(g, vn__bf16x3_bytes(&a), &l);
     parts.head.bytes = 6.0 * (double)(g->m + g->n) * (double)g->k * (double)g->batches;
     out->seconds = vn__gemm_seconds(&parts, WARPGROUP_M * p[WARPGROUPS], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
-                                    (double)g->batches, vn__bf16x3_peak(site), row, site);
+                                    (double)g->batches, vn__bf16x3_peak(site), 1, row, site);
     if (out->seconds > 0)
         out->seconds += split_seconds(g, g->m, row, site) +
                         (vn__is_packed_as(g, &l) ? 0 : split_seconds(g, g->n, row, site));

@@ -2,14 +2,22 @@
  *
  * cost.c - the time of a product on a GPU, from the rates of the device and the cost columns of a row.
  *
- * A kernel makes C in tiles.  A tile takes its flops at EFF thousandths of what its engine does in a compute unit,
- * and TILE_NS for what is not arithmetic: the first loads, the store.  EFF holds where all tiles are made at the
- * same time of operands that the second-level cache keeps; else EFF_FULL.  Compute units make one tile after the
- * other, in waves, the last of which leaves some idle; and no wave is done before its share of the bytes is read.
+ * A kernel makes C in tiles, one or several at a time on a compute unit.  It takes FIXED_NS once, and for a tile
+ * its flops at EFF thousandths of what the engine does in a compute unit.  Where compute units make several tiles,
+ * they take TILE_NS more for each, and get EFF_FULL thousandths together; EFF_DRAM, where the operands do not stay in
+ * the second-level cache.  Tiles are made in waves, the last of which leaves some units idle; and no wave is done
+ * before its share of the bytes is read.
  */
 #include <math.h>
 
 #include "gemm.h"
+
+int vn__resident(int items)
+{
+    enum { ITEMS = 1024, MOST = 16 };
+
+    return items >= ITEMS ? 1 : ITEMS / items < MOST ? ITEMS / items : MOST;
+}
 
 int vn__stays_in_l2(double bytes, const struct vn_site *site)
 {
@@ -39,30 +47,43 @@ double vn__mma_peak(const struct gemm *g, const struct vn_site *site)
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
+/* Each wave of one tile for each unit takes `tile`, and no less than its share of the bytes. */
+static double in_waves(const struct vn_tiles *t, double tile, double bytes, const struct vn_site *site)
+{
+    const double units = site->facts->units, each = bytes / t->tiles;
+    const double full = floor(t->tiles / units), left = t->tiles - full * units;
+    const double waves = full * larger(tile, units * each) + (left > 0 ? larger(tile, left * each) : 0);
+    const double even = larger(t->tiles / units * tile, bytes);
+
+    return site->rates->waves * waves + (1 - site->rates->waves) * even;
+}
+
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site)
 {
     const struct vn_rates *r = site->rates;
-    const int in_l2 = vn__stays_in_l2(t->bytes, site);
-    const double units = site->facts->units, fixed = row->cost[VN_TILE_NS] * 1e-9;
-    const int eff = row->cost[in_l2 && t->tiles <= units ? VN_EFF : VN_EFF_FULL];
-    const double tile = t->flops / (t->peak * 1e6 * eff) + fixed;
-    const double bytes = t->bytes / ((in_l2 ? r->l2_gbps : r->gbps) * 1e9), each = bytes / t->tiles;
-    const double full = floor(t->tiles / units), left = t->tiles - full * units;
-    double waves, even;
+    const int in_l2 = vn__stays_in_l2(t->bytes, site), *const cost = row->cost;
+    const double units = site->facts->units, fixed = cost[VN_FIXED_NS] * 1e-9, tile = cost[VN_TILE_NS] * 1e-9;
+    const double bytes = t->bytes / ((in_l2 ? r->l2_gbps : r->gbps) * 1e9);
+    const double alone = t->flops / (t->peak * 1e6 * cost[VN_EFF]);
+    const double full = t->flops / (t->peak * 1e6 * cost[in_l2 ? VN_EFF_FULL : VN_EFF_DRAM]);
 
-    if (eff <= 0 || t->peak <= 0)
+    if (cost[VN_EFF] <= 0 || cost[VN_EFF_FULL] <= 0 || cost[VN_EFF_DRAM] <= 0 || t->peak <= 0)
         return 0;
-    waves = full * larger(tile, units * each + fixed) + (left > 0 ? larger(tile, left * each + fixed) : 0);
-    even = larger(larger(t->tiles / units, 1) * tile, bytes);
-    return r->waves * waves + (1 - r->waves) * even;
+    if (t->tiles <= units)
+        return fixed + larger(in_l2 ? alone : larger(alone, full), bytes);
+    if (t->resident <= 1)
+        return fixed + in_waves(t, full + tile, bytes, site);
+    return fixed + larger(larger(ceil(t->tiles / (units * t->resident)) * (alone + tile), ceil(t->tiles / units) * full),
+                          bytes);
 }
 
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices, double peak,
-                        const struct vn_row *row, const struct vn_site *site)
+                        int resident, const struct vn_row *row, const struct vn_site *site)
 {
     const struct vn_tiles t = {
         .tiles = (double)VN_CEIL_DIV(g->m, blk_m) * (double)VN_CEIL_DIV(g->n, blk_n) * matrices,
-        .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k, .bytes = g->head.bytes, .peak = peak };
+        .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k, .bytes = g->head.bytes, .peak = peak,
+        .resident = resident };
 
     return vn__tiles_seconds(&t, row, site);
 }

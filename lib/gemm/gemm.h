@@ -61,15 +61,18 @@ struct vn_tiles {
     double flops;                 /* of a tile, its idle parts included */
     double bytes;                 /* that all of them read and write at least */
     double peak;                  /* GFLOP/s of a compute unit, on the engine that they use */
+    int    resident;              /* on a compute unit at the same time */
 };
-enum { VN_EFF, VN_EFF_FULL, VN_TILE_NS, VN_TILE_COSTS };       /* their first cost columns, VN_TILES_COSTS */
-#define VN_TILES_COSTS "EFF EFF_FULL TILE_NS"
+enum { VN_EFF, VN_EFF_FULL, VN_EFF_DRAM, VN_FIXED_NS, VN_TILE_NS, VN_TILE_COSTS };      /* their first cost columns */
+#define VN_TILES_COSTS "EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS"
 
 /* Seconds, by the cost columns of the row; 0 if the row has none. */
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site);
 /* The same for tiles of blk_m x blk_n and `k` of K in each, of so many matrices. */
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices, double peak,
-                        const struct vn_row *row, const struct vn_site *site);
+                        int resident, const struct vn_row *row, const struct vn_site *site);
+/* Work-groups of so many work-items that a compute unit runs at the same time, if their registers are not many. */
+int    vn__resident(int items);
 /* Of moving bytes at so many thousandths of the memory's rate. */
 double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site);
 double vn__launch_seconds(const struct vn_site *site);

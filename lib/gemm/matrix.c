@@ -55,13 +55,18 @@ const char *vn__fits_matrix_dpas(const void *problem, const struct vn_facts *f)
     return fits(problem, f, "intel", HALVES);
 }
 
+static int items_of(const int *p)
+{
+    return p[BLK_M] / p[WAVE_M] * (p[BLK_N] / p[WAVE_N]) * p[LANES];
+}
+
 static const char *plan_matrix(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
                                const struct vn_site *site)
 {
     const int *p = row->p;
 
     out->seconds = vn__gemm_seconds(g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
-                                    (double)g->batches, vn__mma_peak(g, site), row, site);
+                                    (double)g->batches, vn__mma_peak(g, site), vn__resident(items_of(p)), row, site);
     return NULL;
 }
 
@@ -69,8 +74,7 @@ static vn_status run_matrix(vn_queue *q, const struct vn_choice *it, const struc
 {
     const int *p = it->p;
 
-    return vn__gemm_launch_tiles(q, it, g, p[BLK_M], p[BLK_N],
-                                 p[BLK_M] / p[WAVE_M] * (p[BLK_N] / p[WAVE_N]) * p[LANES]);
+    return vn__gemm_launch_tiles(q, it, g, p[BLK_M], p[BLK_N], items_of(p));
 }
 
 #define HOOKS(engine)                                                                                               \

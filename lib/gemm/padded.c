@@ -92,8 +92,8 @@ static size_t own_bytes(const struct padded *p, int64_t start)
     return ELEMENT * (size_t)(start + p->a);
 }
 
-/* v: as of gemm_wgmma, then the elements that are left to the maps. */
-enum { START = 4 };
+/* Numbers of a plan: as of gemm_wgmma; and the elements that are left to the tensor maps. */
+enum { TILES = 0, START = 4 };
 
 /* launches: one for each operand that is repacked, or none. */
 static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
@@ -210,7 +210,11 @@ const char *vn__fits_wgmma_repack(const void *problem, const struct vn_facts *f)
 const char *vn__plan_wgmma_repack(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                   const struct vn_site *site)
 {
-    return plan_padded(out, problem, row, site, 0);
+    const char *why = plan_padded(out, problem, row, site, 0);
+
+    if (!why && out->v[TILES] < site->facts->units)
+        why = "C has too few tiles to hide the repacking of A and B";
+    return why;
 }
 
 vn_status vn__run_wgmma_repack(vn_queue *q, const struct vn_choice *it, const void *problem,

@@ -9,6 +9,7 @@
 #include "gemm.h"
 
 enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N };     /* those of its parameters that a launch goes by */
+enum { ODD = VN_TILE_COSTS };                   /* its cost column after the tiles' */
 enum way { K_MAJOR, MN_MAJOR, MN_MAJOR_BY16 };
 
 static int is_by_16(const vn_tensor *t, int64_t x, int64_t x_step, int64_t k_step)
@@ -61,14 +62,26 @@ void vn__constants_pipelined(int *c, const void *problem)
     c[1] = way_of_b(&g);
 }
 
+/* An operand that is not copied in 16-byte vectors is copied in elements, ODD thousandths as fast. */
+static double odd_of(enum way way, const struct vn_row *row)
+{
+    return way == MN_MAJOR_BY16 ? 1 : row->cost[ODD] / 1000.0;
+}
+
+static int items_of(const int *p)
+{
+    return p[BLK_M] / p[THR_M] * (p[BLK_N] / p[THR_N]);
+}
+
 const char *vn__plan_pipelined(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site)
 {
     const struct gemm g = oriented(problem);
     const int *p = row->p;
 
-    out->seconds = vn__gemm_seconds(&g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g.k, p[BLK_K]) * p[BLK_K],
-                                    (double)g.batches, vn__fma_peak(&g, site), row, site);
+    out->seconds = vn__gemm_seconds(&g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g.k, p[BLK_K]) * p[BLK_K], (double)g.batches,
+                                    vn__fma_peak(&g, site) * odd_of(way_of_a(&g), row) * odd_of(way_of_b(&g), row),
+                                    vn__resident(items_of(p)), row, site);
     return NULL;
 }
 
@@ -78,5 +91,5 @@ vn_status vn__run_pipelined(vn_queue *q, const struct vn_choice *it, const void 
     const int *p = it->p;
 
     (void)plan;
-    return vn__gemm_launch_tiles(q, it, &g, p[BLK_M], p[BLK_N], p[BLK_M] / p[THR_M] * (p[BLK_N] / p[THR_N]));
+    return vn__gemm_launch_tiles(q, it, &g, p[BLK_M], p[BLK_N], items_of(p));
 }

@@ -11,7 +11,7 @@
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* parameters of gemm_skinny */
 enum { ROWS_ITEMS, ROWS_GROUPS, ROWS_ROOM, ROWS_FILL, ROWS_SPLIT };         /* of gemm_skinny_rows */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
-enum { EFF, MEMORY, FIXED_NS };                 /* their costs: thousandths of the engine's rate, of the memory's */
+enum { EFF, MEMORY, FIXED_NS, GROUP_NS };       /* their costs: thousandths of the engine's rate, of the memory's */
 enum { SPAN = 64, LONG = 4096 };
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
@@ -324,7 +324,7 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
 
     if (row->cost[EFF] <= 0 || row->cost[MEMORY] <= 0 || peak <= 0)
         return 0;
-    return row->cost[FIXED_NS] * 1e-9 + (read > flops ? read : flops) +
+    return (row->cost[FIXED_NS] + row->cost[GROUP_NS] * waves * e->rows / 8) * 1e-9 + (read > flops ? read : flops) +
            (added > 0 ? vn__launch_seconds(site) + 2 * added / (r->l2_gbps * 1e9) : 0);
 }
 

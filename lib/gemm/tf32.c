@@ -169,7 +169,7 @@ const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct
         return why;
     out->workspace = vn__workspace_and_b(g, own_bytes(g, &p, (size_t)out->v[MAPS]), &l);
     out->seconds = vn__gemm_seconds(&p.g, WARPGROUP_M * row->p[WARPGROUPS], row->p[BLK_N],
-                                    VN_CEIL_DIV(g->k, BLK_K) * BLK_K, (double)g->batches, site->rates->mma32, row, site);
+                                    VN_CEIL_DIV(g->k, BLK_K) * BLK_K, (double)g->batches, site->rates->mma32, 1, row, site);
     if (out->seconds > 0)
         out->seconds += (p.packs_a ? pack_seconds(g, g->m, row, site) : 0) +
                         (p.packs_b && !vn__is_packed_as(g, &l) ? pack_seconds(g, g->n, row, site) : 0);

@@ -12,6 +12,11 @@ const char *vn__fits_tiled(const void *problem, const struct vn_facts *f)
     return vn__fits_sizes(problem);
 }
 
+static int items_of(const int *p)
+{
+    return p[BLK_M] / p[THR_M] * (p[BLK_N] / p[THR_N]);
+}
+
 const char *vn__plan_tiled(struct vn_plan *out, const void *problem, const struct vn_row *row,
                            const struct vn_site *site)
 {
@@ -19,7 +24,7 @@ const char *vn__plan_tiled(struct vn_plan *out, const void *problem, const struc
     const int *p = row->p;
 
     out->seconds = vn__gemm_seconds(g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
-                                    (double)g->batches, vn__fma_peak(g, site), row, site);
+                                    (double)g->batches, vn__fma_peak(g, site), vn__resident(items_of(p)), row, site);
     return NULL;
 }
 
@@ -28,6 +33,5 @@ vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *pro
     const int *p = it->p;
 
     (void)plan;
-    return vn__gemm_launch_tiles(q, it, problem, p[BLK_M], p[BLK_N],
-                                 p[BLK_M] / p[THR_M] * (p[BLK_N] / p[THR_N]));
+    return vn__gemm_launch_tiles(q, it, problem, p[BLK_M], p[BLK_N], items_of(p));
 }

@@ -58,18 +58,18 @@ const struct vn_variant vn__gemm_variants[] = {
       CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define ACROSS_B MN_MAJOR_B\n" },
     { .name = "gemm_skinny_rows", .was = "gemm_skinny_lines gemm_skinny_lines_16", HOOKS(skinny_rows),
       .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/skinny.h cl/gemm/skinny_lines.cl",
-      .entries = "gemm_skinny_lines", .params = "ITEMS GROUPS ROOM FILL SPLIT", .costs = "EFF MEMORY FIXED_NS",
+      .entries = "gemm_skinny_lines", .params = "ITEMS GROUPS ROOM FILL SPLIT", .costs = "EFF MEMORY FIXED_NS GROUP_NS",
       CONSTANTS(skinny_rows, "THR_M 8 16 32") },
     { .name = "gemm_skinny_mma", HOOKS(skinny_mma),
       .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/skinny.h cl/gemm/skinny_mma.cl",
       .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT",
-      .costs = "EFF MEMORY FIXED_NS", CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
+      .costs = "EFF MEMORY FIXED_NS GROUP_NS", CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
       .defines = "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n#define TILES (THR_M > 16 ? TILES_64 : TILES_16)\n"
                  "#define ALONG_K K_MAJOR\n" },
     { .name = "gemm_skinny", HOOKS(skinny),
       .texts = EPILOGUE "cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
       .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT",
-      .costs = "EFF MEMORY FIXED_NS", CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
+      .costs = "EFF MEMORY FIXED_NS GROUP_NS", CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
       .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n"
                  "#define ALONG_K K_MAJOR\n" },
 
@@ -101,7 +101,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .defines = "#define PARTS 0\n#define PADS 0\n#define ODD_LINES 1\n" OLD_MAJORS },
     { .name = "gemm_mma", HOOKS(mma),
       .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/mma.cl", .entries = "gemm_mma",
-      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K", .costs = VN_TILES_COSTS,
+      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K", .costs = VN_TILES_COSTS " ODD",
       CONSTANTS(mma, MAJORS), .defines = "#define ACROSS_A MN_MAJOR_A\n#define ACROSS_B MN_MAJOR_B\n" },
 
     /* AMD's and Intel's */
@@ -118,7 +118,7 @@ const struct vn_variant vn__gemm_variants[] = {
     /* multiply-adds */
     { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .trial = vn__trial_gemm,
       .texts = NVIDIA "cl/gemm/pipelined.cl", .entries = "gemm_async", .params = TILED " STAGES",
-      .costs = VN_TILES_COSTS, CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
+      .costs = VN_TILES_COSTS " ODD", CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
       .defines = "#define ACROSS_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
                  "#define ACROSS_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },
     { .name = "gemm", .was = "gemm_tiny gemm_small", HOOKS(tiled),
