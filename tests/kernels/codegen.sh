@@ -67,7 +67,8 @@ targets()
 
 # ---- texts ---------------------------------------------------------------------------
 
-# dump PROGRAM DIRECTORY.  An older program takes either of the words "rows" and "wide".
+# dump PROGRAM DIRECTORY.  An older program takes either of the words "rows" and "wide".  A text of which a
+# file is for CPUs by its name is left to them: GPUs may not have the local memory.
 dump()
 {
     VERNIER_TUNE=/dev/null
@@ -76,10 +77,11 @@ dump()
     while read -r target backend device wide; do
         case " ${TARGETS:-$target} " in *" $target "*) ;; *) continue ;; esac
         mkdir -p "$2/$target"
-        "$1" "$backend" "$device" "$2/$target" rows $wide > /dev/null 2> "$out/said" && continue
-        for word in rows $wide; do
-            "$1" "$backend" "$device" "$2/$target" $word > /dev/null || exit 1
-        done
+        "$1" "$backend" "$device" "$2/$target" rows $wide > "$out/paths" 2> "$out/said" ||
+            for word in rows $wide; do
+                "$1" "$backend" "$device" "$2/$target" $word || exit 1
+            done > "$out/paths" || exit 1
+        case $device in cpu/*) ;; *) xargs grep -l '^#line 1 ".*cpu' < "$out/paths" | xargs rm -f ;; esac
     done < "$out/devices"
 }
 

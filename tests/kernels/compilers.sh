@@ -7,26 +7,26 @@
 
 command_of()
 {
-    header= opencl='-x cl -cl-std=CL1.2 -Werror'
+    header= opencl='-x cl -cl-std=CL1.2'
     case $1 in
     sm_* | compute_*)
         needs=NVRTC
         command="tests/kernels/nvrtc $1" ;;
     gfx*)
         needs=clang-19 header=$srcdir/tests/kernels/amdgcn.h
-        command="$needs $opencl --target=amdgcn-amd-amdhsa -mcpu=$1 -nogpulib" ;;
+        command="$needs $opencl -Werror --target=amdgcn-amd-amdhsa -mcpu=$1 -nogpulib" ;;
     nvptx64-sm_*)
         needs=clang-19
         command="$needs $opencl --target=nvptx64-nvidia-nvcl -Xclang -target-cpu -Xclang ${1#*-}"
         command="$command -Dasm=__asm__" ;;
     spir64*)
         needs=clang-15
-        command="$needs $opencl -Xclang -finclude-default-header --target=spir64-unknown-unknown"
+        command="$needs $opencl -Werror -Xclang -finclude-default-header --target=spir64-unknown-unknown"
         [ "$1" != spir64-intel ] || header=$srcdir/tests/kernels/intel.h ;;
     x86-64*)
         needs=clang-15
-        command="$needs $opencl -Xclang -finclude-default-header --target=x86_64-unknown-linux-gnu -march=$1"
-        command="$command -Wno-psabi" ;;
+        command="$needs $opencl -Werror -Xclang -finclude-default-header --target=x86_64-unknown-linux-gnu"
+        command="$command -march=$1 -Wno-psabi" ;;
     *)
         echo "there is no target $1"
         exit 2 ;;
