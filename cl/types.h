@@ -1,20 +1,25 @@
 /* cl/types.h - one kernel text for every element type.
  *
- * TYPE is a vn_type; what lies in memory is a T, arithmetic is done in R.
+ * TYPE is a vn_type. Elements in memory are of type T; arithmetic is done in type R.
  *
  *            f32     f16    bf16            f64
  *   T        float   half   unsigned short  double
  *   R        float   float  float           double
  *
- * R_IS_T says that they are one.  WIDE says that some offset of the problem needs 64 bits.
+ * R_IS_T is 1 where T and R are the same type. WIDE is 1 where an offset of the problem needs 64 bits.
  */
+#define TYPE_F32  0                             /* the values of vn_type */
+#define TYPE_F16  1
+#define TYPE_BF16 2
+#define TYPE_F64  3
+
 #if WIDE
 #define INDEX INT64
 #else
 #define INDEX int
 #endif
 
-/* The upper half of a binary32, to nearest even; a NaN stays one.  U is the type of its bits u. */
+/* bfloat16 from the bits u of a binary32, rounded to nearest even; NaN stays NaN. U is the type of u. */
 #define BF16_BITS(U, u)                                                             \
     PICK((U)0x7f800000u, (u) & (U)0x7fffffffu, ((u) >> 16) | (U)0x40u,              \
          ((u) + (U)0x7fffu + (((u) >> 16) & (U)1u)) >> 16)
@@ -26,7 +31,7 @@ DEVICE unsigned short bf16_bits(float x)
     return (unsigned short)BF16_BITS(UINT32, u);
 }
 
-#if TYPE == 0
+#if TYPE == TYPE_F32
 #define T                   float
 #define T_BYTES             4
 #define R_IS_T              1
@@ -37,7 +42,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define STORE_VECTOR(n, p, v) VSTORE(n, p, v)
 #define LOAD_ALIGNED(n, p)     VLOAD_ALIGNED(VECTOR(float, n), p)
 #define STORE_ALIGNED(n, p, v) VSTORE_ALIGNED(VECTOR(float, n), p, v)
-#elif TYPE == 1
+#elif TYPE == TYPE_F16
 #define T                   HALF
 #define T_BYTES             2
 #define R_IS_T              0
@@ -48,7 +53,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define STORE_VECTOR(n, p, v) VHALF_STORE(n, p, v)
 #define LOAD_ALIGNED(n, p)     VHALF_LOAD_ALIGNED(n, p)
 #define STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED(n, p, v)
-#elif TYPE == 2
+#elif TYPE == TYPE_BF16
 #define T                   unsigned short
 #define T_BYTES             2
 #define R_IS_T              0
@@ -61,7 +66,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define LOAD_ALIGNED(n, p) \
     AS(VECTOR(float, n), CONVERT(VECTOR(UINT32, n), VLOAD_ALIGNED(VECTOR(UINT16, n), p)) << 16)
 #define STORE_ALIGNED(n, p, v) VSTORE_ALIGNED(VECTOR(UINT16, n), p, BF16_VECTOR(n, v))
-#elif TYPE == 3
+#elif TYPE == TYPE_F64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define T                   double
 #define T_BYTES             8
@@ -79,16 +84,16 @@ DEVICE unsigned short bf16_bits(float x)
 
 #define ZERO ((R)0)
 
-/* a / b, and 0 mostly: a division takes a GPU a hundred cycles. */
+/* a / b, without the division where a < b, the usual case: GPUs have no integer divider. */
 DEVICE int quotient(int a, int b)
 {
     return a < b ? 0 : a / b;
 }
 
-/* Where batch z of a tensor begins: v is its VIEW, e the extents; s1 to s4 are batches. */
+/* The offset at which batch z of a tensor begins; v is its VIEW, e the extents, s1 to s4 batch dimensions. */
 DEVICE INDEX batch_offset(VIEW v, VIEW e, int z)
 {
-    if (z == 0)                                 /* mostly */
+    if (z == 0)                                 /* the usual case */
         return (INDEX)v.s0;
 
     const int z4 = z / (int)e.s4, z3 = z4 / (int)e.s3, z2 = z3 / (int)e.s2;

@@ -1,40 +1,41 @@
-/* cl/words.h - the words kernels are written in, as OpenCL C.
+/* cl/words.h - the words that kernels are written in, as OpenCL C.
  *
  * cuda/words.h gives the same words, in the same order, as CUDA C++:
  * `diff -y cl/words.h cuda/words.h` is the whole difference between the two.
- * tests/words.sh fails when one has a word the other lacks.
+ * tests/words.sh fails when one has a word that the other lacks.
  *
- * Arithmetic is what is written: no contraction, so a fused multiply-add is an FMA()
- * and the same bits come out on every device.
+ * Contraction is off: a multiply-add is fused only where FMA() is written, so that results are
+ * bit-identical on every device.
  */
 #pragma OPENCL FP_CONTRACT OFF
 
-/* what runs where */
+/* functions */
 #define KERNEL(items)        __kernel __attribute__((reqd_work_group_size(items, 1, 1)))
 #define DEVICE               static inline __attribute__((always_inline))
 
-/* what lives where */
+/* address spaces */
 #define GLOBAL               __global
 #define LOCAL                __local
 #define LOCAL_ARRAY(T, v, n) __local T v[n] __attribute__((aligned(64)))
 #define CONSTANT             __constant
 #define LOCAL_ADDRESS(p)     ((unsigned int)(ulong)(p))
 
-/* more local memory than a device admits to: once in a file, for its kernel of that name, then the array in it */
+/* more local memory than the device reports: LARGE_LOCAL once in a file, for the kernel of that name, and
+ * LARGE_LOCAL_ARRAY in that kernel */
 #define LARGE_LOCAL(kernel, n)
 #define LARGE_LOCAL_ARRAY(v, n) __local uchar v[n] __attribute__((aligned(1024)))
 
-/* begins inline assembly that one architecture alone understands */
+/* prefixes inline assembly that needs the exact architecture */
 #define ARCH_ONLY            "//@ "
 
-/* who am I */
+/* work-group and work-item ids */
 #define GROUP_ID(d)          ((int)get_group_id(d))
 #define LOCAL_ID()           ((int)get_local_id(0))
 
-/* wait for the work-group; its local memory is then seen by all */
+/* a barrier of the work-group; stores to local memory before it are visible after it */
 #define BARRIER()            barrier(CLK_LOCAL_MEM_FENCE)
 
-/* an int in global memory; what it was */
+/* on an int in global memory; both return its old value */
 #define ATOMIC_ADD(p, x)     atomic_add(p, x)
 #define ATOMIC_CAS(p, old, x) atomic_cmpxchg(p, old, x)
 
@@ -44,25 +45,25 @@
 #define PREFETCH(p)          __builtin_prefetch((const void *)(UINT64)(p), 0, 3)
 #define RESTRICT             restrict
 
-/* integers of so many bits, and a view of a tensor (s0 the start; s6 the last stride, s5 ...) */
+/* integers of a given width; a view of a tensor: s0 its start, s6 its last stride, s5 the last but one */
 #define INT64                long
 #define UINT16               ushort
 #define UINT32               uint
 #define UINT64               ulong
 #define VIEW                 long8
 
-/* bits of a number */
+/* reinterpret a scalar as its bits, and back */
 #define FLOAT_BITS(x)        as_uint(x)
 #define BITS_FLOAT(u)        as_float(u)
 #define DOUBLE_BITS(x)       as_ulong(x)
 #define BITS_DOUBLE(u)       as_double(u)
 
-/* numbers stored in 16 bits */
+/* binary16 in memory, float in registers */
 #define HALF                 half
 #define HALF_LOAD(p, i)      vload_half(i, p)
 #define HALF_STORE(p, i, x)  vstore_half_rte(x, i, p)
 
-/* vectors of n floats or doubles; of 16-bit numbers in memory */
+/* vectors of n elements: float or double; binary16 or bfloat16 in memory, float in registers */
 #define VECTOR_(T, n)        T##n
 #define VECTOR(T, n)         VECTOR_(T, n)
 #define VLOAD_(n, p)         vload##n(0, p)
@@ -76,26 +77,27 @@
 #define VBF16_LOAD_(n, p)    as_float##n(convert_uint##n(vload##n(0, p)) << 16)
 #define VBF16_LOAD(n, p)     VBF16_LOAD_(n, p)
 
-/* the same in one access to global memory: p is a multiple of the vector's bytes */
+/* the same as one access to global memory: p is aligned to the vector's size */
 #define VLOAD_ALIGNED(V, p)      (*(GLOBAL const V *)(p))
 #define VSTORE_ALIGNED(V, p, v)  (*(GLOBAL V *)(p) = (v))
 #define VHALF_LOAD_ALIGNED_(n, p) vloada_half##n(0, p)
 #define VHALF_LOAD_ALIGNED(n, p) VHALF_LOAD_ALIGNED_(n, p)
 #define VHALF_STORE_ALIGNED_(n, p, v) vstorea_half##n##_rte(v, 0, p)
 #define VHALF_STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED_(n, p, v)
-/* names a vector like V for which p need be no more than a multiple of so many bytes */
+/* declares a vector type like V that is aligned to `bytes` only */
 #define UNALIGNED(V, name, bytes) typedef V name __attribute__((aligned(bytes)))
 
-/* low and high become a0 b0 a1 b1 ..., two vectors long */
-#define ZIP(low, high, a, b) ((low).even = (a).lo, (low).odd = (b).lo, (high).even = (a).hi, (high).odd = (b).hi)
+/* interleaves a and b: low and high become the halves of a0 b0 a1 b1 ... */
+#define ZIP(low, high, a, b) ((low).even = (a).lo, (low).odd = (b).lo, \
+                             (high).even = (a).hi, (high).odd = (b).hi)
 
-/* a vector as another kind: its numbers, rounded; or its bits, as they are */
+/* a vector as another vector type: CONVERT its values, AS reinterprets its bits */
 #define CONVERT_(V, v)       convert_##V(v)
 #define CONVERT(V, v)        CONVERT_(V, v)
 #define AS_(V, v)            as_##V(v)
 #define AS(V, v)             AS_(V, v)
 
-/* arithmetic that the two languages spell differently; numbers or vectors */
+/* arithmetic that the two languages spell differently, on scalars or vectors */
 #define MAX(a, b)            fmax(a, b)
 #define MIN(a, b)            fmin(a, b)
 #define ABS(a)               fabs(a)
@@ -103,5 +105,5 @@
 #define FMA(a, b, c)         fma(a, b, c)
 #define LOG(a)               log(a)
 
-/* x where a < b, else y (where one of them is NaN, too); numbers or vectors of one kind */
+/* a < b ? x : y, so y where a or b is NaN; on scalars, or elementwise on vectors */
 #define PICK(a, b, x, y)     ((a) < (b) ? (x) : (y))
