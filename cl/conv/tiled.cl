@@ -1,6 +1,6 @@
 /* tiled.cl - convolution and its gradients as implicit matrix products
  *
- * tile.h does the product; this file says what its operands are, element by element:
+ * cl/tile/fma.h does the product; this file says what its operands are, element by element:
  *
  *     forward, backward data      A[row][tap, channel]   the filter
  *                                 B[tap, channel][pixel] the source, 0 in the padding
@@ -10,7 +10,7 @@
  * Sums run tap by tap, the channels of each in order (backward filter: pixel by pixel), one
  * fused multiply-add each, whatever the tile: the same bits everywhere.
  *
- * Parameters, from conv.tune: BLK_M BLK_N BLK_K THR_M THR_N (see tile.h).
+ * Parameters, from conv.tune: BLK_M BLK_N BLK_K THR_M THR_N (see cl/tile/fma.h).
  */
 struct operand_a {
     GLOBAL const T *g;
@@ -39,8 +39,8 @@ DEVICE int is_inside(INDEX d, INDEX h, INDEX w, VIEW in)
 
 #if DIRECTION != 2
 
-DEVICE int load_along_k_a(const struct operand_a *a) { return (INDEX)a->v.s3 < (INDEX)a->v.s2; }
-DEVICE int load_along_k_b(const struct operand_b *b) { return (INDEX)b->v.s3 < (INDEX)b->v.s6; }
+DEVICE int is_k_major_a(const struct operand_a *a) { return (INDEX)a->v.s3 < (INDEX)a->v.s2; }
+DEVICE int is_k_major_b(const struct operand_b *b) { return (INDEX)b->v.s3 < (INDEX)b->v.s6; }
 
 DEVICE R load_a(const struct operand_a *a, int m, int k)
 {
@@ -75,8 +75,8 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 
 #else
 
-DEVICE int load_along_k_a(const struct operand_a *a) { return (INDEX)a->v.s6 < (INDEX)a->v.s3; }
-DEVICE int load_along_k_b(const struct operand_b *b) { return (INDEX)b->v.s6 < (INDEX)b->v.s3; }
+DEVICE int is_k_major_a(const struct operand_a *a) { return (INDEX)a->v.s6 < (INDEX)a->v.s3; }
+DEVICE int is_k_major_b(const struct operand_b *b) { return (INDEX)b->v.s6 < (INDEX)b->v.s3; }
 
 DEVICE R load_a(const struct operand_a *a, int m, int k)
 {

@@ -1,19 +1,18 @@
-/* cpu_dot.cl - C := act(alpha A B + beta C + bias), for CPUs, where rows of A and columns of
- * B run along memory and M is small
+/* cl/gemm/cpu_dot.cl - C := act(alpha A B + beta C + bias), for CPUs, where A and B are K-major
+ * and M is small
  *
- * The decode step of a language model: each weight is read from memory once, in the order in
- * which it lies, and nothing is copied.  Each element of C is a dot product, of which a vector
- * of partial sums is kept; THR_M x THR_N of them in registers, over BLK_K of k.  Between
- * stretches of K those of the whole work-group wait in local memory: A's stretch stays in the
- * cache for all its columns.
+ * The decode step of a language model: each weight is read from memory once, in order, and
+ * nothing is copied. Each element of C is a dot product, of which a vector of partial sums is kept:
+ * THR_M x THR_N of them in registers, over a block of K. Between blocks of K the partial sums of
+ * the whole work-group stay in local memory; a block of A stays in the cache for all columns.
  *
  *             k0    BLK_K                  k0    BLK_K
  *     A    =========|=======    B^T  ----------|-------  column n     C[m][n] = sum over the vector
  *          =========|=======         ----------|-------
  *
- * Parameters, from gemm.tune: THR_M THR_N VEC BLK_M BLK_N BLK_K.  THR_M * THR_N + THR_N + 1
- * vectors must fit the registers, BLK_M * BLK_N + (BLK_M + THR_N) * BLK_K / VEC the
- * second-level cache.
+ * Parameters, from gemm.tune: THR_M THR_N VEC BLK_M BLK_N BLK_K. THR_M * THR_N + THR_N + 1 vectors
+ * must fit the registers, BLK_M * BLK_N + (BLK_M + THR_N) * BLK_K / VEC vectors the second-level
+ * cache.
  */
 typedef VECTOR(R, VEC) RV;
 
@@ -39,10 +38,10 @@ DEVICE R sum_of(RV v)
     return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
-/* waiting[i][j] += row i of A times column j of B, for `rows` x THR_N, over `depth` of k, whole
- * vectors; past the edge, the last row or column counts again.  `rows` is constant where this
- * is expanded.                                                                              */
-DEVICE void dots(const int rows, LOCAL R *RESTRICT waiting, GLOBAL const T *RESTRICT gA, INDEX row, int height,
+/* partial[i][j] += row i of A times column j of B, for `rows` x THR_N, over `depth` of k in whole vectors.
+ * Past the edge the last row or column is read again. `rows` is constant at each call.             */
+DEVICE void dots(const int rows, LOCAL R *RESTRICT partial,
+                 GLOBAL const T *RESTRICT gA, INDEX row, int height,
                  GLOBAL const T *RESTRICT gB, INDEX col, int width, int depth, int is_first)
 {
     GLOBAL const T *a[THR_M], *b[THR_N];
@@ -56,7 +55,7 @@ DEVICE void dots(const int rows, LOCAL R *RESTRICT waiting, GLOBAL const T *REST
     UNROLL for (int i = 0; i < THR_M; i++)
     UNROLL for (int j = 0; j < THR_N; j++)
         if (i < rows)
-            rC[i][j] = is_first ? (RV)(ZERO) : VLOAD(VEC, waiting + (i * BLK_N + j) * VEC);
+            rC[i][j] = is_first ? (RV)(ZERO) : VLOAD(VEC, partial + (i * BLK_N + j) * VEC);
 
     for (int k = 0; k < depth; k += VEC) {
         RV rB[THR_N];
@@ -74,11 +73,11 @@ DEVICE void dots(const int rows, LOCAL R *RESTRICT waiting, GLOBAL const T *REST
     UNROLL for (int i = 0; i < THR_M; i++)
     UNROLL for (int j = 0; j < THR_N; j++)
         if (i < rows)
-            VSTORE(VEC, waiting + (i * BLK_N + j) * VEC, rC[i][j]);
+            VSTORE(VEC, partial + (i * BLK_N + j) * VEC, rC[i][j]);
 }
 
 KERNEL(1) void
-gemm_dot(int M, int N, int K, int cols, VIEW eC, R alpha,
+gemm_cpu_dot(int M, int N, int K, int cols, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA,
          GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
          GLOBAL T *RESTRICT gC, VIEW vC,
@@ -91,28 +90,29 @@ gemm_dot(int M, int N, int K, int cols, VIEW eC, R alpha,
     const INDEX b0 = batch_offset(vB, eC, batch) + n0 * (INDEX)vB.s6;
     const INDEX c0 = batch_offset(vC, eC, batch) + m0 * (INDEX)vC.s5 + n0 * (INDEX)vC.s6;
     const INDEX bias0 = batch_offset(vBias, eC, batch) + m0 * (INDEX)vBias.s5 + n0 * (INDEX)vBias.s6;
-    const int whole = K / VEC * VEC, stretch = height < 16 ? 16 / height * BLK_K : BLK_K;   /* few rows: longer ones */
+    const int whole = K / VEC * VEC,
+              block = height < 16 ? 16 / height * BLK_K : BLK_K;        /* of K; longer for few rows */
     int k0 = 0;
 
     do {                                        /* once also when K is less than a vector */
-        const int depth = whole - k0 < stretch ? whole - k0 : stretch;
+        const int depth = whole - k0 < block ? whole - k0 : block;
 
         for (int n = 0; n < width; n += THR_N)
             for (int m = 0; m < height; m += THR_M) {
-                LOCAL R *waiting = sC + (m * BLK_N + n) * VEC;
+                LOCAL R *partial = sC + (m * BLK_N + n) * VEC;
                 GLOBAL const T *a = gA + a0 + m * (INDEX)vA.s5 + k0, *b = gB + b0 + n * (INDEX)vB.s6 + k0;
                 const int rows = height - m, columns = width - n;
 
                 if (rows > THR_M / 2)
-                    dots(THR_M, waiting, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
+                    dots(THR_M, partial, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
                 else if (rows > THR_M / 4)
-                    dots(THR_M / 2, waiting, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
+                    dots(THR_M / 2, partial, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
                 else if (rows > 1)
-                    dots(2, waiting, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
+                    dots(2, partial, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
                 else
-                    dots(1, waiting, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
+                    dots(1, partial, a, (INDEX)vA.s5, rows, b, (INDEX)vB.s6, columns, depth, k0 == 0);
             }
-        k0 += stretch;
+        k0 += block;
     } while (k0 < whole);
 
     for (int m = 0; m < height; m++)

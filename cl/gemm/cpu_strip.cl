@@ -1,60 +1,61 @@
-/* cpu_strip.cl - C := act(alpha A B + beta C + bias), for CPUs, where rows of B run along memory,
- * M is 1 to 4, and B is in the caches
+/* cl/gemm/cpu_strip.cl - C := act(alpha A B + beta C + bias), for CPUs, where B is N-major and in
+ * the caches, and M is 1 to 4
  *
- * A strip of C, all rows and some vectors of columns, stays in registers for the whole of K; B is read
- * once, a stretch of each row at a time, and A where it lies: nothing is copied, nothing waits.
+ * A strip of C, all rows and a few vectors of columns, stays in registers for the whole of K. B is
+ * read once, a few vectors of each row at a time, and A in place: nothing is copied, and no partial
+ * sums are stored.
  *
  *                 N                       such a product takes a few microseconds, and so
- *           +---+===+---+                   - there are few arguments: each costs PoCL 0.05 us
- *         K |   | B |   |                     a launch, a view 0.1
+ *           +---+===+---+                   - it has few arguments, since each costs time at
+ *         K |   | B |   |                     every launch, views most
  *           +---+===+---+                   - each thread takes the strips that it took last time,
  *     A --- +---+===+---+                     which are in its own second-level cache; then
  *       --- |   | C |   |  1 to 4 rows        what the others have left
  *           +---+===+---+
  *            strip
  *
- * Sums run along K in order, one fused multiply-add each: the same bits everywhere.
+ * Sums run in order of k, one fused multiply-add each: bit-identical on every device.
  *
- * Learnt on two cores of Zen 4, 512 x 512, beside gemm_rank: 1 row 10.2 us became 8.5, 2 rows 11.2 and
- * 8.9, 4 rows 15.2 and 13.0; of 1024 x 512, 18.5 and 15, 21.7 and 15.4, 28 and 23.  There is no
- * activation: compilers keep the constants of its polynomials in registers for all strips, and spill
- * sums (4 rows: 26 us).
+ * There is no activation: compilers would keep the constants of its polynomials in registers for
+ * all strips, and spill accumulators.
  *
  * Parameters, from gemm.tune: VEC, and the vectors of a strip with 1 row, 2 rows, more: STRIP_1 STRIP_2
- * STRIP_4.  So many times the rows, and one for each row, must fit the registers.
+ * STRIP_4. That many times the rows, and one for each row, must fit the registers.
  */
 #define ROWS_MOST 4
 
 #if STRIP_1 < STRIP_2 || STRIP_2 < STRIP_4
-#error "with more rows a strip is no wider"
+#error "a strip with more rows must not be wider"
 #endif
 
-/* ---- who takes which strips ------------------------------------------------------ */
+/* ---- the affinity of threads and strips ------------------------------------------- */
 
-/* `seats`, in lines of a cache: the first counts threads that have a seat; then a slot for each hash of
- * a thread, with its seat; then for each seat how many of its strips are taken.               */
-#define LINE  16
-#define SLOTS 64
+/* `workers` is an array of cache lines: the first counts the threads that have a worker number; then comes a
+ * slot for each hash of a thread, which holds its number; then, for each worker, how many of its strips are
+ * taken.                                                                                           */
+#define CACHE_LINE 16                           /* ints */
+#define SLOTS      64
 
-/* A thread of a CPU has local memory of its own: its address tells threads apart.  Two that have the same
- * hash share a seat, and are only slower.                                                         */
-DEVICE int seat_of(GLOBAL int *seats, UINT32 thread, int count)
+/* The worker number of a thread. A thread of a CPU has local memory of its own, whose address identifies it.
+ * Two threads with the same hash share a number, which is slower, but correct.                     */
+DEVICE int worker_of(GLOBAL int *workers, UINT32 thread, int count)
 {
-    GLOBAL int *const slot = seats + LINE * (1 + (int)(thread * 2654435761u / (1u << 26)));
-    int seat = ATOMIC_ADD(slot, 0);
+    GLOBAL int *const slot = workers + CACHE_LINE * (1 + (int)(thread * 2654435761u / (1u << 26)));
+    int worker = ATOMIC_ADD(slot, 0);
 
-    if (!seat) {
-        seat = 1 + ATOMIC_ADD(seats, 1);
-        ATOMIC_ADD(slot, seat);
+    if (!worker) {
+        worker = 1 + ATOMIC_ADD(workers, 1);
+        ATOMIC_ADD(slot, worker);
     }
-    return (int)((UINT32)(seat - 1) % (UINT32)count);
+    return (int)((UINT32)(worker - 1) % (UINT32)count);
 }
 
 /* ---- the product ------------------------------------------------------------------- */
 
-/* sums := A B, `rows` x `vectors`, constants where this is expanded; past `height`, the last row again. */
+/* sums := A B, for `rows` x `vectors`, which are constant at each call. Past `height` the last row is read
+ * again.                                                                                           */
 DEVICE void multiply(const int rows, const int vectors, LOCAL RV *RESTRICT sums, GLOBAL const T *RESTRICT a,
-                     INDEX across, INDEX along, int height, GLOBAL const T *RESTRICT b, INDEX row, int K)
+                     INDEX a_row, INDEX a_step, int height, GLOBAL const T *RESTRICT b, INDEX row, int K)
 {
     RV rC[ROWS_MOST][STRIP_1];
 
@@ -66,7 +67,7 @@ DEVICE void multiply(const int rows, const int vectors, LOCAL RV *RESTRICT sums,
 
         UNROLL for (int i = 0; i < ROWS_MOST; i++)
             if (i < rows)
-                rA[i] = (RV)(LOAD(a, (i < height ? i : height - 1) * across));
+                rA[i] = (RV)(LOAD(a, (i < height ? i : height - 1) * a_row));
         UNROLL for (int j = 0; j < STRIP_1; j++)
             if (j < vectors) {
                 const RV rB = LOAD_VECTOR(VEC, b + j * VEC);
@@ -75,7 +76,7 @@ DEVICE void multiply(const int rows, const int vectors, LOCAL RV *RESTRICT sums,
                     if (i < rows)
                         rC[i][j] = FMA(rA[i], rB, rC[i][j]);
             }
-        a += along;
+        a += a_step;
         b += row;
     }
     UNROLL for (int i = 0; i < ROWS_MOST; i++)
@@ -84,31 +85,31 @@ DEVICE void multiply(const int rows, const int vectors, LOCAL RV *RESTRICT sums,
             sums[i * vectors + j] = rC[i][j];
 }
 
-/* The views hold, in this order:
- *     size  M, N, K, work-groups, vectors of a strip, where the seats begin
+/* The views hold:
+ *     size  M, N, K, work-groups, vectors of a strip, where `workers` begins in `counters`
  *     vAB   A: start, row to row, along a row      B: start, row to row
  *     vC    C: start, row to row, along a row      bias: start, row to row, along a row, is there one  */
 KERNEL(1) void
-gemm_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta,
-           GLOBAL const T *RESTRICT gA, GLOBAL const T *RESTRICT gB, GLOBAL T *RESTRICT gC,
-           GLOBAL const T *RESTRICT gBias, GLOBAL int *RESTRICT counters)
+gemm_cpu_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta,
+               GLOBAL const T *RESTRICT gA, GLOBAL const T *RESTRICT gB, GLOBAL T *RESTRICT gC,
+               GLOBAL const T *RESTRICT gBias, GLOBAL int *RESTRICT counters)
 {
     LOCAL_ARRAY(RV, sums, ROWS_MOST * STRIP_1);
     const int M = (int)size.s0, N = (int)size.s1, K = (int)size.s2, groups = (int)size.s3;
-    const int vectors = (int)size.s4, cols = vectors * VEC, across = (N + cols - 1) / cols;
-    const int all = (M + ROWS_MOST - 1) / ROWS_MOST * across;
-    GLOBAL int *const seats = counters + size.s5;
-    const int own = seat_of(seats, LOCAL_ADDRESS(sums), groups);
+    const int vectors = (int)size.s4, cols = vectors * VEC, row_strips = (N + cols - 1) / cols;
+    const int all = (M + ROWS_MOST - 1) / ROWS_MOST * row_strips;
+    GLOBAL int *const workers = counters + size.s5;
+    const int own = worker_of(workers, LOCAL_ADDRESS(sums), groups);
 
     for (int i = 0; i < groups; i++) {
-        const int seat = own + i < groups ? own + i : own + i - groups;
-        const int first = (int)((INT64)all * seat / groups);
-        const int count = (int)((INT64)all * (seat + 1) / groups) - first;
-        GLOBAL int *const taken = seats + LINE * (1 + SLOTS + seat);
+        const int worker = own + i < groups ? own + i : own + i - groups;
+        const int first = (int)((INT64)all * worker / groups);
+        const int count = (int)((INT64)all * (worker + 1) / groups) - first;
+        GLOBAL int *const taken = workers + CACHE_LINE * (1 + SLOTS + worker);
         int mine;
 
         while ((mine = ATOMIC_ADD(taken, 1)) < count) {
-            const int m0 = (first + mine) / across * ROWS_MOST, n0 = (first + mine) % across * cols;
+            const int m0 = (first + mine) / row_strips * ROWS_MOST, n0 = (first + mine) % row_strips * cols;
             const int height = M - m0 < ROWS_MOST ? M - m0 : ROWS_MOST, n = n0 + cols <= N ? n0 : N - cols;
             GLOBAL const T *const a = gA + (INDEX)vAB.s0 + m0 * (INDEX)vAB.s1;
             GLOBAL const T *const b = gB + (INDEX)vAB.s3 + n;
@@ -134,7 +135,7 @@ gemm_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta,
                                    beta, (int)vC.s6, gBias, bias, (INDEX)vC.s5, 0);
                 }
         }
-        if (mine == count + groups - 1)         /* all have seen that there are no more: as it was */
+        if (mine == count + groups - 1)         /* every work-group has seen the end: reset to 0 */
             ATOMIC_ADD(taken, -(count + groups));
     }
 }

@@ -10,8 +10,8 @@
 struct operand_a { GLOBAL const T *g; INDEX start, row, col; int M, K; };
 struct operand_b { GLOBAL const T *g; INDEX start, row, col; int K, N; };
 
-DEVICE int load_along_k_a(const struct operand_a *a) { return a->col < a->row; }
-DEVICE int load_along_k_b(const struct operand_b *b) { return b->row < b->col; }
+DEVICE int is_k_major_a(const struct operand_a *a) { return a->col < a->row; }
+DEVICE int is_k_major_b(const struct operand_b *b) { return b->row < b->col; }
 
 DEVICE R load_a(const struct operand_a *a, int m, int k)
 {

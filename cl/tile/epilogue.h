@@ -1,19 +1,22 @@
-/* cl/tile/epilogue.h - what happens to a sum on its way to memory:
+/* cl/tile/epilogue.h - what happens to an accumulator on its way to memory:
  *
  *     y := act(alpha sum + beta y + bias)
  *
- * Exponential and hyperbolic tangent are our own, from fused multiply-adds, so that they
- * give the same bits on every device.  Method and coefficients: Cephes Mathematical
- * Library (S. L. Moshier), expf/exp and tanhf/tanh; error below 2 units in the last place.
+ * The exponential and the hyperbolic tangent are written in fused multiply-adds, so that they
+ * are bit-identical on every device. Method and coefficients: Cephes Mathematical Library
+ * (S. L. Moshier), expf/exp and tanhf/tanh; the error is below 2 units in the last place.
+ *
+ * Takes  TYPE T R LOAD STORE ZERO (cl/types.h)
+ * Gives  EXP_FUNCTION (below); exp_of() tanh_of() silu_of() activate(), epilogue(), store_neighbours()
  */
 
-/* EXP_FUNCTION(name, V, FROM_BITS, BITS) makes `DEVICE V name(V x)`, V being R or a vector of
- * them, BITS and FROM_BITS its bits as whole numbers and back.
+/* EXP_FUNCTION(name, V, FROM_BITS, BITS) defines `DEVICE V name(V x)`, where V is R or a vector
+ * of R; BITS reinterprets a V as integers, FROM_BITS integers as a V.
  *
- * x is n log 2 + r, n whole.  Adding 1.5 times the power of two at which numbers are whole
- * rounds to whole and leaves n in the lower bits; shifted up, with the bias, those are 2^n.
- * It is multiplied in two halves, for 2^n may be denormal.                                   */
-#if TYPE == 3
+ * x = n log 2 + r with an integer n. Adding 1.5 * 2^23 (f64: 1.5 * 2^52) rounds to an integer and
+ * leaves n in the low bits; with the exponent bias added and shifted up, they are 2^n. The result is
+ * scaled by 2^n in two steps, since 2^n itself may be subnormal.                             */
+#if TYPE == TYPE_F64
 #define EXP_FUNCTION(name, V, FROM_BITS, BITS)                                              \
 DEVICE V name(V x)                                                                          \
 {                                                                                           \
@@ -41,8 +44,10 @@ DEVICE R tanh_of(R x)
     const R a = ABS(x), s = x * x;
 
     if (a < 0.625) {
-        const R p = FMA(FMA(-9.64399179425052238628e-1, s, -9.92877231001918586564e1), s, -1.61468768441708447952e3);
-        const R q = FMA(FMA(s + 1.12811678491632931402e2, s, 2.23548839060100448583e3), s, 4.84406305325125486048e3);
+        const R p = FMA(FMA(-9.64399179425052238628e-1, s, -9.92877231001918586564e1), s,
+                        -1.61468768441708447952e3);
+        const R q = FMA(FMA(s + 1.12811678491632931402e2, s, 2.23548839060100448583e3), s,
+                        4.84406305325125486048e3);
 
         return FMA(x * s, p / q, x);
     }
@@ -93,30 +98,30 @@ DEVICE R tanh_of(R x)
 }
 #endif
 
-/* x / (1 + exp(-x)), 0 where x is -infinity or far below */
+/* x / (1 + exp(-x)); 0 for large negative x, -infinity included */
 DEVICE R silu_of(R x)
 {
     return x < (R)-1000 ? ZERO : x / ((R)1 + exp_of(-x));
 }
 
-/* act is a vn_activation; a NaN stays one. */
+/* act is a vn_activation. NaN stays NaN. */
 DEVICE R activate(int act, R x)
 {
     switch (act) {
-    case 1: return x < ZERO ? ZERO : x;
-    case 2: {                                   /* x sigmoid(2u) is x (1 + tanh u) / 2 */
+    case 1: return x < ZERO ? ZERO : x;         /* relu */
+    case 2: {                                   /* gelu: x sigmoid(2u) = x (1 + tanh u) / 2 */
         const R u = (R)1.5957691216057308 * FMA((R)0.044715 * x * x, x, x);
 
         return x < (R)-1000 ? ZERO : x / ((R)1 + exp_of(-u));
     }
-    case 3: return silu_of(x);
-    case 4: return (R)1 / ((R)1 + exp_of(-x));
-    case 5: return tanh_of(x);
+    case 3: return silu_of(x);                  /* silu */
+    case 4: return (R)1 / ((R)1 + exp_of(-x));  /* sigmoid */
+    case 5: return tanh_of(x);                  /* tanh */
     }
     return x;
 }
 
-/* What to store at `at` of y.  beta 0 must not read y: it may hold NaN. */
+/* The value to store at y[at]. With beta 0, y is not read: it may hold NaN. */
 DEVICE R epilogue(R sum, R alpha, R beta, GLOBAL const T *y, INDEX at,
                   int has_bias, GLOBAL const T *bias, INDEX bias_at, int act)
 {
@@ -129,9 +134,11 @@ DEVICE R epilogue(R sum, R alpha, R beta, GLOBAL const T *y, INDEX at,
     return activate(act, v);
 }
 
-/* `count` neighbours of a row of C, 4 at most, n the column of the first; `one`: there are no batches to find. */
-DEVICE void store_neighbours(const R sum[4], int count, int one, int batch, INDEX m, INDEX n, VIEW eC, R alpha, R beta,
-                             GLOBAL T *gC, VIEW vC, int has_bias, GLOBAL const T *gBias, VIEW vBias, int act)
+/* Stores `count` elements, at most 4, of row m of C from column n on. `one`: the batch is 0, so that
+ * its offset takes no division.                                                              */
+DEVICE void store_neighbours(const R sum[4], int count, int one, int batch, INDEX m, INDEX n,
+                             VIEW eC, R alpha, R beta, GLOBAL T *gC, VIEW vC,
+                             int has_bias, GLOBAL const T *gBias, VIEW vBias, int act)
 {
     const INDEX at = (one ? (INDEX)vC.s0 : batch_offset(vC, eC, batch)) + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
 
@@ -142,7 +149,8 @@ DEVICE void store_neighbours(const R sum[4], int count, int one, int batch, INDE
         return;
     }
 
-    const INDEX bias_at = (one ? (INDEX)vBias.s0 : batch_offset(vBias, eC, batch)) + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6;
+    const INDEX bias_at = (one ? (INDEX)vBias.s0 : batch_offset(vBias, eC, batch)) + m * (INDEX)vBias.s5 +
+                          n * (INDEX)vBias.s6;
 
     NO_UNROLL for (int i = 0; i < count; i++) {
         const R x = i == 0 ? sum[0] : i == 1 ? sum[1] : i == 2 ? sum[2] : sum[3];

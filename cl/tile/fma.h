@@ -1,84 +1,94 @@
-/* fma.h - a tile of C = A B in registers, for devices with local memory
+/* cl/tile/fma.h - a tile of C = A B by fused multiply-adds, for devices with local memory
  *
- * One work-group makes BLK_M x BLK_N of C, walking down K a BLK_K slice at a time; one
- * work-item makes THR_M x THR_N of that.  While a slice is multiplied out of local
- * memory, the next one is on its way to registers.
+ * A work-group computes BLK_M x BLK_N of C, in slices of BLK_K along K; a work-item computes
+ * THR_M x THR_N of that. While a slice is multiplied out of local memory, the loads of the
+ * next one to registers are in flight.
  *
- *               N                 Letters before a matrix tell where it lives:
- *           +-------+               gA  device memory    (the whole matrix)
+ *               N                 The letter before a matrix says where it lies:
+ *           +-------+               gA  global memory    (the whole matrix)
  *         K |   B   |               sA  local memory     (BLK_K x BLK_M)
  *           +-------+               rA  registers        (THR_M)
  *       K
- *     +---+ +-------+             A work-item's rows are THR_M apart by ITEMS_M, so that
- *   M | A | |   C   |             neighbours read neighbouring words of local memory.
- *     +---+ +-------+
+ *     +---+ +-------+             A work-item's rows are BLK_M / THR_M apart, so that
+ *   M | A | |   C   |             neighbouring work-items read neighbouring words of local
+ *     +---+ +-------+             memory.
  *
- * What A and B are is said by the kernel that comes after: a matrix, or the patches of
- * an image.  It defines the two operands and how one element of each is loaded (0 past
- * the edge), and which of the two indices runs along memory.
+ * The kernel that includes this says what A and B are: a matrix, or the patches of an image.
+ * It defines struct operand_a and operand_b, load_a() and load_b(), which load one element
+ * (0 outside the operand), and is_k_major_a() and is_k_major_b().
  *
- * Sums run along K in order, one fused multiply-add each: the same bits everywhere.
+ * Sums run in order of k, one fused multiply-add each: bit-identical on every device.
+ *
+ * Takes  BLK_M BLK_N BLK_K THR_M THR_N (a row of parameters); T R ZERO (cl/types.h)
+ * Gives  ITEMS (work-items per work-group), PITCH_A PITCH_B (row pitch of sA and sB),
+ *        TILE_ROW TILE_COL, tile_multiply(); for itself FMA_*
  */
-#define ITEMS_M (BLK_M / THR_M)
-#define ITEMS_N (BLK_N / THR_N)
-#define ITEMS   (ITEMS_M * ITEMS_N)
-#define EACH_A  (BLK_M * BLK_K / ITEMS)         /* elements of a slice that an item brings */
-#define EACH_B  (BLK_N * BLK_K / ITEMS)
-#define PITCH_A (BLK_M + 1)                     /* one more: columns then lie in other banks */
+#define FMA_ITEMS_M (BLK_M / THR_M)
+#define FMA_ITEMS_N (BLK_N / THR_N)
+#define ITEMS   (FMA_ITEMS_M * FMA_ITEMS_N)
+#define FMA_LOADS_A (BLK_M * BLK_K / ITEMS)     /* elements of a slice that a work-item loads */
+#define FMA_LOADS_B (BLK_N * BLK_K / ITEMS)
+#define PITCH_A (BLK_M + 1)                     /* padded by 1: elements of a column differ in bank */
 #define PITCH_B (BLK_N + 1)
 
 #if BLK_M % THR_M || BLK_N % THR_N
 #error "a work-item's tile must divide its work-group's"
 #endif
 #if BLK_M * BLK_K % ITEMS || BLK_N * BLK_K % ITEMS
-#error "the items must share a slice evenly"
+#error "each work-item must load an equal number of elements of a slice"
 #endif
 
 struct operand_a;
 struct operand_b;
-DEVICE int load_along_k_a(const struct operand_a *a);
-DEVICE int load_along_k_b(const struct operand_b *b);
+DEVICE int is_k_major_a(const struct operand_a *a);
+DEVICE int is_k_major_b(const struct operand_b *b);
 DEVICE R   load_a(const struct operand_a *a, int m, int k);
 DEVICE R   load_b(const struct operand_b *b, int k, int n);
 
-#define ITEM ((unsigned int)LOCAL_ID())         /* no sign: dividing by a power of two is then a shift */
+#define FMA_ITEM ((unsigned int)LOCAL_ID())     /* unsigned: a division by a power of two is one shift */
 
-/* Row and column, in C, of element (i, j) of this item's tile. */
-#define TILE_ROW(m0, i) ((m0) + (int)(ITEM / ITEMS_N) + (i) * ITEMS_M)
-#define TILE_COL(n0, j) ((n0) + (int)(ITEM % ITEMS_N) + (j) * ITEMS_N)
+/* The row and the column of C of element (i, j) of this work-item's tile. */
+#define TILE_ROW(m0, i) ((m0) + (int)(FMA_ITEM / FMA_ITEMS_N) + (i) * FMA_ITEMS_M)
+#define TILE_COL(n0, j) ((n0) + (int)(FMA_ITEM % FMA_ITEMS_N) + (j) * FMA_ITEMS_N)
 
-/* The place in a slice of the i-th element that this item brings: along k, or across. */
-#define SLICE_K(i, along, width) ((int)((along) ? (ITEM + (i) * ITEMS) % BLK_K : (ITEM + (i) * ITEMS) / (width)))
-#define SLICE_X(i, along, width) ((int)((along) ? (ITEM + (i) * ITEMS) / BLK_K : (ITEM + (i) * ITEMS) % (width)))
+/* The position in a slice, along K and across it, of the i-th element that this work-item loads:
+ * consecutive work-items load consecutive elements in memory.                                  */
+#define FMA_SLICE_K(i, k_major, width) \
+    ((int)((k_major) ? (FMA_ITEM + (i) * ITEMS) % BLK_K : (FMA_ITEM + (i) * ITEMS) / (width)))
+#define FMA_SLICE_X(i, k_major, width) \
+    ((int)((k_major) ? (FMA_ITEM + (i) * ITEMS) / BLK_K : (FMA_ITEM + (i) * ITEMS) % (width)))
 
+/* rC := A B for the tile at (m0, n0), over all of K. */
 DEVICE void
 tile_multiply(R rC[THR_M][THR_N], LOCAL R *sA, LOCAL R *sB,
               const struct operand_a *a, const struct operand_b *b, int m0, int n0, int K)
 {
-    const int along_a = load_along_k_a(a), along_b = load_along_k_b(b);
-    R nextA[EACH_A], nextB[EACH_B];
+    const int k_major_a = is_k_major_a(a), k_major_b = is_k_major_b(b);
+    R nextA[FMA_LOADS_A], nextB[FMA_LOADS_B];
 
     UNROLL for (int i = 0; i < THR_M; i++)
     UNROLL for (int j = 0; j < THR_N; j++)
         rC[i][j] = ZERO;
 
-    UNROLL for (int i = 0; i < EACH_A; i++)
-        nextA[i] = load_a(a, m0 + SLICE_X(i, along_a, BLK_M), SLICE_K(i, along_a, BLK_M));
-    UNROLL for (int i = 0; i < EACH_B; i++)
-        nextB[i] = load_b(b, SLICE_K(i, along_b, BLK_N), n0 + SLICE_X(i, along_b, BLK_N));
+    UNROLL for (int i = 0; i < FMA_LOADS_A; i++)
+        nextA[i] = load_a(a, m0 + FMA_SLICE_X(i, k_major_a, BLK_M), FMA_SLICE_K(i, k_major_a, BLK_M));
+    UNROLL for (int i = 0; i < FMA_LOADS_B; i++)
+        nextB[i] = load_b(b, FMA_SLICE_K(i, k_major_b, BLK_N), n0 + FMA_SLICE_X(i, k_major_b, BLK_N));
 
     for (int k0 = 0; k0 < K; k0 += BLK_K) {
-        UNROLL for (int i = 0; i < EACH_A; i++)
-            sA[SLICE_K(i, along_a, BLK_M) * PITCH_A + SLICE_X(i, along_a, BLK_M)] = nextA[i];
-        UNROLL for (int i = 0; i < EACH_B; i++)
-            sB[SLICE_K(i, along_b, BLK_N) * PITCH_B + SLICE_X(i, along_b, BLK_N)] = nextB[i];
+        UNROLL for (int i = 0; i < FMA_LOADS_A; i++)
+            sA[FMA_SLICE_K(i, k_major_a, BLK_M) * PITCH_A + FMA_SLICE_X(i, k_major_a, BLK_M)] = nextA[i];
+        UNROLL for (int i = 0; i < FMA_LOADS_B; i++)
+            sB[FMA_SLICE_K(i, k_major_b, BLK_N) * PITCH_B + FMA_SLICE_X(i, k_major_b, BLK_N)] = nextB[i];
         BARRIER();
 
         if (k0 + BLK_K < K) {
-            UNROLL for (int i = 0; i < EACH_A; i++)
-                nextA[i] = load_a(a, m0 + SLICE_X(i, along_a, BLK_M), k0 + BLK_K + SLICE_K(i, along_a, BLK_M));
-            UNROLL for (int i = 0; i < EACH_B; i++)
-                nextB[i] = load_b(b, k0 + BLK_K + SLICE_K(i, along_b, BLK_N), n0 + SLICE_X(i, along_b, BLK_N));
+            UNROLL for (int i = 0; i < FMA_LOADS_A; i++)
+                nextA[i] = load_a(a, m0 + FMA_SLICE_X(i, k_major_a, BLK_M),
+                                  k0 + BLK_K + FMA_SLICE_K(i, k_major_a, BLK_M));
+            UNROLL for (int i = 0; i < FMA_LOADS_B; i++)
+                nextB[i] = load_b(b, k0 + BLK_K + FMA_SLICE_K(i, k_major_b, BLK_N),
+                                  n0 + FMA_SLICE_X(i, k_major_b, BLK_N));
         }
         UNROLL for (int k = 0; k < BLK_K; k++) {
             R rA[THR_M], rB[THR_N];
