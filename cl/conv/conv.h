@@ -1,20 +1,22 @@
-/* cl/conv/conv.h - what all convolution kernels share: how taps and pixels meet.
+/* cl/conv/conv.h - what all convolution kernels share: which taps and pixels contribute to which.
  *
- * DIRECTION 0 is forward, 1 backward data, 2 backward filter.  Every kernel takes views of
- * its operands (s0 the start, s1 one group further, then the five strides)
+ * DIRECTION 0 is forward, 1 backward data, 2 backward filter. Every kernel takes views of
+ * its operands: s0 the start, s1 the step from group to group, then the five strides
  *
  *              DIRECTION 0, 1                  DIRECTION 2
  *      vA      filter: row, channel, tap       x:  image, channel, pixel
  *      vB      source: image, channel, pixel   dy: image, column, pixel
  *      vC      output: image, row, pixel       dw: column, channel, tap
  *
- * and extents: eTaps of the filter (s3 its channels), eIn of the tensor that taps are looked
- * up in, eOut of the pixels that are gone through (s2 images, s3 rows or columns), vStep
- * (s1 to s3 the dilation, s4 to s6 the stride) and vPad.
+ * and extents: eTaps of the filter (s3 its channels), eIn of the source tensor, eOut of the
+ * pixels that are iterated over (s2 images, s3 rows or columns), vStep (s1 to s3 the dilation,
+ * s4 to s6 the stride) and vPad. A row is an output channel.
+ *
+ * A phase, in backward data, is the set of pixels with one remainder modulo the stride: the same
+ * taps contribute to all of them. Forward and backward filter have one phase.
  */
 
-/* Pixel q of a phase lies at phase + q * PIXEL_STEP; a tap finds its source at
- * q * SOURCE_STEP + shift.                                                      */
+/* Pixel q of a phase lies at phase + q * PIXEL_STEP; its source for a tap, at q * SOURCE_STEP + shift. */
 #if DIRECTION == 1
 #define PIXEL_STEP(stride)  (stride)
 #define SOURCE_STEP(stride) 1
@@ -23,51 +25,51 @@
 #define SOURCE_STEP(stride) (stride)
 #endif
 
-/* The last place of a number whose last place counts to n; the others stay in *x. */
-DEVICE INDEX take(INDEX *x, INDEX n)
+/* Returns *x modulo n, and leaves *x / n in *x: an index is taken apart from its innermost dimension on. */
+DEVICE INDEX divmod(INDEX *x, INDEX n)
 {
-    const INDEX others = *x / n, last = *x - others * n;
+    const INDEX outer = *x / n, inner = *x - outer * n;
 
-    *x = others;
-    return last;
+    *x = outer;
+    return inner;
 }
 
-/* Pixels of a phase along one dimension. */
+/* The number of pixels of a phase along one dimension. */
 DEVICE INDEX pixels_along(INDEX extent, INDEX stride, INDEX phase)
 {
     return (extent - phase + PIXEL_STEP(stride) - 1) / PIXEL_STEP(stride);
 }
 
-/* Phases along one dimension: a stride past the end makes no more of them. */
+/* The number of phases along one dimension: no more than there are pixels. */
 DEVICE INDEX phases_along(INDEX extent, INDEX stride)
 {
     return PIXEL_STEP(stride) < extent ? PIXEL_STEP(stride) : extent;
 }
 
-/* Along one dimension, the taps that meet a phase are first, first + every, ... (count of
- * them), and the shifts of their sources shift, shift + slide, ...                       */
-struct meeting { INDEX first, every, count, shift, slide; };
+/* Along one dimension, the `count` taps that contribute to a phase are first, first + step, ..., and the
+ * shifts of their sources are shift, shift + delta, ...                                      */
+struct taps { INDEX first, step, count, shift, delta; };
 
-DEVICE void meet(struct meeting *m, INDEX taps, INDEX dilation, INDEX stride, INDEX pad, INDEX phase)
+DEVICE void find_taps(struct taps *m, INDEX taps, INDEX dilation, INDEX stride, INDEX pad, INDEX phase)
 {
 #if DIRECTION == 1
     for (m->first = 0; m->first < taps && (phase + pad - m->first * dilation) % stride; m->first++)
         ;
-    for (m->every = 1; m->every < stride && m->every * dilation % stride; m->every++)
+    for (m->step = 1; m->step < stride && m->step * dilation % stride; m->step++)
         ;
-    m->count = (taps - m->first + m->every - 1) / m->every;
+    m->count = (taps - m->first + m->step - 1) / m->step;
     m->shift = (phase + pad - m->first * dilation) / stride;
-    m->slide = -(m->every * dilation / stride);
+    m->delta = -(m->step * dilation / stride);
 #else
     m->first = 0;
-    m->every = 1;
+    m->step = 1;
     m->count = taps;
     m->shift = -pad;
-    m->slide = dilation;
+    m->delta = dilation;
 #endif
 }
 
-/* An element of a view, by group and place. */
+/* The offset of an element in a view, by group and index. */
 #define OFFSET(v, group, i0, i1, d, h, w) \
     ((INDEX)(v).s0 + (group) * (INDEX)(v).s1 + (i0) * (INDEX)(v).s2 + (i1) * (INDEX)(v).s3 + \
      (d) * (INDEX)(v).s4 + (h) * (INDEX)(v).s5 + (w) * (INDEX)(v).s6)

@@ -1,36 +1,36 @@
-/* cpu.cl - convolution on CPUs: an implicit matrix product in register tiles
+/* cl/conv/cpu.cl - convolution on CPUs: implicit GEMM in register tiles
  *
- *                      pixels                 One work-group of one work-item makes a panel of
- *                   +--+--+--+--+              THR_N pixels of up to BLK_M channels.  BLK_K rows
+ *                      pixels                 A work-group of one work-item computes a panel of
+ *                   +--+--+--+--+              THR_N pixels of up to BLK_M channels. BLK_K rows
  *     taps x        |  |  |sB|  |              (tap, channel) of the source are gathered into
  *     channels      |  |  |  |  |              local memory at a time; then each THR_M x THR_N
- *                   +--+--+--+--+              tile of sums is carried on in registers.
+ *                   +--+--+--+--+              tile of accumulators is updated in registers.
  *     +-------+     +--+--+--+--+
- *     |   A   |     |  |  |sC|  |              A, the filter, is read where it lies: sK says how
- *     +-------+     +--+--+--+--+              far each (tap, channel) is from the start of a row.
+ *     |   A   |     |  |  |sC|  |              A, the filter, is read in place: sK holds the offset
+ *     +-------+     +--+--+--+--+              of each (tap, channel) from the start of a row.
  *
- * Pixels are gathered by lists made once for each tap: a panel is a few runs of pixels, each
- * contiguous in the source, so copying a row of sB is a few vector loads and stores.  Stores go
- * from left to right and may run over: what follows repairs that.
+ * Pixels are gathered by lists that are made once for each tap: a panel is a few runs of pixels,
+ * each contiguous in the source, so that a row of sB is copied by a few vector loads and stores.
+ * Stores go from left to right and may write past their segment, which the next one overwrites.
  *
- * Backward filter turns the product round (rows: taps and channels of x, columns: channels of y,
- * sum: pixels): dy is transposed into sB once for all taps, x is read where it lies, and pixels
- * whose tap falls outside are left out of the list.
+ * Backward filter is the product the other way round (rows: taps and channels of x, columns:
+ * channels of y, sum: pixels): dy is transposed into sB once for all taps, x is read in place, and
+ * pixels whose tap falls outside are left out of the list.
  *
- * DEPTHWISE: each row has a channel of its own and none else, so that each gathers a row of sB
- * for itself; only the lists are shared.
+ * With DEPTHWISE a row has one channel of its own, and gathers a row of sB for itself; only the
+ * lists are shared.
  *
- * Parameters, from conv.tune: THR_M THR_V VEC BLK_M BLK_K (see tile_cpu.h; THR_N is THR_V VEC).
+ * Parameters, from conv.tune: THR_M THR_V VEC BLK_M BLK_K (see cl/tile/cpu.h; THR_N is THR_V VEC).
  */
 
-#define CHANNELS 32                             /* that a tap takes in a row, before the next */
+#define CHANNELS 32                             /* of a tap, before those of the next tap */
 
 #if BLK_M % THR_M
 #error "THR_M must divide BLK_M"
 #endif
 
-#if TYPE == 1
-/* By their bits: compilers make vector instructions of this, but calls of vload_half and vstore_half. */
+#if TYPE == TYPE_F16
+/* Conversions by bits: compilers vectorise these, but not vload_half and vstore_half. */
 DEVICE R half_of(unsigned short h)
 {
     const unsigned int u = h & 0x7fffu;
@@ -39,7 +39,7 @@ DEVICE R half_of(unsigned short h)
     return BITS_FLOAT(FLOAT_BITS(x) | (h & 0x8000u) << 16);
 }
 
-/* To nearest even.  Below the normal numbers, 0.5 has its last place where theirs is. */
+/* Rounds to nearest even. Subnormals: the last place of 0.5 is that of theirs. */
 DEVICE unsigned short half_bits(R x)
 {
     const unsigned int u = FLOAT_BITS(x), a = u & 0x7fffffffu;
@@ -47,22 +47,23 @@ DEVICE unsigned short half_bits(R x)
     const unsigned int tiny = FLOAT_BITS(BITS_FLOAT(a) + 0.5f) - 0x3f000000u;
     const unsigned int large = a > 0x7f800000u ? 0x7e00u : 0x7c00u;
 
-    return (unsigned short)((a < 0x38800000u ? tiny : a < 0x477ff000u ? normal : large) | (u >> 16 & 0x8000u));
+    return (unsigned short)((a < 0x38800000u ? tiny : a < 0x477ff000u ? normal : large) |
+                            (u >> 16 & 0x8000u));
 }
-#define NUMBER(p, i)  half_of(((GLOBAL const unsigned short *)(p))[i])
-#define KEEP(p, i, x) (((GLOBAL unsigned short *)(p))[i] = half_bits(x))
+#define LOAD_BITS(p, i)  half_of(((GLOBAL const unsigned short *)(p))[i])
+#define STORE_BITS(p, i, x) (((GLOBAL unsigned short *)(p))[i] = half_bits(x))
 #else
-#define NUMBER(p, i)  LOAD(p, i)
-#define KEEP(p, i, x) STORE(p, i, x)
+#define LOAD_BITS(p, i)  LOAD(p, i)
+#define STORE_BITS(p, i, x) STORE(p, i, x)
 #endif
 
-DEVICE INDEX least(INDEX a, INDEX b) { return a < b ? a : b; }
-DEVICE INDEX most(INDEX a, INDEX b)  { return a > b ? a : b; }
+DEVICE INDEX imin(INDEX a, INDEX b) { return a < b ? a : b; }
+DEVICE INDEX imax(INDEX a, INDEX b) { return a > b ? a : b; }
 
 /* ---- the tile ------------------------------------------------------------------- */
 
-/* sC += A sB, for THR_M rows of A and nv vectors of columns; nv is a constant where this is
- * expanded.  `first`: what sC holds does not count.                                      */
+/* sC += A sB, for THR_M rows of A and nv vectors of columns; nv is constant at each call.
+ * `first`: sC := A sB.                                                                   */
 DEVICE void tile(const int nv, GLOBAL const T *gA, INDEX row_stride, INDEX rows, LOCAL const INDEX *sK,
                  LOCAL const INDEX *sP, int depth, LOCAL const R *sB, LOCAL R *sC, int first)
 {
@@ -70,7 +71,7 @@ DEVICE void tile(const int nv, GLOBAL const T *gA, INDEX row_stride, INDEX rows,
     RV c[THR_M][THR_V];
 
     UNROLL for (int m = 0; m < THR_M; m++)
-        row[m] = least(m, rows - 1) * row_stride;
+        row[m] = imin(m, rows - 1) * row_stride;
 
     UNROLL for (int m = 0; m < THR_M; m++)
     UNROLL for (int v = 0; v < THR_V; v++)
@@ -93,7 +94,7 @@ DEVICE void tile(const int nv, GLOBAL const T *gA, INDEX row_stride, INDEX rows,
             if (v < nv)
                 rB[v] = VLOAD(VEC, b + v * VEC);
         UNROLL for (int m = 0; m < THR_M; m++) {
-            const RV a = (RV)(NUMBER(gA, row[m] + at));
+            const RV a = (RV)(LOAD_BITS(gA, row[m] + at));
 
             UNROLL for (int v = 0; v < THR_V; v++)
                 if (v < nv)
@@ -107,7 +108,7 @@ DEVICE void tile(const int nv, GLOBAL const T *gA, INDEX row_stride, INDEX rows,
             VSTORE(VEC, sC + m * THR_N + v * VEC, c[m][v]);
 }
 
-/* The tile of as many vectors as hold `columns`; rows from `rows` on repeat the last. */
+/* The tile of as many vectors as `columns` need; rows from `rows` on repeat the last one. */
 DEVICE void tile_of(int columns, GLOBAL const T *gA, INDEX row_stride, INDEX rows, LOCAL const INDEX *sK,
                     LOCAL const INDEX *sP, int depth, LOCAL const R *sB, LOCAL R *sC, int first)
 {
@@ -123,21 +124,21 @@ DEVICE void tile_of(int columns, GLOBAL const T *gA, INDEX row_stride, INDEX row
     }
 }
 
-/* VEC elements, `step` apart; a constant step makes it a few vector instructions. */
+/* Copies VEC elements, `step` apart; with a constant step this is a few vector instructions. */
 DEVICE void copy_lanes(LOCAL R *to, GLOBAL const T *from, int step)
 {
     for (int i = 0; i < VEC; i++)
-        to[i] = NUMBER(from, i * step);
+        to[i] = LOAD_BITS(from, i * step);
 }
 
 #if DIRECTION != 2
 
 /* ---- pixels ---------------------------------------------------------------------- */
 
-/* Columns [at, at + length) of the panel: neighbours in a row of pixels. */
+/* Columns [at, at + length) of the panel: consecutive pixels of one row of an image. */
 struct run  { int at, length; INDEX n, d, h, w; };
-/* `length` columns from `at` on, found (or to be stored) from `where` on; below 0: zeros. */
-struct piece { int at, length; INDEX where; };
+/* Columns [at, at + length) of the panel: their offset in the tensor, or below 0 where they are zeros. */
+struct segment { int at, length; INDEX offset; };
 
 DEVICE int find_runs(LOCAL struct run *run, INDEX column, int columns, INDEX depth, INDEX height, INDEX width)
 {
@@ -145,32 +146,32 @@ DEVICE int find_runs(LOCAL struct run *run, INDEX column, int columns, INDEX dep
 
     for (int j = 0; j < columns; n++) {
         INDEX image = column + j;
-        const INDEX w = take(&image, width);
-        const int length = (int)least(width - w, columns - j);
+        const INDEX w = divmod(&image, width);
+        const int length = (int)imin(width - w, columns - j);
 
         run[n].at = j;
         run[n].length = length;
         run[n].w = w;
-        run[n].h = take(&image, height);
-        run[n].d = take(&image, depth);
+        run[n].h = divmod(&image, height);
+        run[n].d = divmod(&image, depth);
         run[n].n = image;
         j += length;
     }
     return n;
 }
 
-DEVICE int add_pieces(LOCAL struct piece *piece, int n, int at, int length, INDEX where, INDEX step)
+DEVICE int add_segments(LOCAL struct segment *segment, int n, int at, int length, INDEX offset, INDEX step)
 {
     for (int j = 0; j < length; j += VEC, n++) {
-        piece[n].at = at + j;
-        piece[n].length = (int)least(VEC, length - j);
-        piece[n].where = where < 0 ? -1 : where + j * step;
+        segment[n].at = at + j;
+        segment[n].length = (int)imin(VEC, length - j);
+        segment[n].offset = offset < 0 ? -1 : offset + j * step;
     }
     return n;
 }
 
-/* Where the panel's pixels are in the source, for one tap.  0 if none is inside. */
-DEVICE int find_pieces(LOCAL struct piece *piece, LOCAL const struct run *run, int runs,
+/* Finds the panel's pixels in the source, for one tap; 0 if all are in the padding. */
+DEVICE int find_segments(LOCAL struct segment *segment, LOCAL const struct run *run, int runs,
                        INDEX shift_d, INDEX shift_h, INDEX shift_w, VIEW vStep, VIEW eIn, VIEW vB)
 {
     const INDEX sw = SOURCE_STEP((INDEX)vStep.s6), width = (INDEX)eIn.s6;
@@ -184,82 +185,82 @@ DEVICE int find_pieces(LOCAL struct piece *piece, LOCAL const struct run *run, i
         int from = 0, past = 0;
 
         if (d >= 0 && d < (INDEX)eIn.s4 && h >= 0 && h < (INDEX)eIn.s5) {
-            from = w < 0 ? (int)least((sw - 1 - w) / sw, length) : 0;
-            past = w < width ? (int)least((width - w + sw - 1) / sw, length) : 0;
+            from = w < 0 ? (int)imin((sw - 1 - w) / sw, length) : 0;
+            past = w < width ? (int)imin((width - w + sw - 1) / sw, length) : 0;
             past = past < from ? from : past;
         }
-        n = add_pieces(piece, n, at, from, -1, 0);
-        n = add_pieces(piece, n, at + from, past - from, run[i].n * (INDEX)vB.s2 + d * (INDEX)vB.s4 +
+        n = add_segments(segment, n, at, from, -1, 0);
+        n = add_segments(segment, n, at + from, past - from, run[i].n * (INDEX)vB.s2 + d * (INDEX)vB.s4 +
                        h * (INDEX)vB.s5 + (w + from * sw) * (INDEX)vB.s6, sw * (INDEX)vB.s6);
-        n = add_pieces(piece, n, at + past, length - past, -1, 0);
+        n = add_segments(segment, n, at + past, length - past, -1, 0);
         any |= past > from;
     }
     return any ? n : 0;
 }
 
-/* Where the panel's pixels are in a tensor of the output's shape.  `join`: runs that follow
- * each other there become one.                                                            */
-DEVICE int find_places(LOCAL struct piece *piece, LOCAL const struct run *run, int runs,
+/* Finds the panel's pixels in a tensor of the output's shape. `join`: runs that are contiguous there
+ * become one segment.                                                                     */
+DEVICE int find_output(LOCAL struct segment *segment, LOCAL const struct run *run, int runs,
                        INDEX phase_d, INDEX phase_h, INDEX phase_w, VIEW vStep, VIEW view, int join)
 {
     const INDEX pitch = PIXEL_STEP((INDEX)vStep.s6) * (INDEX)view.s6;
     int n = 0;
 
     for (int i = 0; i < runs; i++) {
-        const INDEX where = run[i].n * (INDEX)view.s2
+        const INDEX offset = run[i].n * (INDEX)view.s2
                           + (run[i].d * PIXEL_STEP((INDEX)vStep.s4) + phase_d) * (INDEX)view.s4
                           + (run[i].h * PIXEL_STEP((INDEX)vStep.s5) + phase_h) * (INDEX)view.s5
                           + (run[i].w * PIXEL_STEP((INDEX)vStep.s6) + phase_w) * (INDEX)view.s6;
 
-        if (join && n && where == piece[n - 1].where + piece[n - 1].length * pitch) {
-            piece[n - 1].length += run[i].length;
+        if (join && n && offset == segment[n - 1].offset + segment[n - 1].length * pitch) {
+            segment[n - 1].length += run[i].length;
             continue;
         }
-        piece[n].at = run[i].at;
-        piece[n].length = run[i].length;
-        piece[n++].where = where;
+        segment[n].at = run[i].at;
+        segment[n].length = run[i].length;
+        segment[n++].offset = offset;
     }
     return n;
 }
 
 /* ---- gathering --------------------------------------------------------------------- */
 
-/* One row of sB.  `whole`: from there on VEC elements would leave the buffer. */
-DEVICE void gather_row(LOCAL R *s, GLOBAL const T *gB, INDEX base, LOCAL const struct piece *piece, int pieces,
-                       INDEX step, INDEX whole)
+/* Gathers one row of sB. From offset `whole` on, VEC elements would cross the end of the buffer. */
+DEVICE void gather_row(LOCAL R *s, GLOBAL const T *gB, INDEX base, LOCAL const struct segment *segment,
+                       int segments, INDEX step, INDEX whole)
 {
-    for (int i = 0; i < pieces; i++) {
-        LOCAL R *to = s + piece[i].at;
-        const INDEX from = base + piece[i].where;
+    for (int i = 0; i < segments; i++) {
+        LOCAL R *to = s + segment[i].at;
+        const INDEX from = base + segment[i].offset;
 
-        if (piece[i].where < 0)
+        if (segment[i].offset < 0)
             VSTORE(VEC, to, (RV)(ZERO));
         else if (step == 1 && from < whole)
             copy_lanes(to, gB + from, 1);
         else if (step == 2 && from < whole)
             copy_lanes(to, gB + from, 2);
         else
-            for (int j = 0; j < piece[i].length; j++)
-                to[j] = NUMBER(gB, from + j * step);
+            for (int j = 0; j < segment[i].length; j++)
+                to[j] = LOAD_BITS(gB, from + j * step);
     }
 }
 
-/* `rows` rows of sB whose channels are neighbours in memory (NHWC). */
-DEVICE void gather_channels(LOCAL R *s, int rows, GLOBAL const T *gB, INDEX base, LOCAL const struct piece *piece,
-                            int pieces, INDEX step)
+/* Gathers `rows` rows of sB whose channels are contiguous in memory (NHWC). */
+DEVICE void gather_channels(LOCAL R *s, int rows, GLOBAL const T *gB, INDEX base,
+                            LOCAL const struct segment *segment, int segments, INDEX step)
 {
-    for (int i = 0; i < pieces; i++)
-        for (int j = 0; j < piece[i].length; j++) {
-            LOCAL R *to = s + piece[i].at + j;
-            const INDEX from = base + piece[i].where + j * step;
-            const int outside = piece[i].where < 0;
+    for (int i = 0; i < segments; i++)
+        for (int j = 0; j < segment[i].length; j++) {
+            LOCAL R *to = s + segment[i].at + j;
+            const INDEX from = base + segment[i].offset + j * step;
+            const int outside = segment[i].offset < 0;
 
             for (int k = 0; k < rows; k++)
-                to[k * THR_N] = outside ? ZERO : NUMBER(gB, from + k);
+                to[k * THR_N] = outside ? ZERO : LOAD_BITS(gB, from + k);
         }
 }
 
-/* sums += a s, for a whole row */
+/* sums += a s, for a row of the panel; `first`: sums := a s */
 DEVICE void add_scaled(LOCAL R *sums, R a, LOCAL const R *s, int first)
 {
     UNROLL for (int v = 0; v < THR_V; v++) {
@@ -273,7 +274,7 @@ DEVICE void add_scaled(LOCAL R *sums, R a, LOCAL const R *s, int first)
 
 /* ---- storing ------------------------------------------------------------------------ */
 
-/* The row of sums at s through the epilogue, then to `length` pixels `pitch` apart. */
+/* Stores the row of accumulators at s through the epilogue, to `length` pixels `pitch` apart. */
 DEVICE void store_run(GLOBAL T *gC, INDEX at, INDEX pitch, int length, LOCAL R *s, R alpha, R beta,
                       int has_bias, GLOBAL const T *gBias, INDEX bias_at, INDEX bias_pitch, int act)
 {
@@ -287,7 +288,7 @@ DEVICE void store_run(GLOBAL T *gC, INDEX at, INDEX pitch, int length, LOCAL R *
                 R v = alpha * s[j + i];
 
                 v = has_bias ? v + bias : v;
-                KEEP(gC, at + j + i, act && v < ZERO ? ZERO : v);
+                STORE_BITS(gC, at + j + i, act && v < ZERO ? ZERO : v);
             }
     }
     for (; j < length; j++)
@@ -301,7 +302,7 @@ KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
          GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
-         R alpha, R beta, int has_bias, int act, int panels, int share)
+         R alpha, R beta, int has_bias, int act, int panels, int group_rows)
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N + VEC);
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
@@ -309,35 +310,35 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     LOCAL_ARRAY(INDEX, sK, BLK_K);
 #endif
     LOCAL_ARRAY(struct run, sRun, THR_N);
-    LOCAL_ARRAY(struct piece, sPiece, 3 * THR_N);
-    LOCAL_ARRAY(struct piece, sPlace, THR_N);
+    LOCAL_ARRAY(struct segment, sSegment, 3 * THR_N);
+    LOCAL_ARRAY(struct segment, sOutput, THR_N);
 
     /* which pixels */
     INDEX phase_d = GROUP_ID(0);
-    const INDEX column = take(&phase_d, panels) * THR_N;
-    const INDEX phase_w = take(&phase_d, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
-    const INDEX phase_h = take(&phase_d, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
+    const INDEX column = divmod(&phase_d, panels) * THR_N;
+    const INDEX phase_w = divmod(&phase_d, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
+    const INDEX phase_h = divmod(&phase_d, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
     const INDEX depth  = pixels_along((INDEX)eOut.s4, (INDEX)vStep.s4, phase_d);
     const INDEX height = pixels_along((INDEX)eOut.s5, (INDEX)vStep.s5, phase_h);
     const INDEX width  = pixels_along((INDEX)eOut.s6, (INDEX)vStep.s6, phase_w);
-    const int columns = (int)least(THR_N, (INDEX)eOut.s2 * depth * height * width - column);
+    const int columns = (int)imin(THR_N, (INDEX)eOut.s2 * depth * height * width - column);
 
     /* which channels */
-    const INDEX first_row = (INDEX)GROUP_ID(1) * share, group = GROUP_ID(2);
-    const int rows = (int)least(share, (INDEX)eOut.s3 - first_row);
+    const INDEX first_row = (INDEX)GROUP_ID(1) * group_rows, group = GROUP_ID(2);
+    const int rows = (int)imin(group_rows, (INDEX)eOut.s3 - first_row);
 
     const INDEX a0 = (INDEX)vA.s0 + group * (INDEX)vA.s1 + first_row * (INDEX)vA.s2;
     const INDEX b0 = (INDEX)vB.s0 + group * (INDEX)vB.s1;
     const INDEX b_step = SOURCE_STEP((INDEX)vStep.s6) * (INDEX)vB.s6;
     const INDEX whole = (INDEX)eIn.s0 - (VEC - 1) * b_step;
-    struct meeting t, r, s;
+    struct taps t, r, s;
 
-    meet(&t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
-    meet(&r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
-    meet(&s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+    find_taps(&t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
+    find_taps(&r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
+    find_taps(&s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
 
     const INDEX channels = (INDEX)eTaps.s3;
-    const INDEX some = t.count * r.count * s.count > 1 ? CHANNELS : most(1, channels);
+    const INDEX some = t.count * r.count * s.count > 1 ? CHANNELS : imax(1, channels);
 
     if (columns <= 0)
         return;
@@ -352,36 +353,38 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     for (INDEX it = 0; it < t.count; it++)
     for (INDEX ir = 0; ir < r.count; ir++)
     for (INDEX is = 0; is < s.count; is++) {
-        const INDEX a_tap = (t.first + it * t.every) * (INDEX)vA.s4 + (r.first + ir * r.every) * (INDEX)vA.s5 +
-                            (s.first + is * s.every) * (INDEX)vA.s6;
-        const int pieces = find_pieces(sPiece, sRun, runs, t.shift + it * t.slide, r.shift + ir * r.slide,
-                                       s.shift + is * s.slide, vStep, eIn, vB);
+        const INDEX a_tap = (t.first + it * t.step) * (INDEX)vA.s4 + (r.first + ir * r.step) * (INDEX)vA.s5 +
+                            (s.first + is * s.step) * (INDEX)vA.s6;
+        const int segments = find_segments(sSegment, sRun, runs, t.shift + it * t.delta,
+                                           r.shift + ir * r.delta, s.shift + is * s.delta, vStep, eIn, vB);
 #if DEPTHWISE
-        for (int m0 = 0; pieces && m0 < rows; m0 += BLK_K) {       /* many stores, then many loads */
-            const int some = (int)least(BLK_K, rows - m0);
+        for (int m0 = 0; segments && m0 < rows; m0 += BLK_K) {  /* a load next to its store stalls */
+            const int some = (int)imin(BLK_K, rows - m0);
 
             for (int m = 0; m < some; m++)
-                gather_row(sB + m * THR_N, gB, b0 + (first_row + m0 + m) * (INDEX)vB.s3, sPiece, pieces, b_step, whole);
+                gather_row(sB + m * THR_N, gB, b0 + (first_row + m0 + m) * (INDEX)vB.s3, sSegment, segments,
+                           b_step, whole);
             for (int m = 0; m < some; m++)
-                add_scaled(sC + (m0 + m) * THR_N, NUMBER(gA, a0 + a_tap + (m0 + m) * (INDEX)vA.s2), sB + m * THR_N,
-                           first);
+                add_scaled(sC + (m0 + m) * THR_N, LOAD_BITS(gA, a0 + a_tap + (m0 + m) * (INDEX)vA.s2),
+                           sB + m * THR_N, first);
         }
-        first = first && !pieces;
+        first = first && !segments;
 #else
-        const INDEX c1 = least(channels, c0 + some);
+        const INDEX c1 = imin(channels, c0 + some);
         const int is_last = c1 == channels && it == t.count - 1 && ir == r.count - 1 && is == s.count - 1;
-        INDEX c = pieces ? c0 : c1;
+        INDEX c = segments ? c0 : c1;
 
-        do {                                    /* once also for a tap that is skipped: it may be the last */
-            const int more = (int)least(BLK_K - n, c1 - c);
+        do {                                    /* once also for a skipped tap, which may be the last */
+            const int more = (int)imin(BLK_K - n, c1 - c);
 
             for (int k = 0; k < more; k++)
                 sK[n + k] = a_tap + (c + k) * (INDEX)vA.s3;
             if (vB.s3 == 1 && b_step > 2)
-                gather_channels(sB + n * THR_N, more, gB, b0 + c, sPiece, pieces, b_step);
+                gather_channels(sB + n * THR_N, more, gB, b0 + c, sSegment, segments, b_step);
             else
                 for (int k = 0; k < more; k++)
-                    gather_row(sB + (n + k) * THR_N, gB, b0 + (c + k) * (INDEX)vB.s3, sPiece, pieces, b_step, whole);
+                    gather_row(sB + (n + k) * THR_N, gB, b0 + (c + k) * (INDEX)vB.s3, sSegment, segments,
+                               b_step, whole);
             n += more;
             c += more;
             if (n == BLK_K || (is_last && c == c1)) {
@@ -397,37 +400,40 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
         for (int i = 0; i < rows * THR_N; i++)
             sC[i] = ZERO;
 
-    /* a bias that differs between pixels goes with them run by run */
+    /* a bias that differs between pixels is found like the output, run by run */
     const int pixel_bias = has_bias && (vBias.s2 | vBias.s4 | vBias.s5 | vBias.s6);
-    const int places = find_places(sPlace, sRun, runs, phase_d, phase_h, phase_w, vStep, vC, !pixel_bias);
+    const int places = find_output(sOutput, sRun, runs, phase_d, phase_h, phase_w, vStep, vC, !pixel_bias);
     const INDEX c_pitch = PIXEL_STEP((INDEX)vStep.s6) * (INDEX)vC.s6;
     const INDEX bias_pitch = pixel_bias ? PIXEL_STEP((INDEX)vStep.s6) * (INDEX)vBias.s6 : 0;
     const INDEX c_row = (INDEX)vC.s0 + group * (INDEX)vC.s1 + first_row * (INDEX)vC.s3;
     const INDEX bias_row = (INDEX)vBias.s0 + group * (INDEX)vBias.s1 + first_row * (INDEX)vBias.s3;
 
     if (pixel_bias)
-        find_places(sPiece, sRun, runs, phase_d, phase_h, phase_w, vStep, vBias, 0);
+        find_output(sSegment, sRun, runs, phase_d, phase_h, phase_w, vStep, vBias, 0);
     for (int i = 0; i < places; i++)
         for (int m = 0; m < rows; m++)
-            store_run(gC, c_row + m * (INDEX)vC.s3 + sPlace[i].where, c_pitch, sPlace[i].length,
-                      sC + m * THR_N + sPlace[i].at, alpha, beta, has_bias, gBias,
-                      bias_row + m * (INDEX)vBias.s3 + (pixel_bias ? sPiece[i].where : 0), bias_pitch, act);
+            store_run(gC, c_row + m * (INDEX)vC.s3 + sOutput[i].offset, c_pitch, sOutput[i].length,
+                      sC + m * THR_N + sOutput[i].at, alpha, beta, has_bias, gBias,
+                      bias_row + m * (INDEX)vBias.s3 + (pixel_bias ? sSegment[i].offset : 0), bias_pitch,
+                      act);
 }
 
 #else
 
 /* ---- backward filter ----------------------------------------------------------------------- */
 
-/* Of a pixel of dy: where it lies there, where its window begins in x, and its image. */
-struct pixel { INDEX where, n, d, h, w; };
+/* A pixel of dy: its offset there, its image, and where its window begins in x. */
+struct pixel { INDEX offset, n, d, h, w; };
 
-DEVICE void find_pixels(LOCAL struct pixel *pixel, INDEX first, int count, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vB)
+DEVICE void find_pixels(LOCAL struct pixel *pixel, INDEX first, int count, VIEW eOut, VIEW vStep, VIEW vPad,
+                        VIEW vB)
 {
     for (int k = 0; k < count; k++) {
         INDEX n = first + k;
-        const INDEX w = take(&n, (INDEX)eOut.s6), h = take(&n, (INDEX)eOut.s5), d = take(&n, (INDEX)eOut.s4);
+        const INDEX w = divmod(&n, (INDEX)eOut.s6), h = divmod(&n, (INDEX)eOut.s5),
+                    d = divmod(&n, (INDEX)eOut.s4);
 
-        pixel[k].where = n * (INDEX)vB.s2 + d * (INDEX)vB.s4 + h * (INDEX)vB.s5 + w * (INDEX)vB.s6;
+        pixel[k].offset = n * (INDEX)vB.s2 + d * (INDEX)vB.s4 + h * (INDEX)vB.s5 + w * (INDEX)vB.s6;
         pixel[k].n = n;
         pixel[k].d = d * (INDEX)vStep.s4 - (INDEX)vPad.s4;
         pixel[k].h = h * (INDEX)vStep.s5 - (INDEX)vPad.s5;
@@ -436,21 +442,21 @@ DEVICE void find_pixels(LOCAL struct pixel *pixel, INDEX first, int count, VIEW 
 }
 
 /* sB[pixel][column] := dy */
-DEVICE void transpose_dy(LOCAL R *sB, GLOBAL const T *gB, INDEX base, LOCAL const struct pixel *pixel, int count,
-                         int columns, INDEX pitch)
+DEVICE void transpose_dy(LOCAL R *sB, GLOBAL const T *gB, INDEX base, LOCAL const struct pixel *pixel,
+                         int count, int columns, INDEX pitch)
 {
     if (pitch == 1) {
         for (int k = 0; k < count; k++)
             for (int n = 0; n < columns; n++)
-                sB[k * THR_N + n] = NUMBER(gB, base + pixel[k].where + n);
+                sB[k * THR_N + n] = LOAD_BITS(gB, base + pixel[k].offset + n);
         return;
     }
     for (int n = 0; n < columns; n++)
         for (int k = 0; k < count; k++)
-            sB[k * THR_N + n] = NUMBER(gB, base + pixel[k].where + n * pitch);
+            sB[k * THR_N + n] = LOAD_BITS(gB, base + pixel[k].offset + n * pitch);
 }
 
-/* The pixels whose source for this tap is inside x: where it is, and which row of sB goes with it. */
+/* Lists the pixels whose source for this tap is inside x: its offset, and the row of sB that goes with it. */
 DEVICE int find_sources(LOCAL INDEX *sK, LOCAL INDEX *sP, LOCAL const struct pixel *pixel, int count,
                         INDEX d0, INDEX h0, INDEX w0, VIEW eIn, VIEW vA)
 {
@@ -458,7 +464,8 @@ DEVICE int find_sources(LOCAL INDEX *sK, LOCAL INDEX *sP, LOCAL const struct pix
 
     for (int k = 0; k < count; k++) {
         const INDEX d = pixel[k].d + d0, h = pixel[k].h + h0, w = pixel[k].w + w0;
-        const int inside = d >= 0 && d < (INDEX)eIn.s4 && h >= 0 && h < (INDEX)eIn.s5 && w >= 0 && w < (INDEX)eIn.s6;
+        const int inside = d >= 0 && d < (INDEX)eIn.s4 && h >= 0 && h < (INDEX)eIn.s5 &&
+                           w >= 0 && w < (INDEX)eIn.s6;
 
         sK[n] = pixel[k].n * (INDEX)vA.s2 + d * (INDEX)vA.s4 + h * (INDEX)vA.s5 + w * (INDEX)vA.s6;
         sP[n] = k;
@@ -467,25 +474,28 @@ DEVICE int find_sources(LOCAL INDEX *sK, LOCAL INDEX *sP, LOCAL const struct pix
     return n;
 }
 
-/* One element of dw; row: tap and channel. */
+/* Stores one element of dw; row: tap and channel. */
 DEVICE void store_weight(R sum, INDEX group, INDEX row, INDEX column, GLOBAL T *gC, VIEW vC,
-                         GLOBAL const T *gBias, VIEW vBias, VIEW eTaps, R alpha, R beta, int has_bias, int act)
+                         GLOBAL const T *gBias, VIEW vBias, VIEW eTaps, R alpha, R beta,
+                         int has_bias, int act)
 {
     INDEX t = row;
-    const INDEX c = take(&t, (INDEX)eTaps.s3), s = take(&t, (INDEX)eTaps.s6), r = take(&t, (INDEX)eTaps.s5);
+    const INDEX c = divmod(&t, (INDEX)eTaps.s3), s = divmod(&t, (INDEX)eTaps.s6),
+                r = divmod(&t, (INDEX)eTaps.s5);
     const INDEX at = OFFSET(vC, group, column, c, t, r, s);
 
-    STORE(gC, at, epilogue(sum, alpha, beta, gC, at, has_bias, gBias, OFFSET(vBias, group, column, c, t, r, s), act));
+    STORE(gC, at, epilogue(sum, alpha, beta, gC, at, has_bias, gBias,
+                           OFFSET(vBias, group, column, c, t, r, s), act));
 }
 
-/* Row panels of all taps are numbered; a work-group makes `share` of them, of one panel of
- * columns, over one of `splits` parts of the pixels.  With more than one part the bare sums
- * go to gSum[part][group][row][column], for conv_sum below.                               */
+/* The row panels of all taps are numbered; a work-group computes `group_panels` of them, of one panel of
+ * columns, over one of `splits` ranges of the pixels (split-K). With more than one split, partial sums go to
+ * gSum[split][group][row][column], which conv_sum adds.                                           */
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
          GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
-         R alpha, R beta, int has_bias, int act, int splits, int share, GLOBAL R *RESTRICT gSum)
+         R alpha, R beta, int has_bias, int act, int splits, int group_panels, GLOBAL R *RESTRICT gSum)
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N);
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
@@ -495,19 +505,20 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
 
     const INDEX channels = (INDEX)eTaps.s3, group = GROUP_ID(2);
     INDEX column_panel = GROUP_ID(1);
-    const INDEX split = take(&column_panel, splits), column = column_panel * THR_N;
-    const int columns = (int)least(THR_N, (INDEX)eOut.s3 - column);
+    const INDEX split = divmod(&column_panel, splits), column = column_panel * THR_N;
+    const int columns = (int)imin(THR_N, (INDEX)eOut.s3 - column);
     const INDEX panels = (channels + THR_M - 1) / THR_M;            /* of one tap */
     const INDEX all_taps = (INDEX)(eTaps.s4 * eTaps.s5 * eTaps.s6), all_rows = all_taps * channels;
-    const INDEX panel0 = (INDEX)GROUP_ID(0) * share, panel1 = least(panels * all_taps, panel0 + share);
+    const INDEX panel0 = (INDEX)GROUP_ID(0) * group_panels,
+                panel1 = imin(panels * all_taps, panel0 + group_panels);
     const INDEX pixels = (INDEX)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6);
-    const INDEX part = (pixels + splits - 1) / splits;
-    const INDEX pixel0 = split * part, pixel1 = least(pixels, pixel0 + part);
+    const INDEX split_pixels = (pixels + splits - 1) / splits;
+    const INDEX pixel0 = split * split_pixels, pixel1 = imin(pixels, pixel0 + split_pixels);
     const INDEX a0 = (INDEX)vA.s0 + group * (INDEX)vA.s1;
     const INDEX b0 = (INDEX)vB.s0 + group * (INDEX)vB.s1 + column * (INDEX)vB.s3;
 
     for (INDEX k0 = pixel0; k0 < pixel1 || k0 == pixel0; k0 += BLK_K) {
-        const int count = (int)most(0, least(BLK_K, pixel1 - k0));
+        const int count = (int)imax(0, imin(BLK_K, pixel1 - k0));
         INDEX tap = -1;
         int depth = 0;
 
@@ -516,38 +527,38 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
 
         for (INDEX p = panel0; p < panel1; p++) {
             INDEX t = p;
-            const INDEX channel = take(&t, panels) * THR_M;
+            const INDEX channel = divmod(&t, panels) * THR_M;
 
             if (t != tap) {
                 tap = t;
 
-                const INDEX w = take(&t, (INDEX)eTaps.s6), h = take(&t, (INDEX)eTaps.s5);
+                const INDEX w = divmod(&t, (INDEX)eTaps.s6), h = divmod(&t, (INDEX)eTaps.s5);
 
                 depth = find_sources(sK, sP, sPixel, count, t * (INDEX)vStep.s1, h * (INDEX)vStep.s2,
                                      w * (INDEX)vStep.s3, eIn, vA);
             }
-            tile_of(columns, gA + a0 + channel * (INDEX)vA.s3, (INDEX)vA.s3, channels - channel, sK, sP, depth, sB,
-                    sC + (int)(p - panel0) * (THR_M * THR_N), k0 == pixel0);
+            tile_of(columns, gA + a0 + channel * (INDEX)vA.s3, (INDEX)vA.s3, channels - channel,
+                    sK, sP, depth, sB, sC + (int)(p - panel0) * (THR_M * THR_N), k0 == pixel0);
         }
     }
 
     for (INDEX p = panel0; p < panel1; p++) {
         INDEX tap = p;
-        const INDEX channel = take(&tap, panels) * THR_M, row = tap * channels + channel;
+        const INDEX channel = divmod(&tap, panels) * THR_M, row = tap * channels + channel;
         LOCAL const R *s = sC + (int)(p - panel0) * (THR_M * THR_N);
 
-        for (int m = 0; m < least(THR_M, channels - channel); m++)
+        for (int m = 0; m < imin(THR_M, channels - channel); m++)
             for (int n = 0; n < columns; n++)
                 if (splits > 1)
-                    gSum[((split * (INDEX)eTaps.s0 + group) * all_rows + row + m) * (INDEX)eOut.s3 + column + n] =
-                        s[m * THR_N + n];
+                    gSum[((split * (INDEX)eTaps.s0 + group) * all_rows + row + m) * (INDEX)eOut.s3 + column +
+                         n] = s[m * THR_N + n];
                 else
                     store_weight(s[m * THR_N + n], group, row + m, column + n, gC, vC, gBias, vBias, eTaps,
                                  alpha, beta, has_bias, act);
     }
 }
 
-/* The sums of all parts, one after the other: a row of a group for each work-group. */
+/* Adds the partial sums of all splits, in order; a work-group takes a row of a group. */
 KERNEL(1) void
 conv_sum(GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias, VIEW eTaps,
          R alpha, R beta, int has_bias, int act, int splits, int columns, GLOBAL const R *RESTRICT gSum)

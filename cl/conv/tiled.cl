@@ -1,4 +1,4 @@
-/* tiled.cl - convolution and its gradients as implicit matrix products
+/* cl/conv/tiled.cl - convolution and its gradients as implicit matrix products (implicit GEMM)
  *
  * cl/tile/fma.h does the product; this file says what its operands are, element by element:
  *
@@ -7,8 +7,8 @@
  *     backward filter             A[tap, channel][pixel] x, 0 in the padding
  *                                 B[pixel][column]       dy
  *
- * Sums run tap by tap, the channels of each in order (backward filter: pixel by pixel), one
- * fused multiply-add each, whatever the tile: the same bits everywhere.
+ * Sums run tap by tap, and in order of the channels of each (backward filter: in order of the
+ * pixels), one fused multiply-add each, whatever the tile: bit-identical on every device.
  *
  * Parameters, from conv.tune: BLK_M BLK_N BLK_K THR_M THR_N (see cl/tile/fma.h).
  */
@@ -16,9 +16,9 @@ struct operand_a {
     GLOBAL const T *g;
     VIEW  v, in;
     INDEX start, channels;
-    INDEX depth, height, width;                 /* of the pixels that k counts (DIRECTION 2) */
+    INDEX depth, height, width;                 /* of the pixels along K (DIRECTION 2) */
     VIEW  step, pad;
-    struct meeting t, r, s;
+    struct taps t, r, s;
     int   M, K;
 };
 
@@ -26,9 +26,9 @@ struct operand_b {
     GLOBAL const T *g;
     VIEW  v, in;
     INDEX start, channels;
-    INDEX depth, height, width;                 /* of the pixels that n counts (k with DIRECTION 2) */
+    INDEX depth, height, width;                 /* of the pixels along N (with DIRECTION 2, along K) */
     VIEW  step;
-    struct meeting t, r, s;
+    struct taps t, r, s;
     int   K, N;
 };
 
@@ -44,16 +44,16 @@ DEVICE int is_k_major_b(const struct operand_b *b) { return (INDEX)b->v.s3 < (IN
 
 DEVICE R load_a(const struct operand_a *a, int m, int k)
 {
-    if (m >= a->M || k >= a->K)                 /* first: there may be nothing to divide by */
+    if (m >= a->M || k >= a->K)                 /* before the divisions: an extent may be 0 */
         return ZERO;
 
     INDEX t = k;
-    const INDEX c = take(&t, a->channels), s = take(&t, a->s.count), r = take(&t, a->r.count);
+    const INDEX c = divmod(&t, a->channels), s = divmod(&t, a->s.count), r = divmod(&t, a->r.count);
 
     return LOAD(a->g, a->start + m * (INDEX)a->v.s2 + c * (INDEX)a->v.s3 +
-                      (a->t.first + t * a->t.every) * (INDEX)a->v.s4 +
-                      (a->r.first + r * a->r.every) * (INDEX)a->v.s5 +
-                      (a->s.first + s * a->s.every) * (INDEX)a->v.s6);
+                      (a->t.first + t * a->t.step) * (INDEX)a->v.s4 +
+                      (a->r.first + r * a->r.step) * (INDEX)a->v.s5 +
+                      (a->s.first + s * a->s.step) * (INDEX)a->v.s6);
 }
 
 DEVICE R load_b(const struct operand_b *b, int k, int n)
@@ -62,10 +62,10 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
         return ZERO;
 
     INDEX t = k, image = n;
-    const INDEX c = take(&t, b->channels), s = take(&t, b->s.count), r = take(&t, b->r.count);
-    const INDEX w = take(&image, b->width)  * SOURCE_STEP((INDEX)b->step.s6) + b->s.shift + s * b->s.slide;
-    const INDEX h = take(&image, b->height) * SOURCE_STEP((INDEX)b->step.s5) + b->r.shift + r * b->r.slide;
-    const INDEX d = take(&image, b->depth)  * SOURCE_STEP((INDEX)b->step.s4) + b->t.shift + t * b->t.slide;
+    const INDEX c = divmod(&t, b->channels), s = divmod(&t, b->s.count), r = divmod(&t, b->r.count);
+    const INDEX w = divmod(&image, b->width)  * SOURCE_STEP((INDEX)b->step.s6) + b->s.shift + s * b->s.delta;
+    const INDEX h = divmod(&image, b->height) * SOURCE_STEP((INDEX)b->step.s5) + b->r.shift + r * b->r.delta;
+    const INDEX d = divmod(&image, b->depth)  * SOURCE_STEP((INDEX)b->step.s4) + b->t.shift + t * b->t.delta;
 
     if (!is_inside(d, h, w, b->in))
         return ZERO;
@@ -80,14 +80,14 @@ DEVICE int is_k_major_b(const struct operand_b *b) { return (INDEX)b->v.s6 < (IN
 
 DEVICE R load_a(const struct operand_a *a, int m, int k)
 {
-    if (m >= a->M || k >= a->K)                 /* first: there may be nothing to divide by */
+    if (m >= a->M || k >= a->K)                 /* before the divisions: an extent may be 0 */
         return ZERO;
 
     INDEX t = m, image = k;
-    const INDEX c = take(&t, a->channels), s = take(&t, a->s.count), r = take(&t, a->r.count);
-    const INDEX w = take(&image, a->width)  * (INDEX)a->step.s6 + a->s.shift + s * a->s.slide;
-    const INDEX h = take(&image, a->height) * (INDEX)a->step.s5 + a->r.shift + r * a->r.slide;
-    const INDEX d = take(&image, a->depth)  * (INDEX)a->step.s4 + a->t.shift + t * a->t.slide;
+    const INDEX c = divmod(&t, a->channels), s = divmod(&t, a->s.count), r = divmod(&t, a->r.count);
+    const INDEX w = divmod(&image, a->width)  * (INDEX)a->step.s6 + a->s.shift + s * a->s.delta;
+    const INDEX h = divmod(&image, a->height) * (INDEX)a->step.s5 + a->r.shift + r * a->r.delta;
+    const INDEX d = divmod(&image, a->depth)  * (INDEX)a->step.s4 + a->t.shift + t * a->t.delta;
 
     if (!is_inside(d, h, w, a->in))
         return ZERO;
@@ -101,7 +101,7 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
         return ZERO;
 
     INDEX image = k;
-    const INDEX w = take(&image, b->width), h = take(&image, b->height), d = take(&image, b->depth);
+    const INDEX w = divmod(&image, b->width), h = divmod(&image, b->height), d = divmod(&image, b->depth);
 
     return LOAD(b->g, b->start + image * (INDEX)b->v.s2 + n * (INDEX)b->v.s3 + d * (INDEX)b->v.s4 +
                       h * (INDEX)b->v.s5 + w * (INDEX)b->v.s6);
@@ -120,14 +120,14 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
 
     const INDEX group = GROUP_ID(2);
     INDEX phase_d = GROUP_ID(0);
-    const int m0 = GROUP_ID(1) * BLK_M, n0 = (int)take(&phase_d, panels) * BLK_N;
-    const INDEX phase_w = take(&phase_d, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
-    const INDEX phase_h = take(&phase_d, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
-    struct meeting t, r, s;
+    const int m0 = GROUP_ID(1) * BLK_M, n0 = (int)divmod(&phase_d, panels) * BLK_N;
+    const INDEX phase_w = divmod(&phase_d, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
+    const INDEX phase_h = divmod(&phase_d, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
+    struct taps t, r, s;
 
-    meet(&t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
-    meet(&r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
-    meet(&s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+    find_taps(&t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
+    find_taps(&r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
+    find_taps(&s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
 
     const INDEX channels = (INDEX)eTaps.s3;
     const INDEX depth  = pixels_along((INDEX)eOut.s4, (INDEX)vStep.s4, phase_d);
@@ -140,17 +140,17 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
 #else
     const int M = (int)eOut.s3, N = pixels, K = weights;
 #endif
-    const struct operand_a a = { gA, vA, eIn, (INDEX)vA.s0 + group * (INDEX)vA.s1, channels, depth, height, width,
-                                 vStep, vPad, t, r, s, M, K };
-    const struct operand_b b = { gB, vB, eIn, (INDEX)vB.s0 + group * (INDEX)vB.s1, channels, depth, height, width,
-                                 vStep, t, r, s, K, N };
+    const struct operand_a a = { gA, vA, eIn, (INDEX)vA.s0 + group * (INDEX)vA.s1, channels,
+                                 depth, height, width, vStep, vPad, t, r, s, M, K };
+    const struct operand_b b = { gB, vB, eIn, (INDEX)vB.s0 + group * (INDEX)vB.s1, channels,
+                                 depth, height, width, vStep, t, r, s, K, N };
     R rC[THR_M][THR_N];
 
     if (n0 >= N)                                /* a later phase may have fewer pixels than the first */
         return;
     tile_multiply(rC, sA, sB, &a, &b, m0, n0, K);
 
-    LOCAL R *mine = sB + LOCAL_ID() * THR_N;    /* a row of sums, where a loop can index it */
+    LOCAL R *mine = sB + LOCAL_ID() * THR_N;    /* a row of accumulators, which a loop can index here */
 
     UNROLL for (int i = 0; i < THR_M; i++) {
         const int m = TILE_ROW(m0, i);
@@ -164,13 +164,13 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
 #if DIRECTION == 2
                 const INDEX i0 = n;
                 INDEX d = m;
-                const INDEX i1 = take(&d, channels), w = take(&d, s.count), h = take(&d, r.count);
+                const INDEX i1 = divmod(&d, channels), w = divmod(&d, s.count), h = divmod(&d, r.count);
 #else
                 INDEX i0 = n;
                 const INDEX i1 = m;
-                const INDEX w = phase_w + take(&i0, width)  * PIXEL_STEP((INDEX)vStep.s6);
-                const INDEX h = phase_h + take(&i0, height) * PIXEL_STEP((INDEX)vStep.s5);
-                const INDEX d = phase_d + take(&i0, depth)  * PIXEL_STEP((INDEX)vStep.s4);
+                const INDEX w = phase_w + divmod(&i0, width)  * PIXEL_STEP((INDEX)vStep.s6);
+                const INDEX h = phase_h + divmod(&i0, height) * PIXEL_STEP((INDEX)vStep.s5);
+                const INDEX d = phase_d + divmod(&i0, depth)  * PIXEL_STEP((INDEX)vStep.s4);
 #endif
                 const INDEX at = OFFSET(vC, group, i0, i1, d, h, w);
 
