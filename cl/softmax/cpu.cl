@@ -1,28 +1,28 @@
-/* cpu.cl - softmax along each row, or its gradient, on a CPU (softmax.h has the formulas)
+/* cl/softmax/cpu.cl - softmax along each row, or its gradient, on CPUs (softmax.h has the formulas)
  *
- * A work-group is one item, which takes rows one after another, in vectors of VEC lanes:
+ * A work-group is one work-item. It takes rows one after another, in vectors of VEC lanes:
  *
- *     lanes along the row                   lanes across rows, where those lie side by side
+ *     lanes along the row                   lanes across rows, where rows are contiguous
  *
  *     row 0   v0 v0 v0 v0 v1 v1 v1 v1       row 0   v0 v1 v2 ...
  *     row 1   v0 v0 v0 v0 v1 v1 v1 v1       row 1   v0 v1 v2 ...
  *
- * Either way each lane folds its own pair; lanes along a row are merged at its end.
+ * Either way each lane reduces its own pair; lanes along a row are merged at its end.
  *
- * A row goes block by block, so that a block is in the first cache from the search for its
- * maximum to its sum.  Where y is of the type that is computed in, it takes exp(z - max) of
- * that time on the way, and each block's maximum is noted: what is left is to scale y by
- * exp(block's max - row's max) / sum, and each element costs one exponential.
+ * A row is processed in blocks, so that a block stays in the first-level cache from the search for
+ * its maximum to its sum. Where T is R, y temporarily holds exp(z - max), with the maximum so far,
+ * and the maximum of each block is noted: what remains is to scale y by exp(block's max - row's max)
+ * / sum, so that each element costs one exponential.
  *
- * With SPLIT several work-groups share a row: `partial` leaves the pair of each part in the
- * workspace, `finish` merges a row's pairs, in their order, and writes.
+ * With SPLIT several work-groups share a row: `partial` writes the pair of each split to the
+ * workspace; `finish` merges the pairs of a row, in order, and writes the result.
  *
- * Parameters, from softmax.tune: VEC BLOCK (vectors); of the variant: BACKWARD SPLIT.
+ * Parameters, from softmax.tune: VEC BLOCK (vectors); constants of the variant: BACKWARD SPLIT.
  */
 
 typedef VECTOR(R, VEC) vector;
 
-#if TYPE == 3
+#if TYPE == TYPE_F64
 #define LANES_BITS(v)  AS(VECTOR(UINT64, VEC), (v))
 #define BITS_LANES(u)  AS(VECTOR(double, VEC), (u))
 #else
@@ -31,13 +31,13 @@ typedef VECTOR(R, VEC) vector;
 #endif
 EXP_FUNCTION(exp_lanes, vector, BITS_LANES, LANES_BITS)
 
-#define MAX_LANES(a, b) PICK(a, b, b, a)       /* drops a NaN of b; a is never one */
-#define BLOCKS          256                    /* whose maxima are noted: blocks grow to fit */
-#define KEEPS           (!BACKWARD && (TYPE == 0 || TYPE == 3))
+#define MAX_LANES(a, b) PICK(a, b, b, a)       /* drops NaN in b; a is never NaN */
+#define BLOCKS          256                    /* at most, per row: blocks grow to fit */
+#define KEEPS           (!BACKWARD && (TYPE == TYPE_F32 || TYPE == TYPE_F64))
 
-/* A row, or VEC rows across: `count` vectors, of which the first `full` have all their lanes
- * and the others `tail`.                                                                   */
-struct line {
+/* A row, or VEC rows with lanes across them: `count` vectors, of which the first `full` have all lanes,
+ * and the others the first `tail`.                                                                */
+struct row_view {
     GLOBAL const T *x, *w;
     GLOBAL T       *y;
     INDEX x_lane, w_lane, y_lane;              /* from one lane to the next */
@@ -46,7 +46,7 @@ struct line {
     int   tail;
     R     scale;
     int   is_log, has_w;
-    int   plain;                               /* lanes adjacent in memory; forward, no w */
+    int   plain;                               /* lanes are contiguous in memory; forward without w */
 };
 
 /* ---- vectors ---------------------------------------------------------------- */
@@ -75,113 +75,115 @@ DEVICE void write_lanes(GLOBAL T *p, INDEX lane, int lanes, vector v)
         STORE(p, i * lane, some[i]);
 }
 
-DEVICE int lanes_of(const struct line *l, INDEX j)
+DEVICE int lanes_of(const struct row_view *it, INDEX j)
 {
-    return j < l->full ? VEC : l->tail;
+    return j < it->full ? VEC : it->tail;
 }
 
-/* plain: known where this is written into a loop, which then has neither calls nor branches */
-DEVICE vector read_x(const struct line *l, INDEX j, int plain)
+/* `plain` is constant at each call, so that the loop around it has neither calls nor branches. */
+DEVICE vector read_x(const struct row_view *it, INDEX j, int plain)
 {
-    GLOBAL const T *x = l->x + j * l->x_step;
+    GLOBAL const T *x = it->x + j * it->x_step;
 
-    return plain ? LOAD_VECTOR(VEC, x) : read_lanes(x, l->x_lane, lanes_of(l, j));
+    return plain ? LOAD_VECTOR(VEC, x) : read_lanes(x, it->x_lane, lanes_of(it, j));
 }
 
-DEVICE vector read_w(const struct line *l, INDEX j, int plain)
+DEVICE vector read_w(const struct row_view *it, INDEX j, int plain)
 {
-    GLOBAL const T *w = l->w + j * l->w_step;
+    GLOBAL const T *w = it->w + j * it->w_step;
 
-    return plain ? LOAD_VECTOR(VEC, w) : read_lanes(w, l->w_lane, lanes_of(l, j));
+    return plain ? LOAD_VECTOR(VEC, w) : read_lanes(w, it->w_lane, lanes_of(it, j));
 }
 
-DEVICE vector read_y(const struct line *l, INDEX j, int plain)
+DEVICE vector read_y(const struct row_view *it, INDEX j, int plain)
 {
-    GLOBAL const T *y = l->y + j * l->y_step;
+    GLOBAL const T *y = it->y + j * it->y_step;
 
-    return plain ? LOAD_VECTOR(VEC, y) : read_lanes(y, l->y_lane, lanes_of(l, j));
+    return plain ? LOAD_VECTOR(VEC, y) : read_lanes(y, it->y_lane, lanes_of(it, j));
 }
 
-DEVICE void write_y(const struct line *l, INDEX j, int plain, vector v)
+DEVICE void write_y(const struct row_view *it, INDEX j, int plain, vector v)
 {
-    GLOBAL T *y = l->y + j * l->y_step;
+    GLOBAL T *y = it->y + j * it->y_step;
 
     if (plain)
         STORE_VECTOR(VEC, y, v);
     else
-        write_lanes(y, l->y_lane, lanes_of(l, j), v);
+        write_lanes(y, it->y_lane, lanes_of(it, j), v);
 }
 
-/* The vectors of [from, to) before this can be taken plainly. */
-DEVICE INDEX plain_end(const struct line *l, INDEX from, INDEX to)
+/* The vectors of [from, to) before this index are plain. */
+DEVICE INDEX plain_end(const struct row_view *it, INDEX from, INDEX to)
 {
-    const INDEX end = l->full < to ? l->full : to;
+    const INDEX end = it->full < to ? it->full : to;
 
-    return l->plain && from < end ? end : from;
+    return it->plain && from < end ? end : from;
 }
 
-/* LOOP(first, end, plain) over [from, to), what is plain first */
-#define PLAIN_FIRST(from, to, LOOP)                             \
-    {                                                           \
-        const INDEX middle = plain_end(l, from, to);            \
-                                                                \
-        LOOP(from, middle, 1)                                   \
-        LOOP(middle, to, 0)                                     \
+/* LOOP(first, end, plain) over [from, to), the plain vectors first */
+#define PLAIN_FIRST(from, to, LOOP)                              \
+    {                                                            \
+        const INDEX middle = plain_end(it, from, to);            \
+                                                                 \
+        LOOP(from, middle, 1)                                    \
+        LOOP(middle, to, 0)                                      \
     }
 
-/* ---- folding and writing vectors [from, to) of a line -------------------------- */
+/* ---- reducing and writing vectors [from, to) of a row ---------------------------- */
 
 #if BACKWARD
-DEVICE void fold(const struct line *l, INDEX from, INDEX to, int keep, R *tops, vector *max, vector *sum)
+DEVICE void reduce(const struct row_view *it, INDEX from, INDEX to, int keep, R *tops,
+                   vector *max, vector *sum)
 {
     vector s = *sum;
 
 #define ADD(first, end, plain)                                  \
     for (INDEX j = first; j < end; j++)                         \
-        s = FMA(read_x(l, j, plain), read_w(l, j, plain), s);
+        s = FMA(read_x(it, j, plain), read_w(it, j, plain), s);
 #define ADD_LOG(first, end, plain)                              \
     for (INDEX j = first; j < end; j++)                         \
-        s = s + read_w(l, j, plain);
+        s = s + read_w(it, j, plain);
 
-    if (l->is_log)
+    if (it->is_log)
         PLAIN_FIRST(from, to, ADD_LOG)
     else
         PLAIN_FIRST(from, to, ADD)
     *sum = s;
 }
 
-DEVICE void write(const struct line *l, INDEX from, INDEX to, int kept, const R *tops, vector max, vector sum)
+DEVICE void write(const struct row_view *it, INDEX from, INDEX to, int kept, const R *tops,
+                  vector max, vector sum)
 {
-    const vector scale = (vector)l->scale;
+    const vector scale = (vector)it->scale;
 
 #define WRITE(first, end, plain)                                \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(l, j, plain, scale * (read_x(l, j, plain) * (read_w(l, j, plain) - sum)));
+        write_y(it, j, plain, scale * (read_x(it, j, plain) * (read_w(it, j, plain) - sum)));
 #define WRITE_LOG(first, end, plain)                            \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(l, j, plain, scale * (read_w(l, j, plain) - exp_lanes(read_x(l, j, plain)) * sum));
+        write_y(it, j, plain, scale * (read_w(it, j, plain) - exp_lanes(read_x(it, j, plain)) * sum));
 
-    if (l->is_log)
+    if (it->is_log)
         PLAIN_FIRST(from, to, WRITE_LOG)
     else
         PLAIN_FIRST(from, to, WRITE)
 }
 #else
-/* z; -infinity in lanes that are not there */
-DEVICE vector read_z(const struct line *l, INDEX j, int plain)
+/* z; -infinity in missing lanes */
+DEVICE vector read_z(const struct row_view *it, INDEX j, int plain)
 {
-    const vector x = read_x(l, j, plain), scale = (vector)l->scale;
+    const vector x = read_x(it, j, plain), scale = (vector)it->scale;
     R some[VEC];
 
     if (plain)
         return scale * x;
 
-    const vector z = l->has_w ? FMA(scale, x, read_w(l, j, 0)) : scale * x;
+    const vector z = it->has_w ? FMA(scale, x, read_w(it, j, 0)) : scale * x;
 
-    if (j < l->full)
+    if (j < it->full)
         return z;
     VSTORE(VEC, some, z);
-    for (int i = l->tail; i < VEC; i++)
+    for (int i = it->tail; i < VEC; i++)
         some[i] = -INFINITE;
     return VLOAD(VEC, some);
 }
@@ -193,27 +195,28 @@ DEVICE INDEX block_of(INDEX from, INDEX to)
     return least > BLOCK ? least : BLOCK;
 }
 
-/* keep: leaves exp(z - max) in y, and the max of each block in tops */
-DEVICE void fold(const struct line *l, INDEX from, INDEX to, int keep, R *tops, vector *max, vector *sum)
+/* keep: leaves exp(z - max) in y, and the maximum of each block in tops */
+DEVICE void reduce(const struct row_view *it, INDEX from, INDEX to, int keep, R *tops,
+                   vector *max, vector *sum)
 {
     const INDEX block = block_of(from, to);
 
-#define FIND_MAX(first, end, plain)                             \
-    for (INDEX j = first; j < end; j++) {                       \
-        const vector z = read_z(l, j, plain);                   \
-                                                                \
-        top = MAX_LANES(top, z);                                \
+#define FIND_MAX(first, end, plain)                              \
+    for (INDEX j = first; j < end; j++) {                        \
+        const vector z = read_z(it, j, plain);                   \
+                                                                 \
+        top = MAX_LANES(top, z);                                 \
     }
-#define ADD_KEEPING(first, end, plain)                          \
-    for (INDEX j = first; j < end; j++) {                       \
-        const vector e = exp_lanes(read_z(l, j, plain) - top);  \
-                                                                \
-        s = s + e;                                              \
-        write_y(l, j, plain, e);                                \
+#define ADD_KEEPING(first, end, plain)                           \
+    for (INDEX j = first; j < end; j++) {                        \
+        const vector e = exp_lanes(read_z(it, j, plain) - top);  \
+                                                                 \
+        s = s + e;                                               \
+        write_y(it, j, plain, e);                                \
     }
 #define ADD(first, end, plain)                                  \
     for (INDEX j = first; j < end; j++)                         \
-        s = s + exp_lanes(read_z(l, j, plain) - top);
+        s = s + exp_lanes(read_z(it, j, plain) - top);
 
     for (INDEX first = from; first < to; first += block, tops += VEC) {
         const INDEX end = block < to - first ? first + block : to;
@@ -230,13 +233,14 @@ DEVICE void fold(const struct line *l, INDEX from, INDEX to, int keep, R *tops, 
     }
 }
 
-DEVICE void scale_kept(const struct line *l, INDEX from, INDEX to, const R *tops, vector max, vector inverse)
+DEVICE void scale_kept(const struct row_view *it, INDEX from, INDEX to, const R *tops,
+                       vector max, vector inverse)
 {
     const INDEX block = block_of(from, to);
 
 #define SCALE(first, end, plain)                                \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(l, j, plain, read_y(l, j, plain) * factor);
+        write_y(it, j, plain, read_y(it, j, plain) * factor);
 
     for (INDEX first = from; first < to; first += block, tops += VEC) {
         const INDEX end = block < to - first ? first + block : to;
@@ -246,19 +250,20 @@ DEVICE void scale_kept(const struct line *l, INDEX from, INDEX to, const R *tops
     }
 }
 
-/* factor: of_sum() of each lane's sum */
-DEVICE void write(const struct line *l, INDEX from, INDEX to, int kept, const R *tops, vector max, vector factor)
+/* factor: of_sum() of the sum of each lane */
+DEVICE void write(const struct row_view *it, INDEX from, INDEX to, int kept, const R *tops,
+                  vector max, vector factor)
 {
 #define WRITE(first, end, plain)                                \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(l, j, plain, exp_lanes(read_z(l, j, plain) - max) * factor);
+        write_y(it, j, plain, exp_lanes(read_z(it, j, plain) - max) * factor);
 #define WRITE_LOG(first, end, plain)                            \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(l, j, plain, read_z(l, j, plain) - max - factor);
+        write_y(it, j, plain, read_z(it, j, plain) - max - factor);
 
     if (kept)
-        scale_kept(l, from, to, tops, max, factor);
-    else if (l->is_log)
+        scale_kept(it, from, to, tops, max, factor);
+    else if (it->is_log)
         PLAIN_FIRST(from, to, WRITE_LOG)
     else
         PLAIN_FIRST(from, to, WRITE)
@@ -267,7 +272,7 @@ DEVICE void write(const struct line *l, INDEX from, INDEX to, int kept, const R 
 
 /* ---- lanes, rows ---------------------------------------------------------------- */
 
-/* What `write` needs to know of a sum. */
+/* What `write` needs of a sum. */
 DEVICE R of_sum(R sum, int is_log)
 {
     return BACKWARD ? sum : is_log ? logarithm_of(sum) : inverse_of(sum);
@@ -283,7 +288,7 @@ DEVICE vector of_sums(vector sum, int is_log)
     return VLOAD(VEC, some);
 }
 
-/* Merges the lanes' pairs into one, by halves. */
+/* Merges the pairs of all lanes into one, by halves. */
 DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
 {
     R sums[VEC];
@@ -292,20 +297,20 @@ DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
     R maxes[VEC];
 
     VSTORE(VEC, maxes, max);
-    UNROLL for (int apart = VEC / 2; apart > 0; apart /= 2)
-        UNROLL for (int i = 0; i < apart; i++)
-            maxes[i] = MAX_LANES(maxes[i], maxes[i + apart]);
+    UNROLL for (int half = VEC / 2; half > 0; half /= 2)
+        UNROLL for (int i = 0; i < half; i++)
+            maxes[i] = MAX_LANES(maxes[i], maxes[i + half]);
     *row_max = maxes[0];
     sum = sum * exp_lanes(max - (vector)maxes[0]);
 #endif
     VSTORE(VEC, sums, sum);
-    UNROLL for (int apart = VEC / 2; apart > 0; apart /= 2)
-        UNROLL for (int i = 0; i < apart; i++)
-            sums[i] = sums[i] + sums[i + apart];
+    UNROLL for (int half = VEC / 2; half > 0; half /= 2)
+        UNROLL for (int i = 0; i < half; i++)
+            sums[i] = sums[i] + sums[i + half];
     *row_sum = sums[0];
 }
 
-/* What the causal mask hides in elements [from, to) of a row. */
+/* Writes elements [from, to) of a row, which the causal mask hides. */
 DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_log)
 {
     for (INDEX j = from; j < to; j++)
@@ -316,23 +321,23 @@ DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_l
     VIEW shape, int is_log, int causal, R scale, GLOBAL const T *gX, VIEW x_view,     \
     GLOBAL const T *gW, VIEW w_view, int has_w, GLOBAL T *gY, VIEW y_view
 
-/* Of lanes along dimension d. */
+/* Whether lanes along dimension d are plain. */
 #define PLAIN(d)                                                                      \
     (x_view.d == 1 && y_view.d == 1 && (BACKWARD ? w_view.d == 1 : !has_w))
 
-/* Of a row whose elements from `seen` on are hidden. */
-#define LINE_ALONG(row, seen)                                                         \
-    {                                                                                 \
-        gX + row_at(x_view, shape, row), gW + row_at(w_view, shape, row),             \
-        gY + row_at(y_view, shape, row),                                              \
-        (INDEX)x_view.s6,       (INDEX)w_view.s6,       (INDEX)y_view.s6,             \
-        (INDEX)x_view.s6 * VEC, (INDEX)w_view.s6 * VEC, (INDEX)y_view.s6 * VEC,       \
-        (seen) / VEC, ((seen) + VEC - 1) / VEC, (int)((seen) % VEC),                  \
-        scale, is_log, has_w, PLAIN(s6)                                               \
+/* The view of a row, lanes along it, whose elements from `visible` on are hidden. */
+#define VIEW_ALONG(row, visible)                                                           \
+    {                                                                                      \
+        gX + row_at(x_view, shape, row), gW + row_at(w_view, shape, row),                  \
+        gY + row_at(y_view, shape, row),                                                   \
+        (INDEX)x_view.s6,       (INDEX)w_view.s6,       (INDEX)y_view.s6,                  \
+        (INDEX)x_view.s6 * VEC, (INDEX)w_view.s6 * VEC, (INDEX)y_view.s6 * VEC,            \
+        (visible) / VEC, ((visible) + VEC - 1) / VEC, (int)((visible) % VEC),              \
+        scale, is_log, has_w, PLAIN(s6)                                                    \
     }
 
-/* Of up to VEC rows from `row`. */
-#define LINE_ACROSS(row, rows)                                                        \
+/* The view of up to VEC rows from `row` on, lanes across them. */
+#define VIEW_ACROSS(row, rows)                                                        \
     {                                                                                 \
         gX + row_at(x_view, shape, row), gW + row_at(w_view, shape, row),             \
         gY + row_at(y_view, shape, row),                                              \
@@ -343,50 +348,51 @@ DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_l
     }
 
 #if SPLIT
-/* parts: of a row, each of shape.s7 elements, a multiple of VEC */
+/* A row has `splits` splits, each of shape.s7 elements, a multiple of VEC. */
 KERNEL(1) void
-partial(ARGUMENTS, GLOBAL R *gPairs, int parts)
+partial(ARGUMENTS, GLOBAL R *gPairs, int splits)
 {
     const INDEX span = (INDEX)shape.s7;
-    const INDEX row = GROUP_ID(0) / parts, from = (GROUP_ID(0) - row * parts) * (span / VEC);
-    const INDEX seen = row_seen(shape, row, causal);
-    const struct line l = LINE_ALONG(row, seen);
-    const INDEX to = span / VEC < l.count - from ? from + span / VEC : l.count;
+    const INDEX row = GROUP_ID(0) / splits, from = (GROUP_ID(0) - row * splits) * (span / VEC);
+    const INDEX visible = row_visible(shape, row, causal);
+    const struct row_view it = VIEW_ALONG(row, visible);
+    const INDEX to = span / VEC < it.count - from ? from + span / VEC : it.count;
     vector max = (vector)FIRST_MAX, sum = (vector)ZERO;
     R row_max = FIRST_MAX, row_sum = ZERO, none[VEC];
 
-    fold(&l, from, to, 0, none, &max, &sum);
+    reduce(&it, from, to, 0, none, &max, &sum);
     merge_lanes(max, sum, &row_max, &row_sum);
     gPairs[2 * GROUP_ID(0)]     = row_max;
     gPairs[2 * GROUP_ID(0) + 1] = row_sum;
 }
 
 KERNEL(1) void
-finish(ARGUMENTS, GLOBAL const R *gPairs, int parts)
+finish(ARGUMENTS, GLOBAL const R *gPairs, int splits)
 {
     const INDEX span = (INDEX)shape.s7;
-    const INDEX row = GROUP_ID(0) / parts, from = (GROUP_ID(0) - row * parts) * (span / VEC);
-    const INDEX first = row * parts, n = (INDEX)shape.s6, seen = row_seen(shape, row, causal);
-    const struct line l = LINE_ALONG(row, seen);
-    const INDEX to = span / VEC < l.count - from ? from + span / VEC : l.count;
+    const INDEX row = GROUP_ID(0) / splits, from = (GROUP_ID(0) - row * splits) * (span / VEC);
+    const INDEX first = row * splits, n = (INDEX)shape.s6, visible = row_visible(shape, row, causal);
+    const struct row_view it = VIEW_ALONG(row, visible);
+    const INDEX to = span / VEC < it.count - from ? from + span / VEC : it.count;
     const INDEX start = from * VEC, end = span < n - start ? start + span : n;
     R max = FIRST_MAX, sum = ZERO, none[VEC];
 
-    for (int p = 0; p < parts; p++)
+    for (int p = 0; p < splits; p++)
         merge(&max, &sum, gPairs[2 * (first + p)], gPairs[2 * (first + p) + 1]);
-    write(&l, from, to, 0, none, (vector)max, (vector)of_sum(sum, is_log));
-    write_hidden(l.y, l.y_lane, start > seen ? start : seen, end, is_log);
+    write(&it, from, to, 0, none, (vector)max, (vector)of_sum(sum, is_log));
+    write_hidden(it.y, it.y_lane, start > visible ? start : visible, end, is_log);
 }
 #else
-/* A group takes shape.s7 rows; across: as many times up to VEC rows, which lie side by side. */
+/* A work-group takes shape.s7 rows; with `across`, shape.s7 sets of up to VEC contiguous rows. */
 KERNEL(1) void
 softmax(ARGUMENTS, int across)
 {
     R tops[KEEPS ? BLOCKS * VEC : VEC];
 
-    const INDEX sets = ((INDEX)shape.s5 + VEC - 1) / VEC;       /* of VEC rows side by side */
+    const INDEX sets = ((INDEX)shape.s5 + VEC - 1) / VEC;       /* of VEC rows */
     const INDEX all = across ? (INDEX)shape.s0 / (INDEX)shape.s5 * sets : (INDEX)shape.s0;
-    const INDEX each = (INDEX)shape.s7, first = GROUP_ID(0) * each, last = each < all - first ? first + each : all;
+    const INDEX each = (INDEX)shape.s7, first = GROUP_ID(0) * each,
+                last = each < all - first ? first + each : all;
     const int keep = KEEPS && !is_log;
 
     for (INDEX i = first; i < last; i++) {
@@ -394,19 +400,19 @@ softmax(ARGUMENTS, int across)
 
         if (across) {
             const INDEX outer = i / sets, r = (i - outer * sets) * VEC, rows = (INDEX)shape.s5 - r;
-            const struct line l = LINE_ACROSS(outer * (INDEX)shape.s5 + r, rows);
+            const struct row_view it = VIEW_ACROSS(outer * (INDEX)shape.s5 + r, rows);
 
-            fold(&l, 0, l.count, keep, tops, &max, &sum);
-            write(&l, 0, l.count, keep, tops, max, of_sums(sum, is_log));
+            reduce(&it, 0, it.count, keep, tops, &max, &sum);
+            write(&it, 0, it.count, keep, tops, max, of_sums(sum, is_log));
         } else {
-            const INDEX seen = row_seen(shape, i, causal);
-            const struct line l = LINE_ALONG(i, seen);
+            const INDEX visible = row_visible(shape, i, causal);
+            const struct row_view it = VIEW_ALONG(i, visible);
             R row_max = FIRST_MAX, row_sum = ZERO;
 
-            fold(&l, 0, l.count, keep, tops, &max, &sum);
+            reduce(&it, 0, it.count, keep, tops, &max, &sum);
             merge_lanes(max, sum, &row_max, &row_sum);
-            write(&l, 0, l.count, keep, tops, (vector)row_max, (vector)of_sum(row_sum, is_log));
-            write_hidden(l.y, l.y_lane, seen, (INDEX)shape.s6, is_log);
+            write(&it, 0, it.count, keep, tops, (vector)row_max, (vector)of_sum(row_sum, is_log));
+            write_hidden(it.y, it.y_lane, visible, (INDEX)shape.s6, is_log);
         }
     }
 }

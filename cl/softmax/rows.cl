@@ -1,60 +1,61 @@
-/* rows.cl - softmax along each row, or its gradient (softmax.h has the formulas)
+/* cl/softmax/rows.cl - softmax along each row, or its gradient (softmax.h has the formulas)
  *
- * One work-group takes ROWS rows, with ROW_ITEMS items on each.  An item holds VALUES elements
- * of its row in registers; ROW_ITEMS x VALUES elements are a chunk.  A row of one chunk is read
- * once; a longer one is folded chunk by chunk and then read again.  Along a row an item holds
- * neighbours, RUN of them, so that one access brings them where the row is aligned to that.
+ * A work-group takes ROWS rows, with ROW_ITEMS work-items on each. A work-item holds VALUES
+ * elements of its row in registers; ROW_ITEMS x VALUES elements are a chunk. A row of one chunk is
+ * read once; a longer one is reduced chunk by chunk and then read again. Along a row a work-item
+ * holds runs of RUN contiguous elements, which are one access where the row is aligned to it.
  *
- *     ACROSS 0: items side by side on a row       ACROSS 1: items side by side on rows
+ *     ACROSS 0: work-items along a row            ACROSS 1: work-items across rows
  *
  *     row 0   0000 1111 2222 3333 0000 ...        row 0   0 4 0 4 ...
  *     row 1   4444 5555 6666 7777 4444 ...        row 1   1 5 1 5 ...
  *                                                 row 2   2 6 2 6 ...
- *     reads rows that are contiguous              reads rows that lie side by side
+ *     coalesced where a row is contiguous         coalesced where rows are contiguous
  *
- * With SPLIT several work-groups share a row: `partial` leaves the pair of each part in the
- * workspace, `finish` merges a row's pairs, in their order, and writes.
+ * With SPLIT several work-groups share a row: `partial` writes the pair of each split to the
+ * workspace; `finish` merges the pairs of a row, in order, and writes the result.
  *
- * Parameters, from softmax.tune: ITEMS ROW_ITEMS VALUES; of the variant: BACKWARD SPLIT ACROSS.
+ * Parameters, from softmax.tune: ITEMS ROW_ITEMS VALUES; constants of the variant: BACKWARD SPLIT
+ * ACROSS.
  */
 
 #define ROWS  (ITEMS / ROW_ITEMS)
 #define CHUNK (ROW_ITEMS * VALUES)
 #define RUN   (ACROSS ? 1 : 4)
-#define RADIX 4                       /* pairs merged in one step of the tree */
+#define RADIX 4                       /* of the tree that merges pairs */
 
 #if ITEMS % ROW_ITEMS || VALUES % 4
-#error "ROW_ITEMS must divide ITEMS, and 4 VALUES"
+#error "ROW_ITEMS must divide ITEMS, and VALUES must be a multiple of 4"
 #endif
 
-/* One row, and the item's place on it. */
-struct line {
+/* One row, and the index of the work-item on it. */
+struct row_view {
     GLOBAL const T *x, *w;
     GLOBAL T       *y;
     INDEX x_step, w_step, y_step;
-    INDEX seen;                       /* by the causal mask: the elements before this */
+    INDEX visible;                       /* elements that the causal mask leaves */
     R     scale;
     int   is_log, has_w;
-    int   in_runs;                    /* elements are neighbours in memory, runs aligned and whole */
+    int   in_runs;                    /* elements are contiguous, and runs aligned and whole */
     int   k;
 };
 
-/* Where, after the first of the item's chunk, the run lies that begins with value i. */
-#define RUN_AT(i) ((i) * ROW_ITEMS + l->k * RUN)
+/* The offset, from the start of the chunk, of the run that begins with value i of this work-item. */
+#define RUN_AT(i) ((i) * ROW_ITEMS + it->k * RUN)
 
-/* All values of an item, i being the number of each and j its element of the row. */
+/* Iterates over the values of a work-item: i is the index of a value, ELEMENT its index in the row. */
 #define EACH_VALUE UNROLL for (int i = 0; i < VALUES; i++)
 #define ELEMENT    (from + RUN_AT(i / RUN * RUN) + i % RUN)
 
 /* ---- a chunk -------------------------------------------------------------
- * What depends on the problem alone (has_w, is_log, kept) is asked outside the loops over the
- * values, for not every compiler takes it out of them.                                     */
+ * Conditions that depend on the problem alone (has_w, is_log, kept) are tested outside the loops over
+ * values, since not every compiler hoists them.                                            */
 
-/* The item's values of [from, to).  Past the end the first is read, not nothing: without a
- * branch around each all loads are under way at once.                                     */
-DEVICE void read_values(const struct line *l, GLOBAL const T *p, INDEX step, R *r, INDEX from, INDEX to)
+/* Reads the work-item's values of [from, to). Past the end the first element is read again: without a
+ * branch around each, all loads are in flight at once.                                    */
+DEVICE void read_values(const struct row_view *it, GLOBAL const T *p, INDEX step, R *r, INDEX from, INDEX to)
 {
-    if (l->in_runs)
+    if (it->in_runs)
         UNROLL for (int i = 0; i < VALUES; i += 4) {
             const INDEX j = from + RUN_AT(i);
 
@@ -67,19 +68,19 @@ DEVICE void read_values(const struct line *l, GLOBAL const T *p, INDEX step, R *
 
 #if BACKWARD
 /* a: x, b: w; 0 past the end */
-DEVICE void read_chunk(const struct line *l, R *a, R *b, INDEX from, INDEX to)
+DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from, INDEX to)
 {
-    read_values(l, l->x, l->x_step, a, from, to);
-    read_values(l, l->w, l->w_step, b, from, to);
+    read_values(it, it->x, it->x_step, a, from, to);
+    read_values(it, it->w, it->w_step, b, from, to);
     EACH_VALUE {
         a[i] = ELEMENT < to ? a[i] : ZERO;
         b[i] = ELEMENT < to ? b[i] : ZERO;
     }
 }
 
-DEVICE void fold_chunk(const struct line *l, R *a, R *b, INDEX size, int keep, R *max, R *sum)
+DEVICE void reduce_chunk(const struct row_view *it, R *a, R *b, INDEX size, int keep, R *max, R *sum)
 {
-    if (l->is_log)
+    if (it->is_log)
         EACH_VALUE
             *sum = *sum + b[i];
     else
@@ -87,41 +88,41 @@ DEVICE void fold_chunk(const struct line *l, R *a, R *b, INDEX size, int keep, R
             *sum = FMA(a[i], b[i], *sum);
 }
 
-/* What to store, in a. */
-DEVICE void finish_chunk(const struct line *l, R *a, R *b, int kept, R max, R sum, R factor)
+/* Leaves what to store in a. */
+DEVICE void finish_chunk(const struct row_view *it, R *a, R *b, int kept, R max, R sum, R factor)
 {
-    if (l->is_log)
+    if (it->is_log)
         EACH_VALUE
-            a[i] = l->scale * (b[i] - exp_of(a[i]) * sum);
+            a[i] = it->scale * (b[i] - exp_of(a[i]) * sum);
     else
         EACH_VALUE
-            a[i] = l->scale * (a[i] * (b[i] - sum));
+            a[i] = it->scale * (a[i] * (b[i] - sum));
 }
 #else
 /* a: z; -infinity past the end */
-DEVICE void read_chunk(const struct line *l, R *a, R *b, INDEX from, INDEX to)
+DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from, INDEX to)
 {
-    read_values(l, l->x, l->x_step, a, from, to);
-    if (l->has_w) {
-        read_values(l, l->w, l->w_step, b, from, to);
+    read_values(it, it->x, it->x_step, a, from, to);
+    if (it->has_w) {
+        read_values(it, it->w, it->w_step, b, from, to);
         EACH_VALUE
-            a[i] = FMA(l->scale, a[i], b[i]);
+            a[i] = FMA(it->scale, a[i], b[i]);
     } else
         EACH_VALUE
-            a[i] = l->scale * a[i];
+            a[i] = it->scale * a[i];
     EACH_VALUE
         a[i] = ELEMENT < to ? a[i] : -INFINITE;
 }
 
 /* keep: leaves exp(z - max) in a. */
-DEVICE void fold_chunk(const struct line *l, R *a, R *b, INDEX size, int keep, R *max, R *sum)
+DEVICE void reduce_chunk(const struct row_view *it, R *a, R *b, INDEX size, int keep, R *max, R *sum)
 {
     R top = *max, s = ZERO;
 
     EACH_VALUE
         top = MAX(top, a[i]);
     EACH_VALUE
-        if (i / RUN * RUN * ROW_ITEMS < size) {       /* the same for all items of the row */
+        if (i / RUN * RUN * ROW_ITEMS < size) {       /* uniform over the row */
             const R e = exp_of(a[i] - top);
 
             s = s + e;
@@ -131,10 +132,10 @@ DEVICE void fold_chunk(const struct line *l, R *a, R *b, INDEX size, int keep, R
     *max = top;
 }
 
-/* What to store, in a.  factor: of the sum, or its logarithm. */
-DEVICE void finish_chunk(const struct line *l, R *a, R *b, int kept, R max, R sum, R factor)
+/* Leaves what to store in a. factor: the inverse of the sum, or its logarithm. */
+DEVICE void finish_chunk(const struct row_view *it, R *a, R *b, int kept, R max, R sum, R factor)
 {
-    if (l->is_log)
+    if (it->is_log)
         EACH_VALUE
             a[i] = a[i] - max - factor;
     else if (kept)
@@ -146,38 +147,38 @@ DEVICE void finish_chunk(const struct line *l, R *a, R *b, int kept, R max, R su
 }
 #endif
 
-DEVICE void write_chunk(const struct line *l, R *a, INDEX from, INDEX to)
+DEVICE void write_chunk(const struct row_view *it, R *a, INDEX from, INDEX to)
 {
     UNROLL for (int i = 0; i < VALUES; i += RUN) {
         const INDEX j = from + RUN_AT(i);
 
-        if (l->in_runs && j + RUN <= to)
-            STORE_ALIGNED(4, l->y + j, VLOAD(4, a + i));
+        if (it->in_runs && j + RUN <= to)
+            STORE_ALIGNED(4, it->y + j, VLOAD(4, a + i));
         else
             UNROLL for (int o = 0; o < RUN; o++)
                 if (j + o < to)
-                    STORE(l->y, (j + o) * l->y_step, a[i + o]);
+                    STORE(it->y, (j + o) * it->y_step, a[i + o]);
     }
 }
 
-/* ---- a row, or a part of one ---------------------------------------------- */
+/* ---- a row, or a split of one ---------------------------------------------- */
 
-/* The pair of what this item sees in [from, to).  held: that is one chunk, which stays in
- * a and b for write_row.                                                                 */
-DEVICE void fold_row(const struct line *l, R *a, R *b, INDEX from, INDEX to, int held, R *max, R *sum)
+/* The pair of this work-item's elements in [from, to). held: they are one chunk, which stays in a and b
+ * for write_row.                                                                          */
+DEVICE void reduce_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX to, int held, R *max, R *sum)
 {
-    const int keep = held && !l->is_log;
-    const INDEX end = to < l->seen ? to : l->seen;
+    const int keep = held && !it->is_log;
+    const INDEX end = to < it->visible ? to : it->visible;
 
     *max = FIRST_MAX;
     *sum = ZERO;
     for (INDEX j = from; j < end; j += CHUNK) {
-        read_chunk(l, a, b, j, end);
-        fold_chunk(l, a, b, end - j, keep, max, sum);
+        read_chunk(it, a, b, j, end);
+        reduce_chunk(it, a, b, end - j, keep, max, sum);
     }
 }
 
-/* Merges the pairs of a row's items; each gets the row's. */
+/* Merges the pairs of a row's work-items; each of them gets the row's pair. */
 DEVICE void merge_row(LOCAL R *sMax, LOCAL R *sSum, int row, int k, R *max, R *sum)
 {
     const int base = ACROSS ? row : row * ROW_ITEMS, step = ACROSS ? ROWS : 1;
@@ -201,33 +202,34 @@ DEVICE void merge_row(LOCAL R *sMax, LOCAL R *sSum, int row, int k, R *max, R *s
     *sum = sSum[base];
 }
 
-/* item_max: the maximum that fold_row gave this item, to which what it holds belongs */
-DEVICE void write_row(const struct line *l, R *a, R *b, INDEX from, INDEX to, int held, R item_max, R max, R sum)
+/* item_max: the maximum from reduce_row, to which the values that this work-item holds are relative. */
+DEVICE void write_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX to, int held,
+                      R item_max, R max, R sum)
 {
-    const int kept = held && !l->is_log;
-    const INDEX end = to < l->seen ? to : l->seen, hidden = from > l->seen ? from : l->seen;
+    const int kept = held && !it->is_log;
+    const INDEX end = to < it->visible ? to : it->visible, hidden = from > it->visible ? from : it->visible;
     R factor = ZERO;
 
 #if !BACKWARD
-    factor = l->is_log ? logarithm_of(sum) : inverse_of(sum);
+    factor = it->is_log ? logarithm_of(sum) : inverse_of(sum);
     if (kept)
         factor = factor * exp_of(item_max - max);
 #endif
     for (INDEX j = from; j < end; j += CHUNK) {
         if (!held)
-            read_chunk(l, a, b, j, end);
-        finish_chunk(l, a, b, kept, max, sum, factor);
-        write_chunk(l, a, j, end);
+            read_chunk(it, a, b, j, end);
+        finish_chunk(it, a, b, kept, max, sum, factor);
+        write_chunk(it, a, j, end);
     }
-    for (INDEX j = hidden + l->k; j < to; j += ROW_ITEMS)
-        STORE(l->y, j * l->y_step, l->is_log && !BACKWARD ? -INFINITE : ZERO);
+    for (INDEX j = hidden + it->k; j < to; j += ROW_ITEMS)
+        STORE(it->y, j * it->y_step, it->is_log && !BACKWARD ? -INFINITE : ZERO);
 }
 
 #define ARGUMENTS                                                                     \
     VIEW shape, int is_log, int causal, R scale, GLOBAL const T *gX, VIEW x_view,     \
     GLOBAL const T *gW, VIEW w_view, int has_w, GLOBAL T *gY, VIEW y_view
 
-/* Whether runs of 4 are aligned on a row that begins at p. */
+/* Whether runs of 4 are aligned in a row that begins at p. */
 #define ALIGNED(p, step) ((step) == 1 && (UINT64)(p) % (4 * T_BYTES) == 0)
 
 DEVICE int has_runs(GLOBAL const T *x, VIEW x_view, GLOBAL const T *w, VIEW w_view, int reads_w,
@@ -237,58 +239,58 @@ DEVICE int has_runs(GLOBAL const T *x, VIEW x_view, GLOBAL const T *w, VIEW w_vi
            ALIGNED(y, y_view.s6);
 }
 
-/* A row past the last is given as one of no elements. */
-#define LINE(l, row, k, past)                                                         \
-    GLOBAL const T *const x_row = gX + ((past) ? 0 : row_at(x_view, shape, row));     \
-    GLOBAL const T *const w_row = gW + ((past) ? 0 : row_at(w_view, shape, row));     \
-    GLOBAL T *const y_row = gY + ((past) ? 0 : row_at(y_view, shape, row));           \
-    const struct line l = {                                                           \
-        x_row, w_row, y_row, (INDEX)x_view.s6, (INDEX)w_view.s6, (INDEX)y_view.s6,    \
-        (past) ? 0 : row_seen(shape, row, causal), scale, is_log, has_w,              \
+/* Defines the view `it` of a row; a row past the last has no elements. */
+#define ROW_VIEW(it, row, k, past)                                                         \
+    GLOBAL const T *const x_row = gX + ((past) ? 0 : row_at(x_view, shape, row));          \
+    GLOBAL const T *const w_row = gW + ((past) ? 0 : row_at(w_view, shape, row));          \
+    GLOBAL T *const y_row = gY + ((past) ? 0 : row_at(y_view, shape, row));                \
+    const struct row_view it = {                                                           \
+        x_row, w_row, y_row, (INDEX)x_view.s6, (INDEX)w_view.s6, (INDEX)y_view.s6,         \
+        (past) ? 0 : row_visible(shape, row, causal), scale, is_log, has_w,                \
         has_runs(x_row, x_view, w_row, w_view, BACKWARD || has_w, y_row, y_view, shape), k \
     }
 
 #if SPLIT
 #if ROWS != 1
-#error "where rows are split, ROW_ITEMS must be ITEMS"
+#error "with SPLIT, ROW_ITEMS must be ITEMS"
 #endif
 
-/* parts: of a row, each of shape.s7 elements */
+/* A row has `splits` splits, each of shape.s7 elements. */
 KERNEL(ITEMS) void
-partial(ARGUMENTS, GLOBAL R *gPairs, int parts)
+partial(ARGUMENTS, GLOBAL R *gPairs, int splits)
 {
     LOCAL_ARRAY(R, sMax, ITEMS);
     LOCAL_ARRAY(R, sSum, ITEMS);
 
-    const INDEX row = GROUP_ID(0) / parts, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
-    const INDEX from = (GROUP_ID(0) - row * parts) * span, to = span < n - from ? from + span : n;
-    LINE(l, row, LOCAL_ID(), 0);
+    const INDEX row = GROUP_ID(0) / splits, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
+    const INDEX from = (GROUP_ID(0) - row * splits) * span, to = span < n - from ? from + span : n;
+    ROW_VIEW(it, row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max, sum;
 
-    fold_row(&l, a, b, from, to, 0, &max, &sum);
-    merge_row(sMax, sSum, 0, l.k, &max, &sum);
-    if (l.k == 0) {
+    reduce_row(&it, a, b, from, to, 0, &max, &sum);
+    merge_row(sMax, sSum, 0, it.k, &max, &sum);
+    if (it.k == 0) {
         gPairs[2 * GROUP_ID(0)]     = max;
         gPairs[2 * GROUP_ID(0) + 1] = sum;
     }
 }
 
 KERNEL(ITEMS) void
-finish(ARGUMENTS, GLOBAL const R *gPairs, int parts)
+finish(ARGUMENTS, GLOBAL const R *gPairs, int splits)
 {
     LOCAL_ARRAY(R, sMax, ITEMS);
     LOCAL_ARRAY(R, sSum, ITEMS);
 
-    const INDEX row = GROUP_ID(0) / parts, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
-    const INDEX from = (GROUP_ID(0) - row * parts) * span, to = span < n - from ? from + span : n;
-    const INDEX first = row * parts;
-    LINE(l, row, LOCAL_ID(), 0);
+    const INDEX row = GROUP_ID(0) / splits, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
+    const INDEX from = (GROUP_ID(0) - row * splits) * span, to = span < n - from ? from + span : n;
+    const INDEX first = row * splits;
+    ROW_VIEW(it, row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max = FIRST_MAX, sum = ZERO;
 
-    for (int p = l.k; p < parts; p += ITEMS)
+    for (int p = it.k; p < splits; p += ITEMS)
         merge(&max, &sum, gPairs[2 * (first + p)], gPairs[2 * (first + p) + 1]);
-    merge_row(sMax, sSum, 0, l.k, &max, &sum);
-    write_row(&l, a, b, from, to, 0, max, max, sum);
+    merge_row(sMax, sSum, 0, it.k, &max, &sum);
+    write_row(&it, a, b, from, to, 0, max, max, sum);
 }
 #else
 KERNEL(ITEMS) void
@@ -304,14 +306,14 @@ softmax(ARGUMENTS)
     const int past = row >= (INDEX)shape.s0;
     const INDEX n = past ? 0 : (INDEX)shape.s6;
     const int held = n <= CHUNK;
-    LINE(l, row, k, past);
+    ROW_VIEW(it, row, k, past);
     R a[VALUES], b[VALUES], max, sum;
 
-    fold_row(&l, a, b, 0, n, held, &max, &sum);
+    reduce_row(&it, a, b, 0, n, held, &max, &sum);
 
     const R item_max = max;
 
     merge_row(sMax, sSum, me, k, &max, &sum);
-    write_row(&l, a, b, 0, n, held, item_max, max, sum);
+    write_row(&it, a, b, 0, n, held, item_max, max, sum);
 }
 #endif

@@ -1,19 +1,19 @@
-/* cl/softmax/softmax.h - what softmax.cl and softmax_cpu.cl share: rows, and the formulas.
+/* cl/softmax/softmax.h - what rows.cl and cpu.cl share: the formulas, and where rows lie.
  *
- * forward    z = scale x + w, w the mask
+ * forward    z = scale x + w, where w is the mask
  *            y := exp(z - max z) / sum exp(z - max z)      log: y := z - max z - log sum exp(z - max z)
- * backward   x is what forward gave, w the gradient of it
+ * backward   x is the result of forward, w its gradient
  *            y := scale x (w - sum w x)                    log: y := scale (w - exp(x) sum w)
  *
- * A row is folded into a pair (max, sum), a part at a time, and pairs are merged: Milakov
- * and Gimelshein, "Online normalizer calculation for softmax", 2018.  A maximum starts from
- * the lowest number, not from -infinity, and drops NaN: the sum is what carries NaN, and what
- * turns to NaN where the maximum is +infinity.  So a sum of 0 is a row masked whole.
- * Backward has no maximum: its pairs keep 0 there.
+ * A row is reduced to a pair (max, sum), piecewise, and pairs are merged: Milakov and
+ * Gimelshein, "Online normalizer calculation for softmax", 2018. A maximum starts from the
+ * lowest finite value, not from -infinity, and drops NaN: the sum carries NaN, and becomes NaN
+ * where the maximum is +infinity. So a sum of 0 means a fully masked row. Backward has no
+ * maximum: its pairs hold 0 there.
  */
 #define INFINITE ((R)BITS_FLOAT(0x7f800000u))
 
-#if TYPE == 3
+#if TYPE == TYPE_F64
 #define LOWEST (-1.7976931348623157e308)
 #else
 #define LOWEST (-3.402823466e38f)
@@ -25,14 +25,13 @@
 #define FIRST_MAX LOWEST
 #endif
 
-/* Where the row begins in a view: shape has the extents of its dimensions in s1 to s5, the
- * innermost last, the number of rows and of their elements in s0 and s6, and in s7 how much a
- * group takes.  Most often the
- * first line returns: the host merges dimensions that lie as one.                          */
-#define ROW_DIMENSION(d)                             \
-    if (row < (INDEX)shape.d)                        \
-        return at + row * (INDEX)v.d;                \
-    next = row / (INDEX)shape.d;                     \
+/* The offset at which a row begins in a view. `shape` holds the number of rows in s0, the extents of
+ * the row dimensions in s1 to s5, innermost last, the elements of a row in s6, and in s7 how much a
+ * work-group takes. Usually the first ROW_DIMENSION returns: the host merges contiguous dimensions. */
+#define ROW_DIMENSION(d)                              \
+    if (row < (INDEX)shape.d)                         \
+        return at + row * (INDEX)v.d;                 \
+    next = row / (INDEX)shape.d;                      \
     at += (row - next * (INDEX)shape.d) * (INDEX)v.d; \
     row = next;
 
@@ -47,14 +46,15 @@ DEVICE INDEX row_at(VIEW v, VIEW shape, INDEX row)
     return at + row * (INDEX)v.s1;
 }
 
-/* How many elements of the row the causal mask leaves. */
-DEVICE INDEX row_seen(VIEW shape, INDEX row, int causal)
+/* The number of elements of the row that the causal mask leaves visible. */
+DEVICE INDEX row_visible(VIEW shape, INDEX row, int causal)
 {
     const INDEX n = (INDEX)shape.s6, i = causal ? row % (INDEX)shape.s5 + 1 : n;
 
     return i < n ? i : n;
 }
 
+/* Merges the other pair into (max, sum). */
 DEVICE void merge(R *max, R *sum, R other_max, R other_sum)
 {
 #if BACKWARD
@@ -67,6 +67,6 @@ DEVICE void merge(R *max, R *sum, R other_max, R other_sum)
 #endif
 }
 
-/* What exp(z - max) is multiplied by, and what is taken from z - max. */
+/* The factor of exp(z - max); and for log, what is subtracted from z - max. */
 DEVICE R inverse_of(R sum)   { return sum == ZERO ? ZERO : (R)1 / sum; }
 DEVICE R logarithm_of(R sum) { return sum == ZERO ? INFINITE : LOG(sum); }
