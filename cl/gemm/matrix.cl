@@ -16,7 +16,7 @@
  *         +-----+  +-----+-----+            WAVE_N
  *
  * How a piece is read from local memory, where its numbers lie there, and which of its sums a
- * lane holds, are the family's atoms: matrix_place, matrix_read_a, matrix_read_b,
+ * lane holds, are the family's atoms: matrix_offset, matrix_load_a, matrix_load_b,
  * MATRIX_MULTIPLY, matrix_row, matrix_column; MATRIX_FENCE keeps the compiler's order.
  *
  * All engines want neighbours along K together.  An item therefore brings squares of QUAD x QUAD
@@ -70,7 +70,7 @@
 #if EACH_A * ITEMS * QUAD * QUAD != BLK_M * BLK_K || EACH_B * ITEMS * QUAD * QUAD != BLK_N * BLK_K
 #error "the items must share a slice evenly"
 #endif
-#if ITEMS * MATRIX_SUMS > (QUAD == 4 ? 1 : 2) * SLICE
+#if ITEMS * MATRIX_ACCUMULATORS > (QUAD == 4 ? 1 : 2) * SLICE
 #error "a piece of each item's sums must fit local memory"
 #endif
 
@@ -108,7 +108,7 @@ DEVICE void plan(OFFSET *from, int *to, const struct operand *o, int each, int w
         const int x_from = !along ? x : x_to < o->X ? x_to : o->X - 1, k_from = along ? k : k + j;
 
         from[i * QUAD + j] = (OFFSET)(x_from * o->x_step + k_from * o->k_step) * sizeof(BITS);
-        to[i * QUAD + j] = matrix_place(x_to, k, width);
+        to[i * QUAD + j] = matrix_offset(x_to, k, width);
     }
 }
 
@@ -190,20 +190,20 @@ DEVICE void put_numbers(LOCAL T *s, const struct operand *o, int k0, int width)
         v.z = number_of(o, x, k0 + k + 2);
         v.w = number_of(o, x, k0 + k + 3);
 #endif
-        *(LOCAL QUADS *)(s + matrix_place(x, k, width)) = v;
+        *(LOCAL QUADS *)(s + matrix_offset(x, k, width)) = v;
     }
 }
 
 /* What the wave has to do with a slice. */
 #define MULTIPLY_SLICE(sA, sB)                                                  \
     UNROLL for (int k = 0; k < BLK_K; k += MATRIX_K) {                          \
-        matrix_part_a rA[TILES_M];                                              \
-        matrix_part_b rB[TILES_N];                                              \
+        matrix_fragment_a rA[TILES_M];                                          \
+        matrix_fragment_b rB[TILES_N];                                          \
                                                                                 \
         UNROLL for (int i = 0; i < TILES_M; i++)                                \
-            rA[i] = matrix_read_a(sA, m1 + i * MATRIX_M, k, lane);              \
+            rA[i] = matrix_load_a(sA, m1 + i * MATRIX_M, k, lane);              \
         UNROLL for (int j = 0; j < TILES_N; j++)                                \
-            rB[j] = matrix_read_b(sB, n1 + j * MATRIX_N, k, lane);              \
+            rB[j] = matrix_load_b(sB, n1 + j * MATRIX_N, k, lane);              \
         UNROLL for (int i = 0; i < TILES_M; i++)                                \
         UNROLL for (int j = 0; j < TILES_N; j++)                                \
             MATRIX_MULTIPLY(rC[i][j], rA[i], rB[j]);                            \
@@ -236,11 +236,11 @@ gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
                                a_row, a_col, M - m0, K, how_to_read(a_row, a_col, M, K, BLK_M) };
     const struct operand b = { (GLOBAL const BITS *)gB + batch_offset(vB, eC, batch) + n0 * b_col,
                                b_col, b_row, N - n0, K, how_to_read(b_col, b_row, N, K, BLK_N) };
-    matrix_sums rC[TILES_M][TILES_N];
+    matrix_accumulators rC[TILES_M][TILES_N];
 
     UNROLL for (int i = 0; i < TILES_M; i++)
     UNROLL for (int j = 0; j < TILES_N; j++)
-        rC[i][j] = (matrix_sums)(ZERO);
+        rC[i][j] = (matrix_accumulators)(ZERO);
 
     if (a.how != ONE_BY_ONE && b.how != ONE_BY_ONE) {
         QUADS nextA[EACH_A * QUAD], nextB[EACH_B * QUAD];
@@ -287,7 +287,7 @@ gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
     if (beta == ZERO && !has_bias && act == 0) {
         UNROLL for (int i = 0; i < TILES_M; i++)
         UNROLL for (int j = 0; j < TILES_N; j++)
-        UNROLL for (int e = 0; e < MATRIX_SUMS; e++) {
+        UNROLL for (int e = 0; e < MATRIX_ACCUMULATORS; e++) {
             const int m = m0 + m1 + i * MATRIX_M + matrix_row(e, lane), n = column + j * MATRIX_N;
 
             if (m >= m_tile && m < M && n >= n_tile && n < N)
@@ -297,15 +297,15 @@ gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
     }
 
     /* A piece's sums, where a loop can index them: all slices are read. */
-    LOCAL R *mine = (LOCAL R *)s + LOCAL_ID() * MATRIX_SUMS;
+    LOCAL R *mine = (LOCAL R *)s + LOCAL_ID() * MATRIX_ACCUMULATORS;
 
     NO_UNROLL for (int piece = 0; piece < TILES_M * TILES_N; piece++) {
         UNROLL for (int i = 0; i < TILES_M; i++)
         UNROLL for (int j = 0; j < TILES_N; j++)
             if (piece == i * TILES_N + j)
-                UNROLL for (int e = 0; e < MATRIX_SUMS; e++)
+                UNROLL for (int e = 0; e < MATRIX_ACCUMULATORS; e++)
                     mine[e] = rC[i][j][e];
-        NO_UNROLL for (int e = 0; e < MATRIX_SUMS; e++) {
+        NO_UNROLL for (int e = 0; e < MATRIX_ACCUMULATORS; e++) {
             const int m = m0 + m1 + piece / TILES_N * MATRIX_M + matrix_row(e, lane);
             const int n = column + piece % TILES_N * MATRIX_N;
             const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
