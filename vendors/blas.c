@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * blas.c - from strides to what BLAS takes.
+ * blas.c - from views to the arguments of BLAS.
  */
 #include <limits.h>
 #include <string.h>
 
 #include "blas.h"
 
-/* Lines of `length` elements side by side, `count` of them at a distance that BLAS takes. */
-static int has_lines(int64_t along, int64_t length, int64_t across, int64_t count)
+/* Whether `count` rows (or columns) of `length` elements are contiguous, with a valid leading dimension. */
+static int is_contiguous(int64_t step, int64_t length, int64_t ld, int64_t count)
 {
-    return (along == 1 || length == 1) && (across >= length || count == 1);
+    return (step == 1 || length == 1) && (ld >= length || count == 1);
 }
 
 static int matrix(struct vn_blas_matrix *out, const vn_tensor *t)
 {
     const int64_t rows = t->extent[t->rank - 2], cols = t->extent[t->rank - 1];
-    const int by_rows = has_lines(vn__col(t), cols, vn__row(t), rows);
-    const int64_t length = by_rows ? cols : rows, across = by_rows ? vn__row(t) : vn__col(t);
+    const int by_rows = is_contiguous(vn__col(t), cols, vn__row(t), rows);
+    const int64_t length = by_rows ? cols : rows, ld = by_rows ? vn__row(t) : vn__col(t);
 
     *out = (struct vn_blas_matrix){ .buffer = t->buffer, .start = t->start, .trans = !by_rows,
-                                    .ld = across > length ? across : length };
-    return out->ld <= INT_MAX && (by_rows || has_lines(vn__row(t), rows, vn__col(t), cols));
+                                    .ld = ld > length ? ld : length };
+    return out->ld <= INT_MAX && (by_rows || is_contiguous(vn__row(t), rows, vn__col(t), cols));
 }
 
-/* All batch dimensions as one: each must go on where the one inside it ends. */
+/* Merges all batch dimensions into one: each must continue where the one inside it ends. */
 static int one_step(struct vn_blas *out, const struct gemm *g)
 {
     int64_t count = 1;
@@ -54,10 +54,10 @@ const char *vn__blas(struct vn_blas *out, const struct gemm *g)
     if (g->k == 0)
         return "there is nothing to multiply";
     if (g->m > INT_MAX || g->n > INT_MAX || g->k > INT_MAX || g->batches > INT_MAX)
-        return "M, N, K and the batches must stay below 2^31";
+        return "M, N, K and the number of batches must be below 2^31";
     if (!matrix(&out->a, &g->a) || !matrix(&out->b, &g->b) || !matrix(&out->c, &g->c) || out->c.trans)
-        return "each matrix needs rows or columns that run along memory, and do not overlap";
+        return "each matrix must have contiguous rows or columns that do not overlap";
     if (!one_step(out, g))
-        return "its batches need one step from each to the next";
+        return "its batches must have one common stride";
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * blas.h - a gemm as BLAS says it: row-major, with transposes, leading dimensions, one batch step.
+ * blas.h - a gemm in the terms of BLAS: row-major, with transposes, leading dimensions, one batch stride.
  */
 #ifndef VN_BLAS_H
 #define VN_BLAS_H
@@ -9,8 +9,8 @@
 
 struct vn_blas_matrix {
     vn_buffer *buffer;
-    int64_t    start, ld, step;   /* in elements; step: to the next of the batch */
-    int        trans;             /* its columns run along memory */
+    int64_t    start, ld, step;   /* in elements; step: the batch stride */
+    int        trans;             /* its columns are contiguous */
 };
 
 struct vn_blas {
@@ -18,6 +18,6 @@ struct vn_blas {
     struct vn_blas_matrix a, b, c;      /* c is never transposed */
 };
 
-/* NULL, or why BLAS cannot say it. */
+/* NULL, or why BLAS cannot express it. */
 const char *vn__blas(struct vn_blas *out, const struct gemm *g);
 #endif

@@ -2,8 +2,8 @@
  *
  * clblast.c - the variant clblast: gemm in f32 and f64 by CLBlast, on any OpenCL device.
  *
- * (In f16 it also sums in f16, which is not what vn_gemm() promises.)  CLBlast keeps the kernels
- * it has built, and with them their context, until the process ends.
+ * (In f16 it accumulates in f16, which is not what vn_gemm() promises.) CLBlast keeps the kernels that it
+ * has built, and with them their context, until the process ends.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };    /* of clblast_c.h */
 enum { WHY = 200 };
 
-/* Gemm in the scratch memory that is lent to it, how much it needs, and gemm of a batch. */
+/* Gemm with a given scratch buffer, the size of that buffer, and batched gemm. */
 #define VN_CLBLAST_MAP_OF(F, letter, real) \
     F(int, letter##gemm, CLBlast##letter##gemmWithTempBuffer, (                                          \
         int order, int ta, int tb, size_t m, size_t n, size_t k, real alpha,                             \
@@ -40,7 +40,8 @@ enum { WHY = 200 };
 
 static struct { VN_CLBLAST_MAP(VN_POINTER) } clblast;
 
-#define SYMBOL(result, name, exported, parameters) { #exported, (size_t)((char *)&clblast.name - (char *)&clblast) },
+#define SYMBOL(result, name, exported, parameters) \
+    { #exported, (size_t)((char *)&clblast.name - (char *)&clblast) },
 
 static char why_not_there[WHY];
 
@@ -52,7 +53,8 @@ static void load(void)
     const char *missing;
 
     if (!library)
-        snprintf(why_not_there, WHY, "libclblast.so.1 was not found: install CLBlast (Debian, Ubuntu: libclblast1)");
+        snprintf(why_not_there, WHY, "libclblast.so.1 was not found: "
+                 "install CLBlast (Debian, Ubuntu: libclblast1)");
     else if ((missing = vn__library_look_up(&clblast, symbols, library)))
         snprintf(why_not_there, WHY, "libclblast lacks %s: install CLBlast 1.5.2 or above", missing);
 }
@@ -65,7 +67,7 @@ static const char *library_missing(void)
     return *why_not_there ? why_not_there : NULL;
 }
 
-/* Errors of OpenCL have its numbers; below them are the library's own. */
+/* Codes above OWN_ERRORS are OpenCL's; the others are CLBlast's own. */
 static vn_status status_of(int e, const char *call)
 {
     enum { OWN_ERRORS = -1001 };
@@ -83,7 +85,7 @@ const char *vn__fits_clblast(const void *problem, const struct vn_facts *f)
     const char *why;
 
     if (strcmp(f->backend, "opencl"))
-        return "it needs a device of OpenCL";
+        return "it needs an OpenCL device";
     if (g->math == VN_MATH_BITWISE)
         return "it sums in another order than VN_MATH_BITWISE promises";
     if (g->head.type != VN_F32 && g->head.type != VN_F64)
@@ -95,8 +97,8 @@ const char *vn__fits_clblast(const void *problem, const struct vn_facts *f)
     return library_missing();
 }
 
-/* The most that it can take: each matrix again, in whole tiles.  Of a batch it allocates that
- * itself, behind a limit's back, so then there must be none.                              */
+/* An upper bound: each matrix again, in whole tiles. For a batch CLBlast allocates by itself, whatever the
+ * workspace limit, so that there must be none.                                            */
 const char *vn__plan_clblast(struct vn_plan *out, const void *problem, const struct vn_row *row,
                              const struct vn_site *site)
 {
@@ -124,12 +126,13 @@ static cl_mem memory_of(const vn_buffer *b)
 #define MATRIX(x)  memory_of((x).buffer), PLACE(x)
 #define BATCHED(x) MATRIX(x), (size_t)(x).step
 
-/* How much scratch memory one gemm needs, in whole elements. */
+/* The size of the scratch buffer of one gemm. */
 static vn_status scratch_of(size_t *bytes, vn_type t, const struct vn_blas *b, cl_command_queue *queue)
 {
     *bytes = 0;
     return status_of((t == VN_F64 ? clblast.Dbytes : clblast.Sbytes)
-                     (SHAPE(b), PLACE(b->a), PLACE(b->b), PLACE(b->c), queue, bytes), "CLBlastGemmTempBufferSize");
+                     (SHAPE(b), PLACE(b->a), PLACE(b->b), PLACE(b->c), queue, bytes),
+                     "CLBlastGemmTempBufferSize");
 }
 
 static vn_status single(vn_queue *q, const struct gemm *g, const struct vn_blas *b, cl_command_queue *queue)
@@ -147,8 +150,8 @@ static vn_status single(vn_queue *q, const struct gemm *g, const struct vn_blas 
         e = clblast.Dgemm(SHAPE(b), g->alpha, MATRIX(b->a), MATRIX(b->b), g->beta, MATRIX(b->c), queue, NULL,
                           memory_of(scratch));
     else
-        e = clblast.Sgemm(SHAPE(b), (float)g->alpha, MATRIX(b->a), MATRIX(b->b), (float)g->beta, MATRIX(b->c), queue,
-                          NULL, memory_of(scratch));
+        e = clblast.Sgemm(SHAPE(b), (float)g->alpha, MATRIX(b->a), MATRIX(b->b), (float)g->beta, MATRIX(b->c),
+                          queue, NULL, memory_of(scratch));
     return status_of(e, "CLBlastGemmWithTempBuffer");
 }
 
@@ -160,8 +163,8 @@ static vn_status batch(const struct gemm *g, const struct vn_blas *b, cl_command
         e = clblast.Dbatch(SHAPE(b), g->alpha, BATCHED(b->a), BATCHED(b->b), g->beta, BATCHED(b->c),
                            (size_t)b->batches, queue, NULL);
     else
-        e = clblast.Sbatch(SHAPE(b), (float)g->alpha, BATCHED(b->a), BATCHED(b->b), (float)g->beta, BATCHED(b->c),
-                           (size_t)b->batches, queue, NULL);
+        e = clblast.Sbatch(SHAPE(b), (float)g->alpha, BATCHED(b->a), BATCHED(b->b), (float)g->beta,
+                           BATCHED(b->c), (size_t)b->batches, queue, NULL);
     return status_of(e, "CLBlastGemmStridedBatched");
 }
 

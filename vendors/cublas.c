@@ -2,8 +2,8 @@
  *
  * cublas.c - the variant cublas: gemm by NVIDIA's cuBLAS, and with bias or activation by cuBLASLt.
  *
- * Both count columns first: a row-major C = A B is their C^T = B^T A^T, so A and B change places.
- * A handle belongs to a queue, as two threads may not use one at once.
+ * Both are column-major: a row-major C = A B is C^T = B^T A^T to them, so that A and B change places. A
+ * handle belongs to a queue, since two threads may not use one at once.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -20,10 +20,12 @@
 
 enum { OLDEST = 11, NEWEST = 13, WHY = 400 };
 
-#define INSTALL "install cuBLAS 11 to 13 with the CUDA toolkit (pip: nvidia-cublas), or name its directory, and a " \
-                "colon after it, in VERNIER_CUDA_LIBRARY_PATH"
-#define BLAS_SYMBOL(result, name, exported, parameters) { #exported, offsetof(struct vn_cublas_functions, name) },
-#define LT_SYMBOL(result, name, exported, parameters)   { #exported, offsetof(struct vn_cublaslt_functions, name) },
+#define INSTALL "install cuBLAS 11 to 13 with the CUDA toolkit (pip: nvidia-cublas), or name its " \
+                "directory, followed by a colon, in VERNIER_CUDA_LIBRARY_PATH"
+#define BLAS_SYMBOL(result, name, exported, parameters) \
+    { #exported, offsetof(struct vn_cublas_functions, name) },
+#define LT_SYMBOL(result, name, exported, parameters) \
+    { #exported, offsetof(struct vn_cublaslt_functions, name) },
 static const struct vn_symbol blas_symbols[] = { VN_CUBLAS_MAP(BLAS_SYMBOL) { NULL, 0 } };
 static const struct vn_symbol lt_symbols[]   = { VN_CUBLASLT_MAP(LT_SYMBOL) { NULL, 0 } };
 
@@ -40,14 +42,14 @@ static void check_versions(void)
     blas.GetProperty(CUBLAS_PATCH, &patch);
 
     if (blas.GetProperty(CUBLAS_MAJOR, &major) || major < OLDEST || major > NEWEST)
-        snprintf(why_not_there, WHY, "libcublas is of version %d: " INSTALL, major);
+        snprintf(why_not_there, WHY, "libcublas has version %d: " INSTALL, major);
     else if (lt.GetProperty(CUBLAS_MAJOR, &lt_major) || lt_major != major)
-        snprintf(why_not_there, WHY, "libcublas is of version %d and libcublasLt of %d: "
-                 "they need to be of one toolkit; " INSTALL, major, lt_major);
+        snprintf(why_not_there, WHY, "libcublas has version %d and libcublasLt %d: "
+                 "they must be of one toolkit; " INSTALL, major, lt_major);
     snprintf(version, sizeof version, "cuBLAS %d.%d.%d", major, minor, patch);
 }
 
-/* cuBLASLt first: cuBLAS is linked with it, and so finds this one. */
+/* cuBLASLt is loaded first: cuBLAS is linked with it, and so finds this one. */
 static void load(void)
 {
     static const char *const lt_names[] = {
@@ -58,7 +60,8 @@ static void load(void)
     const char *missing;
 
     if (!lt_library || !blas_library)
-        snprintf(why_not_there, WHY, "%s was not found: " INSTALL, blas_library ? "libcublasLt" : "libcublas");
+        snprintf(why_not_there, WHY, "%s was not found: " INSTALL,
+                 blas_library ? "libcublasLt" : "libcublas");
     else if ((missing = vn__library_look_up(&lt, lt_symbols, lt_library)) ||
              (missing = vn__library_look_up(&blas, blas_symbols, blas_library)))
         snprintf(why_not_there, WHY, "cuBLAS lacks %s: " INSTALL, missing);
@@ -102,7 +105,7 @@ static int compute_of(const struct gemm *g)
     return g->head.type == VN_F32 && g->math == VN_MATH_TF32 ? CUBLAS_32F_TF32 : types[g->head.type].compute;
 }
 
-/* One for each column of C, the same in all rows and batches. */
+/* One element per column of C, the same in all rows and batches. */
 static int is_bias_of_columns(const struct gemm *g)
 {
     for (int d = 0; d < g->bias.rank - 1; d++)
@@ -130,15 +133,15 @@ const char *vn__fits_cublas(const void *problem, const struct vn_facts *f)
     const char *why;
 
     if (strcmp(f->backend, "cuda"))
-        return "it needs a device of CUDA";
+        return "it needs a CUDA device";
     if (g->math == VN_MATH_BITWISE)
         return "it sums in another order than VN_MATH_BITWISE promises";
     if (g->activation != VN_IDENTITY && g->activation != VN_RELU && g->activation != VN_GELU)
-        return "of the activations it has ReLU and GELU";
+        return "it has no activation but ReLU and GELU";
     if (needs_epilogue(g) && g->head.type == VN_F64)
         return "it has no bias and no activation in f64";
     if (g->has_bias && !is_bias_of_columns(g))
-        return "its bias needs to be one row that all rows of C share";
+        return "its bias must be one row, common to all rows of C";
     if ((why = vn__blas(&unused, g)))
         return why;
     return library_missing();
@@ -149,7 +152,7 @@ const char *vn__fits_cublas(const void *problem, const struct vn_facts *f)
 struct attached {
     struct vn_attachment head;
     cublasHandle         handle;
-    CUdeviceptr          workspace;     /* what the handle was told to use, */
+    CUdeviceptr          workspace;     /* what the handle uses, */
     size_t               bytes;         /* and how much */
     struct vn_prepared_list      plans;
 };
@@ -170,7 +173,7 @@ static void attached_close(vn_queue *q, struct vn_attachment *it)
 
 static void plan_close(struct vn_prepared *p);
 
-/* What the library adds up in parts must not be rounded to 16 bits in between. */
+/* Partial sums of split-K must not be rounded to 16 bits. */
 static vn_status set_up(cublasHandle handle, vn_queue *q)
 {
     const vn_status s = status_of(blas.SetStream(handle, vn__cuda_stream(q)), "cublasSetStream");
@@ -208,7 +211,7 @@ static vn_status attach(struct attached **out, vn_queue *q)
     return VN_OK;
 }
 
-/* As much as the library would take by itself on the largest GPUs, if the queue allows it. */
+/* As much as cuBLAS allocates by itself on the largest GPUs, if the queue allows it. */
 static vn_status find_workspace(CUdeviceptr *at, size_t *bytes, vn_queue *q)
 {
     enum { ENOUGH = 32 << 20 };
@@ -238,7 +241,7 @@ static void *pointer_to(const struct vn_blas_matrix *m, vn_type type)
     return (void *)(uintptr_t)(vn__cuda_address(m->buffer) + (CUdeviceptr)m->start * vn_type_bytes(type));
 }
 
-/* To set it costs a call, and resets what the library knows: only where it has changed. */
+/* Setting the workspace costs a call, and resets cuBLAS's state: only where it has changed. */
 static vn_status use_workspace(struct attached *own, CUdeviceptr at, size_t bytes)
 {
     vn_status s;
@@ -271,8 +274,9 @@ static vn_status plain(vn_queue *q, struct attached *own, const struct gemm *g, 
     return status_of(blas.GemmBatch(own->handle, b->b.trans, b->a.trans, (int)b->n, (int)b->m, (int)b->k,
                                     &alpha, pointer_to(&b->b, t), type, (int)b->b.ld, b->b.step,
                                     pointer_to(&b->a, t), type, (int)b->a.ld, b->a.step,
-                                    &beta, pointer_to(&b->c, t), type, (int)b->c.ld, b->c.step, (int)b->batches,
-                                    compute_of(g), CUBLAS_GEMM_DEFAULT), "cublasGemmStridedBatchedEx");
+                                    &beta, pointer_to(&b->c, t), type, (int)b->c.ld, b->c.step,
+                                    (int)b->batches, compute_of(g), CUBLAS_GEMM_DEFAULT),
+                     "cublasGemmStridedBatchedEx");
 }
 
 /* ---- with bias or activation, by cuBLASLt -------------------------------------------- */
@@ -297,7 +301,7 @@ static void plan_close(struct vn_prepared *p)
     free(own);
 }
 
-/* The largest power of two, to 256, at whose multiple it lies. */
+/* The largest power of two, up to 256, to which p is aligned. */
 static int32_t alignment_of(const void *p)
 {
     int32_t n = 1;
@@ -313,15 +317,16 @@ static struct key key_of(const struct gemm *g, const struct vn_blas *b, const vo
         .m = b->m, .n = b->n, .k = b->k, .batches = b->batches,
         .lda = b->a.ld, .ldb = b->b.ld, .ldc = b->c.ld,
         .a_step = b->a.step, .b_step = b->b.step, .c_step = b->c.step,
-        .transa = b->a.trans, .transb = b->b.trans, .type = types[g->head.type].data, .compute = compute_of(g),
-        .epilogue = epilogue_of(g), .workspace = (int64_t)workspace, .bias_aligned = alignment_of(bias),
+        .transa = b->a.trans, .transb = b->b.trans, .type = types[g->head.type].data,
+        .compute = compute_of(g), .epilogue = epilogue_of(g), .workspace = (int64_t)workspace,
+        .bias_aligned = alignment_of(bias),
         .a_aligned = alignment_of(pointer_to(&b->a, g->head.type)),
         .b_aligned = alignment_of(pointer_to(&b->b, g->head.type)),
         .c_aligned = alignment_of(pointer_to(&b->c, g->head.type)),
     };
 }
 
-/* Row-major r x c, or its transpose, as columns first. */
+/* Row-major r x c, or its transpose, as a column-major layout. */
 static vn_status lay_out(ltLayout *out, int type, int64_t r, int64_t c, int trans, int64_t ld, int64_t step,
                          int64_t batches)
 {
@@ -331,7 +336,8 @@ static vn_status lay_out(ltLayout *out, int type, int64_t r, int64_t c, int tran
     if ((s = status_of(lt.LayoutCreate(out, type, (uint64_t)(trans ? r : c), (uint64_t)(trans ? c : r), ld),
                        "cublasLtMatrixLayoutCreate")) || batches == 1)
         return s;
-    if ((s = status_of(lt.LayoutSet(*out, LT_BATCHES, &count, sizeof count), "cublasLtMatrixLayoutSetAttribute")))
+    if ((s = status_of(lt.LayoutSet(*out, LT_BATCHES, &count, sizeof count),
+                       "cublasLtMatrixLayoutSetAttribute")))
         return s;
     return status_of(lt.LayoutSet(*out, LT_STEP, &step, sizeof step), "cublasLtMatrixLayoutSetAttribute");
 }
@@ -349,7 +355,8 @@ static vn_status lay_out_all(struct plan *p)
 
 static vn_status set(struct plan *p, int which, const void *value, size_t bytes)
 {
-    return status_of(lt.DescriptionSet(p->description, which, value, bytes), "cublasLtMatmulDescSetAttribute");
+    return status_of(lt.DescriptionSet(p->description, which, value, bytes),
+                     "cublasLtMatmulDescSetAttribute");
 }
 
 static vn_status describe(struct plan *p, const void *bias)
@@ -357,7 +364,8 @@ static vn_status describe(struct plan *p, const void *bias)
     const struct key *k = &p->key;
     vn_status s;
 
-    if ((s = status_of(lt.DescriptionCreate(&p->description, k->compute, CUDA_F32), "cublasLtMatmulDescCreate")) ||
+    if ((s = status_of(lt.DescriptionCreate(&p->description, k->compute, CUDA_F32),
+                       "cublasLtMatmulDescCreate")) ||
         (s = set(p, LT_TRANSA, &k->transb, sizeof k->transb)) ||
         (s = set(p, LT_TRANSB, &k->transa, sizeof k->transa)) ||
         (s = set(p, LT_EPILOGUE, &k->epilogue, sizeof k->epilogue)))
@@ -389,11 +397,12 @@ static vn_status search(struct plan *p, cublasHandle handle)
     if (s)
         return s;
     if ((s = prefer(preference, &p->key)) == VN_OK)
-        s = status_of(lt.Heuristic(handle, p->description, p->layout[0], p->layout[1], p->layout[2], p->layout[2],
-                                   preference, 1, &p->found, &found), "cublasLtMatmulAlgoGetHeuristic");
+        s = status_of(lt.Heuristic(handle, p->description, p->layout[0], p->layout[1], p->layout[2],
+                                   p->layout[2], preference, 1, &p->found, &found),
+                      "cublasLtMatmulAlgoGetHeuristic");
     lt.PreferenceDestroy(preference);
     return s || found ? s
-         : vn__fail(VN_UNSUPPORTED, "cublasLtMatmulAlgoGetHeuristic found no way to do this problem");
+         : vn__fail(VN_UNSUPPORTED, "cublasLtMatmulAlgoGetHeuristic found no algorithm for this problem");
 }
 
 static vn_status make_plan(struct plan **out, struct attached *own, const struct key *k, const void *bias)
@@ -414,7 +423,7 @@ static vn_status make_plan(struct plan **out, struct attached *own, const struct
     return VN_OK;
 }
 
-/* A plan is for any bias: its address is told again each time. */
+/* A plan serves any bias: its address is set for each call. */
 static vn_status find_plan(struct plan **out, struct attached *own, const struct key *k, const void *bias)
 {
     if (!(*out = (struct plan *)vn__prepared_find(&own->plans, k)))
@@ -443,7 +452,8 @@ static vn_status fused(vn_queue *q, struct attached *own, const struct gemm *g, 
     c = pointer_to(&b->c, t);
     return status_of(lt.Matmul(own->handle, p->description, &alpha, pointer_to(&b->b, t), p->layout[0],
                                pointer_to(&b->a, t), p->layout[1], &beta, c, p->layout[2], c, p->layout[2],
-                               &p->found.algorithm, (void *)(uintptr_t)at, p->found.workspace, vn__cuda_stream(q)),
+                               &p->found.algorithm, (void *)(uintptr_t)at, p->found.workspace,
+                               vn__cuda_stream(q)),
                      "cublasLtMatmul");
 }
 

@@ -14,8 +14,8 @@
 
 enum { OLDEST = 8, NEWEST = 9, WHY = 400 };
 
-#define INSTALL "install cuDNN 8 or 9 (pip: nvidia-cudnn-cu13), or name its directory, and a colon after it, in " \
-                "VERNIER_CUDA_LIBRARY_PATH"
+#define INSTALL "install cuDNN 8 or 9 (pip: nvidia-cudnn-cu13), or name its directory, " \
+                "followed by a colon, in VERNIER_CUDA_LIBRARY_PATH"
 #define SYMBOL(result, name, exported, parameters) { #exported, offsetof(struct vn_cudnn_functions, name) },
 static const struct vn_symbol symbols[] = { VN_CUDNN_MAP(SYMBOL) { NULL, 0 } };
 
@@ -28,7 +28,7 @@ static void check_version(void)
     const int v = (int)vn__cudnn.GetVersion(), thousand = v >= 90000 ? 10000 : 1000, major = v / thousand;
 
     if (major < OLDEST || major > NEWEST)
-        snprintf(why_not_there, WHY, "libcudnn is of version %d: " INSTALL, major);
+        snprintf(why_not_there, WHY, "libcudnn has version %d: " INSTALL, major);
     snprintf(version, sizeof version, "cuDNN %d.%d.%d", major, v % thousand / 100, v % 100);
 }
 
@@ -59,7 +59,7 @@ const char *vn__cudnn_version(void)
     return vn__cudnn_missing() ? "cuDNN" : version;
 }
 
-/* Since 9 a status is a category, in thousands, and a detail. */
+/* Since version 9 a status is a category, in thousands, plus a detail. */
 static vn_status meaning(cudnnStatus e)
 {
     enum { ALLOC_FAILED_8 = 2, NOT_SUPPORTED_8 = 9 };
@@ -95,7 +95,7 @@ static void attached_close(vn_queue *q, struct vn_attachment *it)
     const vn_status s = vn__cuda_enter(q->device);
 
     if (s)
-        own->handle = NULL;             /* which cannot be destroyed outside its context */
+        own->handle = NULL;             /* it cannot be destroyed outside its context */
     vn__prepared_close(&own->plans);
     release(own);
     if (s == VN_OK)
@@ -137,7 +137,7 @@ vn_status vn__cudnn_attach(struct vn_cudnn **out, vn_queue *q)
     return VN_OK;
 }
 
-/* ---- what it is told ------------------------------------------------------------------ */
+/* ---- arguments ------------------------------------------------------------------------ */
 
 int vn__cudnn_type(vn_type t)
 {
@@ -157,7 +157,7 @@ int vn__cudnn_starts_aligned(const vn_tensor *t)
     return t->start * (int64_t)vn_type_bytes(t->type) % VN_CUDNN_ALIGNED == 0;
 }
 
-/* The caller's own memory may begin anywhere. */
+/* The check of the address itself: the caller's own memory may have any alignment. */
 vn_status vn__cudnn_pointer(void **out, const vn_tensor *t, const char *name)
 {
     const CUdeviceptr at = vn__cuda_address(t->buffer) + (CUdeviceptr)t->start * vn_type_bytes(t->type);

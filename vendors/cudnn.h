@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cudnn.h - the few functions of cuDNN that the variants cudnn call, and what they share.
+ * cudnn.h - the functions of cuDNN that the variants cudnn call, and what the variants share.
  *
- * The declarations are our own, after NVIDIA's cuDNN manual.  Tensor and filter descriptors
- * are both pointers, which makes the three directions of a convolution one signature.
+ * The declarations are our own, after NVIDIA's cuDNN manual. Tensor and filter descriptors are both
+ * pointers, so that the three directions of a convolution have one signature.
  */
 #ifndef VN_CUDNN_H
 #define VN_CUDNN_H
@@ -29,48 +29,49 @@ enum { CUDNN_ACCURATE = 1, CUDNN_LOG = 2, CUDNN_INSTANCE = 0, CUDNN_CHANNEL = 1 
 
 #define VN_CUDNN_SEARCH (cudnnHandle h, cudnnDescriptor first, cudnnDescriptor second, cudnnDescriptor conv, \
                          cudnnDescriptor third, int wanted, int *found, cudnnFound *out)
-#define VN_CUDNN_CONVOLVE (cudnnHandle h, const void *alpha, cudnnDescriptor first, const void *a,            \
-                           cudnnDescriptor second, const void *b, cudnnDescriptor conv, int algorithm,        \
+#define VN_CUDNN_CONVOLVE (cudnnHandle h, const void *alpha, cudnnDescriptor first, const void *a,        \
+                           cudnnDescriptor second, const void *b, cudnnDescriptor conv, int algorithm,    \
                            void *workspace, size_t bytes, const void *beta, cudnnDescriptor third, void *c)
 
 #define VN_CUDNN_MAP(F) \
-    F(size_t,       GetVersion,       cudnnGetVersion,               (void))                                  \
-    F(const char *, GetErrorString,   cudnnGetErrorString,           (cudnnStatus e))                         \
-    F(cudnnStatus,  Create,           cudnnCreate,                   (cudnnHandle *out))                      \
-    F(cudnnStatus,  Destroy,          cudnnDestroy,                  (cudnnHandle h))                         \
-    F(cudnnStatus,  SetStream,        cudnnSetStream,                (cudnnHandle h, CUstream s))             \
-    F(cudnnStatus,  TensorCreate,     cudnnCreateTensorDescriptor,   (cudnnDescriptor *out))                  \
-    F(cudnnStatus,  TensorDestroy,    cudnnDestroyTensorDescriptor,  (cudnnDescriptor d))                     \
-    F(cudnnStatus,  TensorSet,        cudnnSetTensorNdDescriptor,    (cudnnDescriptor d, int type, int rank,  \
-                                                                      const int *extent, const int *stride))  \
-    F(cudnnStatus,  FilterCreate,     cudnnCreateFilterDescriptor,   (cudnnDescriptor *out))                  \
-    F(cudnnStatus,  FilterDestroy,    cudnnDestroyFilterDescriptor,  (cudnnDescriptor d))                     \
-    F(cudnnStatus,  FilterSet,        cudnnSetFilterNdDescriptor,    (cudnnDescriptor d, int type, int order, int rank, \
-                                                                      const int *extent))                     \
-    F(cudnnStatus,  ConvCreate,       cudnnCreateConvolutionDescriptor,  (cudnnDescriptor *out))              \
-    F(cudnnStatus,  ConvDestroy,      cudnnDestroyConvolutionDescriptor, (cudnnDescriptor d))                 \
-    F(cudnnStatus,  ConvSet,          cudnnSetConvolutionNdDescriptor, (cudnnDescriptor d, int dims, const int *pad, \
-                                                                      const int *stride, const int *dilation, int mode, int type)) \
-    F(cudnnStatus,  ConvSetGroups,    cudnnSetConvolutionGroupCount, (cudnnDescriptor d, int groups))         \
-    F(cudnnStatus,  ConvSetMath,      cudnnSetConvolutionMathType,   (cudnnDescriptor d, int math))           \
-    F(cudnnStatus,  FindForward,      cudnnFindConvolutionForwardAlgorithm,           VN_CUDNN_SEARCH)        \
-    F(cudnnStatus,  FindData,         cudnnFindConvolutionBackwardDataAlgorithm,      VN_CUDNN_SEARCH)        \
-    F(cudnnStatus,  FindFilter,       cudnnFindConvolutionBackwardFilterAlgorithm,    VN_CUDNN_SEARCH)        \
-    F(cudnnStatus,  GuessForward,     cudnnGetConvolutionForwardAlgorithm_v7,         VN_CUDNN_SEARCH)        \
-    F(cudnnStatus,  GuessData,        cudnnGetConvolutionBackwardDataAlgorithm_v7,    VN_CUDNN_SEARCH)        \
-    F(cudnnStatus,  GuessFilter,      cudnnGetConvolutionBackwardFilterAlgorithm_v7,  VN_CUDNN_SEARCH)        \
-    F(cudnnStatus,  Forward,          cudnnConvolutionForward,        VN_CUDNN_CONVOLVE)                      \
-    F(cudnnStatus,  BackwardData,     cudnnConvolutionBackwardData,   VN_CUDNN_CONVOLVE)                      \
-    F(cudnnStatus,  BackwardFilter,   cudnnConvolutionBackwardFilter, VN_CUDNN_CONVOLVE)                      \
-    F(cudnnStatus,  Softmax,          cudnnSoftmaxForward,            (cudnnHandle h, int algorithm, int mode, const void *alpha, \
-        cudnnDescriptor dx, const void *x, const void *beta, cudnnDescriptor dy, void *y))                    \
-    F(cudnnStatus,  SoftmaxBackward,  cudnnSoftmaxBackward,           (cudnnHandle h, int algorithm, int mode, const void *alpha, \
-        cudnnDescriptor y_is, const void *y, cudnnDescriptor dy_is, const void *dy, const void *beta,         \
-        cudnnDescriptor dx_is, void *dx))
+    F(size_t,       GetVersion,      cudnnGetVersion,                               (void))                 \
+    F(const char *, GetErrorString,  cudnnGetErrorString,                           (cudnnStatus e))        \
+    F(cudnnStatus,  Create,          cudnnCreate,                                   (cudnnHandle *out))     \
+    F(cudnnStatus,  Destroy,         cudnnDestroy,                                  (cudnnHandle h))        \
+    F(cudnnStatus,  SetStream,       cudnnSetStream, (cudnnHandle h, CUstream s))                           \
+    F(cudnnStatus,  TensorCreate,    cudnnCreateTensorDescriptor,                   (cudnnDescriptor *out)) \
+    F(cudnnStatus,  TensorDestroy,   cudnnDestroyTensorDescriptor,                  (cudnnDescriptor d))    \
+    F(cudnnStatus,  TensorSet,       cudnnSetTensorNdDescriptor, (cudnnDescriptor d, int type, int rank,    \
+        const int *extent, const int *stride))                                                              \
+    F(cudnnStatus,  FilterCreate,    cudnnCreateFilterDescriptor,                   (cudnnDescriptor *out)) \
+    F(cudnnStatus,  FilterDestroy,   cudnnDestroyFilterDescriptor,                  (cudnnDescriptor d))    \
+    F(cudnnStatus,  FilterSet,       cudnnSetFilterNdDescriptor, (cudnnDescriptor d, int type, int order,   \
+        int rank, const int *extent))                                                                       \
+    F(cudnnStatus,  ConvCreate,      cudnnCreateConvolutionDescriptor,              (cudnnDescriptor *out)) \
+    F(cudnnStatus,  ConvDestroy,     cudnnDestroyConvolutionDescriptor,             (cudnnDescriptor d))    \
+    F(cudnnStatus,  ConvSet,         cudnnSetConvolutionNdDescriptor, (cudnnDescriptor d, int dims,         \
+        const int *pad, const int *stride, const int *dilation, int mode, int type))                        \
+    F(cudnnStatus,  ConvSetGroups,   cudnnSetConvolutionGroupCount, (cudnnDescriptor d, int groups))        \
+    F(cudnnStatus,  ConvSetMath,     cudnnSetConvolutionMathType, (cudnnDescriptor d, int math))            \
+    F(cudnnStatus,  FindForward,     cudnnFindConvolutionForwardAlgorithm,          VN_CUDNN_SEARCH)        \
+    F(cudnnStatus,  FindData,        cudnnFindConvolutionBackwardDataAlgorithm,     VN_CUDNN_SEARCH)        \
+    F(cudnnStatus,  FindFilter,      cudnnFindConvolutionBackwardFilterAlgorithm,   VN_CUDNN_SEARCH)        \
+    F(cudnnStatus,  GuessForward,    cudnnGetConvolutionForwardAlgorithm_v7,        VN_CUDNN_SEARCH)        \
+    F(cudnnStatus,  GuessData,       cudnnGetConvolutionBackwardDataAlgorithm_v7,   VN_CUDNN_SEARCH)        \
+    F(cudnnStatus,  GuessFilter,     cudnnGetConvolutionBackwardFilterAlgorithm_v7, VN_CUDNN_SEARCH)        \
+    F(cudnnStatus,  Forward,         cudnnConvolutionForward,                       VN_CUDNN_CONVOLVE)      \
+    F(cudnnStatus,  BackwardData,    cudnnConvolutionBackwardData,                  VN_CUDNN_CONVOLVE)      \
+    F(cudnnStatus,  BackwardFilter,  cudnnConvolutionBackwardFilter,                VN_CUDNN_CONVOLVE)      \
+    F(cudnnStatus,  Softmax,         cudnnSoftmaxForward, (cudnnHandle h, int algorithm, int mode,          \
+        const void *alpha, cudnnDescriptor dx, const void *x, const void *beta, cudnnDescriptor dy,         \
+        void *y))                                                                                           \
+    F(cudnnStatus,  SoftmaxBackward, cudnnSoftmaxBackward, (cudnnHandle h, int algorithm, int mode,         \
+        const void *alpha, cudnnDescriptor y_is, const void *y, cudnnDescriptor dy_is, const void *dy,      \
+        const void *beta, cudnnDescriptor dx_is, void *dx))
 
 struct vn_cudnn_functions { VN_CUDNN_MAP(VN_POINTER) };
 
-/* What a queue keeps of cuDNN: two threads may not use one handle at once. */
+/* cuDNN's state on a queue: two threads may not use one handle at once. */
 struct vn_cudnn {
     struct vn_attachment head;
     cudnnHandle          handle;
@@ -80,7 +81,7 @@ struct vn_cudnn {
 
 union vn_cudnn_scalar { float f; double d; };
 
-/* NULL if the library is there, else the sentence that says what to install. */
+/* NULL if the library is there, else a sentence that says what to install. */
 const char *vn__cudnn_missing(void);
 extern struct vn_cudnn_functions vn__cudnn;
 vn_status   vn__cudnn_status(cudnnStatus e, const char *call);
@@ -88,7 +89,7 @@ vn_status   vn__cudnn_attach(struct vn_cudnn **out, vn_queue *q);
 
 int         vn__cudnn_type(vn_type t);
 union vn_cudnn_scalar vn__cudnn_scalar(vn_type t, double v);
-/* Its kernels load 16 bytes at once. */
+/* cuDNN's kernels load 16-byte vectors. */
 enum { VN_CUDNN_ALIGNED = 16 };
 int         vn__cudnn_starts_aligned(const vn_tensor *t);
 vn_status   vn__cudnn_pointer(void **out, const vn_tensor *t, const char *name);

@@ -2,9 +2,8 @@
  *
  * cudnn_conv.c - the variant cudnn of convolution, in its three directions.
  *
- * At the first problem of a kind all of cuDNN's algorithms are timed, and the fastest is
- * remembered.  Fourier's and Winograd's are left out unless the caller allows TF32: they
- * round more than the products that were asked for.
+ * At the first problem of a kind all algorithms of cuDNN are timed, and the fastest is remembered. FFT and
+ * Winograd are left out unless the caller allows TF32: they round more than direct products do.
  */
 #include <limits.h>
 #include <stddef.h>
@@ -18,8 +17,7 @@
 
 /* ---- shapes as cuDNN sees them ------------------------------------------------------ */
 
-/* Two dimensions of pixels, or three; strides of a dimension of one are what they would be
- * in packed NCHW or NHWC.                                                                */
+/* Two or three spatial dimensions; the stride of a dimension of extent 1 is that of packed NCHW or NHWC. */
 struct shape { int extent[RANK], stride[RANK]; };
 
 struct shapes {
@@ -27,7 +25,7 @@ struct shapes {
     int rank, channels_last;
 };
 
-/* Its dimensions from the one that counts on: rows that were joined are taken apart again. */
+/* The last `rank` dimensions of a view; rows that pose() had merged are separated again. */
 static int take(int64_t extent[RANK], int64_t stride[RANK], const vn_tensor *t, int rank, int64_t joined)
 {
     const int skipped = RANK - rank;
@@ -59,7 +57,7 @@ static void pack(int64_t stride[RANK], const int64_t extent[RANK], int rank, int
     stride[0] = channels_last ? step : step * extent[1];
 }
 
-/* Where it lies packed, up to dimensions of one, its strides are made so exactly. */
+/* Whether it is packed, save for dimensions of extent 1, whose strides are then set as packed. */
 static int lies_packed(int64_t stride[RANK], const int64_t extent[RANK], int rank, int channels_last)
 {
     int64_t packed[RANK];
@@ -72,7 +70,8 @@ static int lies_packed(int64_t stride[RANK], const int64_t extent[RANK], int ran
     return 1;
 }
 
-static int describe(struct shape *out, const vn_tensor *t, int rank, int64_t joined, int channels_last, int must)
+static int describe(struct shape *out, const vn_tensor *t, int rank, int64_t joined, int channels_last,
+                    int must)
 {
     int64_t extent[RANK], stride[RANK];
 
@@ -95,7 +94,7 @@ static int describe_all(struct shapes *out, const struct conv *c, int channels_l
            describe(&out->y, &c->y, out->rank, c->joined, channels_last, must);
 }
 
-/* The filter must be packed one way or the other; x and y had better be, too. */
+/* The filter must be packed, as NCHW or NHWC; x and y preferably are. */
 static int shapes_of(struct shapes *out, const struct conv *c)
 {
     return describe_all(out, c, 0, 1) || describe_all(out, c, 1, 1) ||
@@ -104,7 +103,7 @@ static int shapes_of(struct shapes *out, const struct conv *c)
 
 /* ---- fits ---------------------------------------------------------------------------- */
 
-/* Its padding is the same on both sides; what is read beyond counts as zeros, too. */
+/* cuDNN pads both sides alike. */
 static int pads_alike(const struct conv *c)
 {
     for (int d = 0; d < DIMS; d++) {
@@ -139,21 +138,22 @@ const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f)
     struct shapes unused;
 
     if (strcmp(f->backend, "cuda"))
-        return "it needs a device of CUDA";
+        return "it needs a CUDA device";
     if (c->math == VN_MATH_BITWISE)
         return "it sums in another order than VN_MATH_BITWISE promises";
     if (c->has_bias || c->activation != VN_IDENTITY)
-        return "it is not asked for bias and activation";
+        return "it is not used with bias or activation";
     if (c->is_empty)
         return "there is nothing to sum";
     if (repeats(&c->x) || repeats(&c->w) || repeats(&c->y))
         return "its tensors may not repeat elements";
     if (!are_small(c) || !shapes_of(&unused, c))
-        return "the filter needs to be packed, and each tensor to stay below 2^31 elements";
+        return "the filter must be packed, and each tensor must have fewer than 2^31 elements";
     if (!pads_alike(c))
         return "it needs the same padding on both sides";
-    if (!vn__cudnn_starts_aligned(&c->x) || !vn__cudnn_starts_aligned(&c->w) || !vn__cudnn_starts_aligned(&c->y))
-        return "its tensors need to begin at multiples of 16 bytes";
+    if (!vn__cudnn_starts_aligned(&c->x) || !vn__cudnn_starts_aligned(&c->w) ||
+        !vn__cudnn_starts_aligned(&c->y))
+        return "its tensors must begin at multiples of 16 bytes";
     return vn__cudnn_missing();
 }
 
@@ -161,8 +161,8 @@ const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f)
 
 enum { CONV_X, CONV_W, CONV_Y, OPERANDS };
 
-/* Operands in the order of its arguments: two inputs, then the output.  exact: the algorithms
- * that multiply and add what was asked for, as bits.                                        */
+/* operand: in the order of cuDNN's arguments, two inputs, then the output. exact: a bit for each algorithm
+ * that computes direct products.                                                            */
 static const struct {
     cudnnStatus (**find)  VN_CUDNN_SEARCH;
     cudnnStatus (**guess) VN_CUDNN_SEARCH;
@@ -239,8 +239,9 @@ static vn_status make_tensor(cudnnDescriptor *out, const struct key *k, const st
 {
     const vn_status status = vn__cudnn_status(vn__cudnn.TensorCreate(out), "cudnnCreateTensorDescriptor");
 
-    return status ? status : vn__cudnn_status(vn__cudnn.TensorSet(*out, vn__cudnn_type((vn_type)k->type), (int)k->rank,
-                                              s->extent, s->stride), "cudnnSetTensorNdDescriptor");
+    return status ? status
+         : vn__cudnn_status(vn__cudnn.TensorSet(*out, vn__cudnn_type((vn_type)k->type), (int)k->rank,
+                                                s->extent, s->stride), "cudnnSetTensorNdDescriptor");
 }
 
 static vn_status make_filter(cudnnDescriptor *out, const struct key *k)
@@ -252,7 +253,7 @@ static vn_status make_filter(cudnnDescriptor *out, const struct key *k)
                                     "cudnnSetFilterNdDescriptor");
 }
 
-/* f32 stays f32, unless the caller allows TF32; 16-bit types take the tensor cores. */
+/* f32 stays f32, unless the caller allows TF32; 16-bit types use tensor cores. */
 static int math_of(const struct key *k)
 {
     if (k->type == VN_F16 || k->type == VN_BF16)
@@ -272,15 +273,16 @@ static vn_status make_conv(cudnnDescriptor *out, const struct key *k)
         dilation[d] = (int)k->dilation[DIMS - dims + d];
     }
     if ((s = vn__cudnn_status(vn__cudnn.ConvCreate(out), "cudnnCreateConvolutionDescriptor")) ||
-        (s = vn__cudnn_status(vn__cudnn.ConvSet(*out, dims, pad, stride, dilation, CUDNN_CROSS_CORRELATION, type),
-                              "cudnnSetConvolutionNdDescriptor")) ||
-        (s = vn__cudnn_status(vn__cudnn.ConvSetGroups(*out, (int)k->groups), "cudnnSetConvolutionGroupCount")))
+        (s = vn__cudnn_status(vn__cudnn.ConvSet(*out, dims, pad, stride, dilation, CUDNN_CROSS_CORRELATION,
+                                                type), "cudnnSetConvolutionNdDescriptor")) ||
+        (s = vn__cudnn_status(vn__cudnn.ConvSetGroups(*out, (int)k->groups),
+                              "cudnnSetConvolutionGroupCount")))
         return s;
     return vn__cudnn_status(vn__cudnn.ConvSetMath(*out, math_of(k)), "cudnnSetConvolutionMathType");
 }
 
-/* The fastest that may be used; they come sorted.  f32 is also timed as TF32: only where cuDNN
- * does not tell them apart is any kind of mathematics taken.  0: there is none.             */
+/* Takes the fastest algorithm that may be used; they come sorted. cuDNN times f32 as TF32, too: only where it
+ * does not distinguish them is any math type accepted. 0: there is none.                    */
 static int pick(struct plan *p, const cudnnFound *found, int count)
 {
     const struct key *k = &p->key;
@@ -307,8 +309,8 @@ static vn_status find(struct plan *p, cudnnHandle handle)
     const int *o = directions[d].operand;
     cudnnFound found[WANTED];
     int count = 0;
-    cudnnStatus e = (*directions[d].find)(handle, p->operand[o[0]], p->operand[o[1]], p->conv, p->operand[o[2]],
-                                          WANTED, &count, found);
+    cudnnStatus e = (*directions[d].find)(handle, p->operand[o[0]], p->operand[o[1]], p->conv,
+                                          p->operand[o[2]], WANTED, &count, found);
 
     if (!e && pick(p, found, count))
         return VN_OK;
@@ -318,7 +320,7 @@ static vn_status find(struct plan *p, cudnnHandle handle)
     if (e)
         return vn__cudnn_status(e, directions[d].find_name);
     return pick(p, found, count) ? VN_OK
-         : vn__fail(VN_UNSUPPORTED, "%s found no way to do this problem", directions[d].find_name);
+         : vn__fail(VN_UNSUPPORTED, "%s found no algorithm for this problem", directions[d].find_name);
 }
 
 static vn_status make_plan(struct plan **out, struct vn_cudnn *own, const struct key *k)

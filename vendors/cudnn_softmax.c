@@ -2,8 +2,8 @@
  *
  * cudnn_softmax.c - the variant cudnn of softmax, forward and backward.
  *
- * cuDNN takes four dimensions N, C, H, W and goes along C; rows are the others.  (A row of
- * nothing but -infinity gives NaN, and not 0 as ours.)
+ * cuDNN takes four dimensions N, C, H, W, and reduces along C; rows are the others. (A row of -infinity
+ * alone gives NaN, where ours gives 0.)
  */
 #include <limits.h>
 #include <string.h>
@@ -36,12 +36,12 @@ static int repeats(const vn_tensor *t)
 static const char *fits_view(const vn_tensor *t)
 {
     if (t->rank > PLACES)
-        return "it takes at most three dimensions of rows";
+        return "it takes at most three row dimensions";
     if (repeats(t))
         return "its tensors may not repeat elements";
     if (!fits_int(t))
-        return "its tensors need to stay below 2^31 elements";
-    return vn__cudnn_starts_aligned(t) ? NULL : "its tensors need to begin at multiples of 16 bytes";
+        return "its tensors must have fewer than 2^31 elements";
+    return vn__cudnn_starts_aligned(t) ? NULL : "its tensors must begin at multiples of 16 bytes";
 }
 
 const char *vn__fits_cudnn_softmax(const void *problem, const struct vn_facts *f)
@@ -49,7 +49,7 @@ const char *vn__fits_cudnn_softmax(const void *problem, const struct vn_facts *f
     const struct softmax *s = problem;
 
     if (strcmp(f->backend, "cuda"))
-        return "it needs a device of CUDA";
+        return "it needs a CUDA device";
     if (s->causal || (s->has_w && !s->backward))
         return "it has no mask";
     if (s->scale != 1 && !s->backward)
@@ -65,7 +65,7 @@ const char *vn__fits_cudnn_softmax(const void *problem, const struct vn_facts *f
 
 /* ---- running ----------------------------------------------------------------------- */
 
-/* Where each dimension of a view goes.  Rows side by side are pixels, others are images. */
+/* Maps each dimension of a view: contiguous rows become pixels, others images. */
 static void place(int to[PLACES], const struct softmax *s)
 {
     const int rows = s->t[X].rank - 1;
@@ -85,7 +85,7 @@ static cudnnStatus describe(cudnnDescriptor d, const struct softmax *s, const vn
         extent[to[i]] = (int)t->extent[i];
         stride[to[i]] = t->extent[i] > 1 ? (int)t->stride[i] : 1;
     }
-    for (int i = PLACES - 2; i >= 0; i--)       /* places of one get the step they would have when packed */
+    for (int i = PLACES - 2; i >= 0; i--)       /* a dimension of extent 1 gets its packed stride */
         if (extent[i] == 1)
             stride[i] = extent[i + 1] * stride[i + 1];
     return vn__cudnn.TensorSet(d, vn__cudnn_type(t->type), PLACES, extent, stride);
@@ -94,13 +94,16 @@ static cudnnStatus describe(cudnnDescriptor d, const struct softmax *s, const vn
 static vn_status softmax(const struct vn_cudnn *own, const struct softmax *s, void *const at[VIEWS])
 {
     const vn_type t = s->head.type;
-    const union vn_cudnn_scalar alpha = vn__cudnn_scalar(t, s->backward ? s->scale : 1), beta = vn__cudnn_scalar(t, 0);
+    const union vn_cudnn_scalar alpha = vn__cudnn_scalar(t, s->backward ? s->scale : 1);
+    const union vn_cudnn_scalar beta = vn__cudnn_scalar(t, 0);
     const int algorithm = s->log ? CUDNN_LOG : CUDNN_ACCURATE;
     const int mode = s->t[X].rank <= 2 && !s->across ? CUDNN_INSTANCE : CUDNN_CHANNEL;
 
     if (s->backward)
-        return vn__cudnn_status(vn__cudnn.SoftmaxBackward(own->handle, algorithm, mode, &alpha, own->tensor[X], at[X],
-                                own->tensor[W], at[W], &beta, own->tensor[Y], at[Y]), "cudnnSoftmaxBackward");
+        return vn__cudnn_status(vn__cudnn.SoftmaxBackward(own->handle, algorithm, mode, &alpha,
+                                                          own->tensor[X], at[X], own->tensor[W], at[W],
+                                                          &beta, own->tensor[Y], at[Y]),
+                                "cudnnSoftmaxBackward");
     return vn__cudnn_status(vn__cudnn.Softmax(own->handle, algorithm, mode, &alpha, own->tensor[X], at[X],
                             &beta, own->tensor[Y], at[Y]), "cudnnSoftmaxForward");
 }
@@ -111,7 +114,8 @@ static vn_status describe_all(void *at[VIEWS], const struct vn_cudnn *own, const
     vn_status status;
 
     for (int v = 0; v < VIEWS; v++)
-        if ((status = vn__cudnn_status(describe(own->tensor[v], s, &s->t[v]), "cudnnSetTensorNdDescriptor")) ||
+        if ((status = vn__cudnn_status(describe(own->tensor[v], s, &s->t[v]),
+                                       "cudnnSetTensorNdDescriptor")) ||
             (status = vn__cudnn_pointer(&at[v], &s->t[v], names[v])))
             return status;
     return VN_OK;

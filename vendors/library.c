@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * library.c - finds vendors' libraries and their functions at run time.
+ * library.c - loads vendors' libraries, and finds their functions, at run time.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

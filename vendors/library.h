@@ -2,8 +2,8 @@
  *
  * library.h - a vendor's library, loaded at run time.
  *
- * What is used of it is a list F(result, name, exported name, parameters), from which come
- * a struct of pointers and a table of symbols, so that neither can lack what the other has.
+ * The functions that are used are a list F(result, name, exported name, parameters), from which a struct of
+ * pointers and a table of symbols are made, so that neither can lack what the other has.
  */
 #ifndef VN_LIBRARY_H
 #define VN_LIBRARY_H
@@ -14,13 +14,13 @@ struct vn_symbol { const char *name; size_t at; };      /* at: of its pointer in
 
 #define VN_POINTER(result, name, exported, parameters) result (*name) parameters;
 
-/* The first of names (versioned ones come first: the bare one is often a developer's link, or
- * missing; the list ends with NULL) that can be loaded, or NULL.  Never unloaded: drivers do
- * not survive that.                                                                         */
+/* Loads the first of `names` that can be loaded, or returns NULL. Versioned names come first, since the bare
+ * one is often a link for developers, or missing; the list ends with NULL. Libraries are never unloaded,
+ * which drivers do not survive.                                                             */
 void       *vn__library_open(const char *const *names);
-/* The same where $VERNIER_CUDA_LIBRARY_PATH says: in each of its directories, which colons
- * separate, an empty one standing for the usual places.  Unset: in the usual places.       */
+/* The same in each directory of $VERNIER_CUDA_LIBRARY_PATH. Colons separate directories, and an empty one
+ * means the default search path, as does an unset variable.                                 */
 void       *vn__library_open_cuda(const char *const *names);
-/* Fills the struct of pointers; the name of a symbol that is missing, or NULL. */
+/* Fills the struct of pointers; returns the name of a missing symbol, or NULL. */
 const char *vn__library_look_up(void *pointers, const struct vn_symbol *symbols, void *library);
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * prepared.c - a short list of plans, the most recently used first.
+ * prepared.c - a short list, the most recently used first.
  */
 #include <string.h>
 
 #include "prepared.h"
 
-enum { MOST = 256 };              /* more than the layers of a network */
+enum { MOST = 256 };              /* more than a network has layers */
 
 static void push(struct vn_prepared_list *all, struct vn_prepared *p)
 {

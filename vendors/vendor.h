@@ -2,8 +2,8 @@
  *
  * vendor.h - the variants that call a vendor's library, for the tables of the operations.
  *
- * Each loads its library when it is first asked for; where that is missing, too old or of a
- * major version that it does not know, it does not fit, and the sentence says what to install.
+ * Each loads its library when it is first considered. Where that is missing, too old, or of an unknown major
+ * version, the variant does not fit, and the sentence says what to install.
  */
 #ifndef VN_VENDOR_H
 #define VN_VENDOR_H
@@ -32,7 +32,7 @@ const char *vn__fits_cudnn_softmax(const void *problem, const struct vn_facts *f
 vn_status   vn__run_cudnn_softmax(vn_queue *q, const struct vn_choice *it, const void *problem,
                  const struct vn_plan *plan);
 
-/* Rows of the tables.  One tune row serves all that a library does: cudnn's has two columns. */
+/* Rows of the tables. One tune row serves all operations of a library: cudnn's has two columns. */
 #define VN_CLBLAST_GEMM \
     { .name = "clblast", .fits = vn__fits_clblast, .plan = vn__plan_clblast, .run = vn__run_clblast, \
       .params = "PREFERRED" },

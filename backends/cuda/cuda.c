@@ -2,9 +2,9 @@
  *
  * cuda.c - the backend that talks to NVIDIA GPUs through CUDA's driver API.
  *
- * Kernels are built by NVRTC for the very architecture of the device, so what is cached is
- * a cubin.  The device's primary context is used, or the caller's; whatever context is
- * current in the calling thread stays so.
+ * NVRTC builds kernels for the exact architecture of the device, so that cubins are cached. The
+ * backend uses the primary context of the device, or the caller's; the context that is current in
+ * the calling thread stays current.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -22,7 +22,7 @@ struct buffer  { CUdeviceptr at; int borrowed; };
 struct program { CUmodule module; vn_device *device; void *cubin; size_t bytes; };
 struct kernel  { CUfunction function; int large_local; };
 
-/* Set before the first device is listed, so never NULL in what needs a device. */
+/* It is set before the first device is listed, and so is never NULL where there is a device. */
 static const struct vn_cuda_functions *cu;
 
 /* ---- errors ------------------------------------------------------------------- */
@@ -36,11 +36,12 @@ vn_status vn__cuda_status(CUresult e, const char *call)
     cu->GetErrorName(e, &name);
     cu->GetErrorString(e, &meaning);
     return vn__fail(e == CU_OUT_OF_MEMORY ? VN_NO_MEMORY : e == CU_NO_DEVICE ? VN_NO_DEVICE : VN_FAILED,
-                    "%s: %s (%d): %s", call, name ? name : "an unknown error", e, meaning ? meaning : "no more is known");
+                    "%s: %s (%d): %s", call, name ? name : "an unknown error", e,
+                    meaning ? meaning : "no more is known");
 }
 
-/* A caller that works in this context already is spared the push and the pop, which cost more
- * than all else that a launch does here.  One bit a level, for calls inside calls.          */
+/* Where this context is current already, push and pop are skipped: they cost more than the rest of a
+ * launch. One bit per level, for nested calls.                                             */
 static __thread unsigned in_context;
 
 vn_status vn__cuda_enter(const vn_device *d)
@@ -121,7 +122,7 @@ static vn_status describe(struct vn_listing *out, CUdevice d)
     info->memory = (int64_t)memory;
     info->local_memory = local;
     info->has_f64 = 1;
-    out->rank = 2e12;           /* any GPU; after the same one through OpenCL, whose rank adds to this */
+    out->rank = 2e12;           /* above every CPU, below the same GPU through OpenCL */
     return VN_OK;
 }
 
@@ -133,13 +134,14 @@ static vn_status list(struct vn_listing *out, int index)
     return s ? s : describe(out, d);
 }
 
-/* "sm_90a" where NVRTC is to use what only that architecture has, "sm_86" elsewhere. */
+/* NVRTC is told "sm_90a" on compute capability 9.0, for the instructions of that architecture alone. */
 static vn_status name_arch(struct device *own, struct vn_facts *f)
 {
     int major, minor;
     vn_status s;
 
-    if ((s = attribute(&major, own->id, CU_COMPUTE_MAJOR)) || (s = attribute(&minor, own->id, CU_COMPUTE_MINOR)))
+    if ((s = attribute(&major, own->id, CU_COMPUTE_MAJOR)) ||
+        (s = attribute(&minor, own->id, CU_COMPUTE_MINOR)))
         return s;
     snprintf(f->arch, sizeof f->arch, "sm_%d%d", major, minor);
     snprintf(own->arch, sizeof own->arch, "%s%s", f->arch, major == 9 && minor == 0 ? "a" : "");
@@ -161,7 +163,8 @@ static vn_status fill_facts(vn_device *d)
     snprintf(f->family, sizeof f->family, "nvidia");
     if ((rtc = vn__nvrtc(&why)))
         rtc->Version(&major, &minor);
-    snprintf(f->toolchain, sizeof f->toolchain, "CUDA cubin; %s; %s; NVRTC %d.%d", own->arch, d->info.driver, major, minor);
+    snprintf(f->toolchain, sizeof f->toolchain, "CUDA cubin; %s; %s; NVRTC %d.%d", own->arch, d->info.driver,
+             major, minor);
     f->units = d->info.compute_units;
     f->vector = 1;
     f->local_bytes = (size_t)d->info.local_memory;
@@ -195,7 +198,7 @@ vn_status vn__cuda_spec(char *out, size_t room, CUcontext context)
     return s;
 }
 
-/* The caller's context, or the device's primary one. */
+/* Takes the caller's context, or the primary one of the device. */
 static vn_status find_context(struct device *own, int index, CUcontext callers)
 {
     vn_status s;
@@ -222,7 +225,8 @@ static vn_status open_device(vn_device *d, int index, void *const native[2])
     if (!(own = allocate(sizeof *own, "device")))
         return VN_NO_MEMORY;
     d->impl = own;
-    if ((s = find_context(own, index, native ? native[0] : NULL)) == VN_OK && (s = describe(&l, own->id)) == VN_OK) {
+    if ((s = find_context(own, index, native ? native[0] : NULL)) == VN_OK &&
+        (s = describe(&l, own->id)) == VN_OK) {
         d->info = l.info;
         s = fill_facts(d);
     }
@@ -250,7 +254,7 @@ CUstream vn__cuda_stream(const vn_queue *q)
     return ((struct queue *)q->impl)->stream;
 }
 
-/* native is the address of the caller's CUstream, since NULL is a stream, too. */
+/* native is the address of the caller's CUstream, since NULL is a valid stream. */
 static vn_status queue_open(vn_queue *q, void *native)
 {
     struct queue *own = allocate(sizeof *own, "queue");
@@ -263,7 +267,8 @@ static vn_status queue_open(vn_queue *q, void *native)
         own->borrowed = 1;
     } else {
         if ((s = vn__cuda_enter(q->device)) == VN_OK)
-            s = vn__cuda_leave(vn__cuda_status(cu->StreamCreate(&own->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"));
+            s = vn__cuda_leave(vn__cuda_status(cu->StreamCreate(&own->stream, CU_STREAM_NON_BLOCKING),
+                                               "cuStreamCreate"));
         if (s) {
             free(own);
             return s;
@@ -288,10 +293,11 @@ static vn_status finish(vn_queue *q)
 {
     const vn_status s = vn__cuda_enter(q->device);
 
-    return s ? s : vn__cuda_leave(vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize"));
+    return s ? s
+         : vn__cuda_leave(vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize"));
 }
 
-/* A stream starts what it is given without being told. */
+/* A stream needs no flush. */
 static vn_status flush(vn_queue *q)
 {
     (void)q;
@@ -373,7 +379,7 @@ CUdeviceptr vn__cuda_address(const vn_buffer *b)
     return ((const struct buffer *)b->impl)->at;
 }
 
-/* native is the address of the caller's CUdeviceptr; its size was said by the caller. */
+/* native is the address of the caller's CUdeviceptr; the caller gives its size. */
 static vn_status buffer_open(vn_buffer *b, size_t bytes, void *native)
 {
     struct buffer *own = allocate(sizeof *own, "buffer");
@@ -413,7 +419,8 @@ static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void 
 
     if (s)
         return s;
-    if ((s = vn__cuda_status(cu->MemcpyHtoDAsync(vn__cuda_address(to) + at, from, bytes, vn__cuda_stream(q)), "cuMemcpyHtoDAsync")) == VN_OK)
+    if ((s = vn__cuda_status(cu->MemcpyHtoDAsync(vn__cuda_address(to) + at, from, bytes, vn__cuda_stream(q)),
+                             "cuMemcpyHtoDAsync")) == VN_OK)
         s = vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize");
     return vn__cuda_leave(s);
 }
@@ -424,7 +431,8 @@ static vn_status read_buffer(vn_queue *q, void *to, const vn_buffer *from, size_
 
     if (s)
         return s;
-    if ((s = vn__cuda_status(cu->MemcpyDtoHAsync(to, vn__cuda_address(from) + at, bytes, vn__cuda_stream(q)), "cuMemcpyDtoHAsync")) == VN_OK)
+    if ((s = vn__cuda_status(cu->MemcpyDtoHAsync(to, vn__cuda_address(from) + at, bytes, vn__cuda_stream(q)),
+                             "cuMemcpyDtoHAsync")) == VN_OK)
         s = vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize");
     return vn__cuda_leave(s);
 }
@@ -443,7 +451,7 @@ static void program_close(void *program)
     free(p);
 }
 
-/* Takes over the cubin. */
+/* Takes ownership of the cubin. */
 static vn_status make_program(void **out, vn_device *d, void *cubin, size_t bytes)
 {
     struct program *p = allocate(sizeof *p, "program");
@@ -480,7 +488,8 @@ static vn_status compile_error(const struct vn_nvrtc_functions *rtc, nvrtcProgra
     return s;
 }
 
-static vn_status take_cubin(void **cubin, size_t *bytes, const struct vn_nvrtc_functions *rtc, nvrtcProgram program)
+static vn_status take_cubin(void **cubin, size_t *bytes, const struct vn_nvrtc_functions *rtc,
+                            nvrtcProgram program)
 {
     nvrtcResult e;
 
@@ -495,7 +504,8 @@ static vn_status take_cubin(void **cubin, size_t *bytes, const struct vn_nvrtc_f
     return vn__fail(VN_FAILED, "nvrtcGetCUBIN: %s", rtc->GetErrorString(e));
 }
 
-static vn_status take_ptx(void **ptx, size_t *bytes, const struct vn_nvrtc_functions *rtc, nvrtcProgram program)
+static vn_status take_ptx(void **ptx, size_t *bytes, const struct vn_nvrtc_functions *rtc,
+                          nvrtcProgram program)
 {
     nvrtcResult e;
 
@@ -510,12 +520,13 @@ static vn_status take_ptx(void **ptx, size_t *bytes, const struct vn_nvrtc_funct
     return vn__fail(VN_FAILED, "nvrtcGetPTX: %s", rtc->GetErrorString(e));
 }
 
-/* kind: "sm_" for machine code, "compute_" for PTX. */
+/* kind: "sm_" compiles to machine code, "compute_" to PTX. */
 static vn_status compile(void **out, size_t *bytes, vn_device *d, const char *text, const char *kind,
-                         vn_status (*take)(void **, size_t *, const struct vn_nvrtc_functions *, nvrtcProgram))
+                         vn_status (*take)(void **, size_t *, const struct vn_nvrtc_functions *,
+                                           nvrtcProgram))
 {
     char arch[64];
-    /* what OpenCL promises too: no contraction, denormals, correct division */
+    /* as in OpenCL: no contraction; subnormals and correctly rounded division are the default */
     const char *const options[] = { arch, "--fmad=false", "--std=c++14" };
     const struct vn_nvrtc_functions *rtc;
     nvrtcProgram program;
@@ -525,7 +536,8 @@ static vn_status compile(void **out, size_t *bytes, vn_device *d, const char *te
 
     if (!(rtc = vn__nvrtc(&why)))
         return vn__fail(VN_UNSUPPORTED, "%s", why);
-    snprintf(arch, sizeof arch, "--gpu-architecture=%s%s", kind, ((struct device *)d->impl)->arch + strlen("sm_"));
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s%s", kind,
+             ((struct device *)d->impl)->arch + strlen("sm_"));
     if ((e = rtc->CreateProgram(&program, text, "vernier.cu", 0, NULL, NULL)))
         return vn__fail(VN_FAILED, "nvrtcCreateProgram: %s", rtc->GetErrorString(e));
     if ((e = rtc->CompileProgram(program, sizeof options / sizeof *options, options)))
@@ -578,9 +590,9 @@ static vn_status program_save(void *program, void **blob, size_t *bytes)
 
 /* ---- kernels ---------------------------------------------------------------------------- */
 
-/* Above 48 KiB local memory is asked for at the launch.  How much, the text says in a constant
- * named after its kernel (the word LARGE_LOCAL), whose name is then among the cubin's.  The file's
- * other kernels get none: it would leave them one work-group to a multiprocessor.             */
+/* Local memory above the static limit is requested at the launch. Its size is a constant in the cubin that
+ * is named after the kernel (the word LARGE_LOCAL). Other kernels of the file get none: it would limit
+ * them to one work-group per multiprocessor.                                                 */
 static vn_status find_large_local(struct kernel *k, const struct program *p, const char *entry)
 {
     char name[80];
@@ -597,7 +609,8 @@ static vn_status find_large_local(struct kernel *k, const struct program *p, con
         return vn__fail(VN_FAILED, "%s has %zu bytes; it needs %zu", name, bytes, sizeof k->large_local);
     if ((s = vn__cuda_status(cu->MemcpyDtoH(&k->large_local, at, bytes), "cuMemcpyDtoH")))
         return s;
-    return vn__cuda_status(cu->FuncSetAttribute(k->function, CU_FUNC_DYNAMIC_SHARED, k->large_local), "cuFuncSetAttribute");
+    return vn__cuda_status(cu->FuncSetAttribute(k->function, CU_FUNC_DYNAMIC_SHARED, k->large_local),
+                           "cuFuncSetAttribute");
 }
 
 static vn_status kernel_open(void **out, vn_device *d, void *program, const char *entry)
@@ -609,7 +622,8 @@ static vn_status kernel_open(void **out, vn_device *d, void *program, const char
     if (!k)
         return VN_NO_MEMORY;
     if ((s = vn__cuda_enter(d)) == VN_OK) {
-        if ((s = vn__cuda_status(cu->ModuleGetFunction(&k->function, p->module, entry), "cuModuleGetFunction")) == VN_OK)
+        if ((s = vn__cuda_status(cu->ModuleGetFunction(&k->function, p->module, entry),
+                                 "cuModuleGetFunction")) == VN_OK)
             s = find_large_local(k, p, entry);
         vn__cuda_leave(s);
     }
@@ -637,7 +651,8 @@ vn_status vn__cuda_kernel_facts(struct vn_cuda_kernel_facts *out, void *kernel)
     vn_status s = VN_OK;
 
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !s; i++)
-        s = vn__cuda_status(cu->FuncGetAttribute(wanted[i].to, wanted[i].attribute, k->function), "cuFuncGetAttribute");
+        s = vn__cuda_status(cu->FuncGetAttribute(wanted[i].to, wanted[i].attribute, k->function),
+                            "cuFuncGetAttribute");
     out->local_bytes += k->large_local;
     return s;
 }
@@ -650,18 +665,22 @@ static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
     vn_status s;
 
     if (l->groups[0] > INT_MAX || l->groups[1] > 65535 || l->groups[2] > 65535)
-        return vn__fail(VN_UNSUPPORTED, "the launch has %lld x %lld x %lld work-groups; CUDA takes 2147483647 x 65535 x 65535",
-                        (long long)l->groups[0], (long long)l->groups[1], (long long)l->groups[2]);
+        return vn__fail(VN_UNSUPPORTED, "the launch has %lld x %lld x %lld work-groups; "
+                        "CUDA takes at most 2147483647 x 65535 x 65535", (long long)l->groups[0],
+                        (long long)l->groups[1], (long long)l->groups[2]);
     for (int i = 0; i < l->nargs; i++) {
         const struct vn_arg *a = &l->args[i];
 
-        arguments[i] = a->size ? (void *)&a->value : a->buffer ? &((struct buffer *)a->buffer->impl)->at : &none;
+        arguments[i] = a->size ? (void *)&a->value
+                     : a->buffer ? &((struct buffer *)a->buffer->impl)->at : &none;
     }
     if ((s = vn__cuda_enter(q->device)))
         return s;
-    return vn__cuda_leave(vn__cuda_status(cu->LaunchKernel(k->function, (unsigned)l->groups[0], (unsigned)l->groups[1],
-                                            (unsigned)l->groups[2], (unsigned)l->items, 1, 1, (unsigned)k->large_local, vn__cuda_stream(q),
-                                            arguments, NULL), "cuLaunchKernel"));
+    s = vn__cuda_status(cu->LaunchKernel(k->function, (unsigned)l->groups[0], (unsigned)l->groups[1],
+                                         (unsigned)l->groups[2], (unsigned)l->items, 1, 1,
+                                         (unsigned)k->large_local, vn__cuda_stream(q), arguments, NULL),
+                        "cuLaunchKernel");
+    return vn__cuda_leave(s);
 }
 
 const struct vn_backend vn__cuda = {

@@ -2,8 +2,7 @@
  *
  * interop.c - our handles on the caller's own CUDA objects.
  *
- * Built also without the CUDA backend, so that a program finds the same functions in either
- * library.
+ * It is built without the CUDA backend too, so that a program finds the same functions either way.
  */
 #ifdef HAVE_CONFIG_H
 #include <config.h>
@@ -19,7 +18,7 @@ static vn_status check_out(const void *out, const char *type)
 #if VN_WITH_CUDA
 #include "cuda.h"
 
-/* What lies on another backend's device knows nothing of CUDA. */
+/* Handles on another backend's device have no CUDA objects. */
 static vn_status check_backend(const vn_device *d, const char *argument)
 {
     if (d->backend == &vn__cuda)
@@ -95,7 +94,8 @@ static vn_status queue_event(CUevent *out, vn_queue *q)
 #else
 static vn_status without_cuda(void)
 {
-    return vn__fail(VN_UNSUPPORTED, "this library was built without CUDA; it needs one configured without --without-cuda");
+    return vn__fail(VN_UNSUPPORTED, "this library was built without CUDA; "
+                    "it needs one configured without --without-cuda");
 }
 
 #define device_open(out, context)            ((void)(context), without_cuda())

@@ -2,16 +2,13 @@
  *
  * awake.c - keeps one of PoCL's threads awake between kernels that follow each other.
  *
- * A thread of PoCL that finds no work sleeps at once.  So after each kernel all but one do, which
- * costs that one 4 us to wake them for the next, and they come 10 us late: more than a small product
- * takes.  Pools of OpenMP spin instead.  Here, too: behind each launch that threads share, one of them
- * gets a native kernel to run, on a queue of its own, that returns as soon as the next launch begins.
+ * A thread of PoCL that finds no work sleeps at once. After each kernel all but one do so, and that one
+ * must wake them for the next, which takes longer than a small product. OpenMP's thread pools spin
+ * instead, and so does this: after each launch that threads share, one of them gets a native kernel to
+ * run, on a queue of its own, which returns as soon as the next launch begins.
  *
  *     thread 1   | launch 1   |      | launch 2   |
  *     thread 2   | launch 1 | wait | launch 2 | wait ...    until one begins, or for MOST seconds
- *
- * Measured with two cores of Zen 4, eight work-groups, launch after launch: of 2 us each, 17 us became
- * 11; of 5 us each, 30 became 23.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -20,18 +17,18 @@
 #include "opencl.h"
 #include "core.h"
 
-static const double MOST = 1e-4;      /* seconds without work for which a thread stays awake */
+static const double MOST = 1e-4;      /* seconds for which a thread stays awake without work */
 
 struct vn_cl_awake {
     cl_command_queue queue;           /* of the waits */
-    unsigned asked, begun;            /* launches; they wrap */
+    unsigned asked, begun;            /* counts of launches; they wrap */
 };
 
-/* What a wait knows: it comes after launch number `after`. */
+/* The argument of a wait, which follows launch number `after`. */
 struct wait { struct vn_cl_awake *awake; unsigned after; };
 
-/* NULL where threads are not PoCL's, or there is but one; and where the queue cannot be had:
- * without, launches are only slower.                                                       */
+/* NULL where the device is not a CPU of PoCL with several threads, and where the queue cannot be created:
+ * launches are only slower then.                                                           */
 struct vn_cl_awake *vn__cl_awake_open(const vn_device *d)
 {
     const struct vn_cl_device *own = d->impl;
@@ -39,7 +36,8 @@ struct vn_cl_awake *vn__cl_awake_open(const vn_device *d)
     struct vn_cl_awake *w;
     cl_int error;
 
-    if (strcmp(d->info.platform, "Portable Computing Language") || strcmp(d->facts.family, "cpu") || d->facts.units < 2
+    if (strcmp(d->info.platform, "Portable Computing Language") || strcmp(d->facts.family, "cpu") ||
+        d->facts.units < 2
         || clGetDeviceInfo(own->id, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof can, &can, NULL)
         || !(can & CL_EXEC_NATIVE_KERNEL) || !(w = calloc(1, sizeof *w)))
         return NULL;
@@ -55,7 +53,7 @@ void vn__cl_awake_close(struct vn_cl_awake *w)
 {
     if (!w)
         return;
-    if (w->asked)                     /* else nobody waits, and closing a device waits for no one's work */
+    if (w->asked)                     /* else there is no wait, and closing a device must not block */
         clFinish(w->queue);
     clReleaseCommandQueue(w->queue);
     free(w);
@@ -70,8 +68,7 @@ static void CL_CALLBACK launch_begins(cl_event launch, cl_int status, void *awak
     __atomic_add_fetch(&w->begun, 1, __ATOMIC_RELEASE);
 }
 
-/* Where a later launch has begun there is nothing to wait for.  Where its own has not, a thread got here
- * before the work did: then it waits for that.                                                       */
+/* Returns at once where a later launch has begun; where its own launch has not, waits for that one. */
 static void CL_CALLBACK wait_for_next(void *arguments)
 {
     const struct wait *it = arguments;
@@ -81,7 +78,7 @@ static void CL_CALLBACK wait_for_next(void *arguments)
     if ((int)(begun - it->after) > 0)
         return;
     while (__atomic_load_n(&it->awake->begun, __ATOMIC_ACQUIRE) == begun && vn__seconds() - start < MOST)
-        sched_yield();                /* the thread that is to begin it may be on this very core */
+        sched_yield();                /* the thread that will begin it may need this core */
 }
 
 void vn__cl_stay_awake(struct vn_cl_awake *w, cl_event launch)
@@ -91,5 +88,5 @@ void vn__cl_stay_awake(struct vn_cl_awake *w, cl_event launch)
     if (clSetEventCallback(launch, CL_RUNNING, launch_begins, w) == CL_SUCCESS)
         clEnqueueNativeKernel(w->queue, wait_for_next, &it, sizeof it, 0, NULL, NULL, 0, NULL, NULL);
     else
-        launch_begins(launch, CL_RUNNING, w);   /* unseen, but it is not to be waited for */
+        launch_begins(launch, CL_RUNNING, w);   /* counted without a callback, so that nothing waits for it */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device.c - which OpenCL devices there are, and the facts of each.
+ * device.c - the list of OpenCL devices, and the facts of each.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 /* ---- asking a device ------------------------------------------------------- */
 
-/* Keeps the first error, so that a list of questions needs one check, at its end. */
+/* Keeps the first error, so that a series of queries needs one check, at its end. */
 struct inquiry {
     cl_device_id   id;
     cl_platform_id platform;
@@ -26,7 +26,7 @@ struct inquiry {
 
 static cl_int answer(const struct inquiry *q, cl_uint what, size_t room, void *out, size_t *bytes)
 {
-    const int of_platform = what < CL_DEVICE_TYPE;    /* the numbers of the two do not meet */
+    const int of_platform = what < CL_DEVICE_TYPE;    /* the two ranges of constants are disjoint */
 
     return of_platform ? clGetPlatformInfo(q->platform, what, room, out, bytes)
                        : clGetDeviceInfo(q->id, what, room, out, bytes);
@@ -40,7 +40,7 @@ static void note(struct inquiry *q, cl_int error, const char *asked)
     }
 }
 
-/* A number of 32 or 64 bits: a cl_bool, cl_uint, cl_ulong, bitfield or size_t. */
+/* An integer of 32 or 64 bits: a cl_bool, cl_uint, cl_ulong, bitfield or size_t. */
 static cl_ulong ask(struct inquiry *q, cl_device_info what, const char *asked)
 {
     union { cl_uint narrow; cl_ulong wide; } v = { 0 };
@@ -54,7 +54,7 @@ static cl_ulong ask(struct inquiry *q, cl_device_info what, const char *asked)
     return bytes == sizeof v.narrow ? v.narrow : v.wide;
 }
 
-/* 0 where the device has not heard of the question. */
+/* 0 where the device does not know the query. */
 static cl_ulong ask_if_known(struct inquiry *q, cl_device_info what, const char *asked)
 {
     struct inquiry trial = *q;
@@ -112,12 +112,13 @@ static int has_extension(struct inquiry *q, const char *name)
 
 static void arch_of_nvidia(struct vn_facts *f, struct inquiry *q)
 {
-    const int major = (int)ASK(q, COMPUTE_CAPABILITY_MAJOR_NV), minor = (int)ASK(q, COMPUTE_CAPABILITY_MINOR_NV);
+    const int major = (int)ASK(q, COMPUTE_CAPABILITY_MAJOR_NV);
+    const int minor = (int)ASK(q, COMPUTE_CAPABILITY_MINOR_NV);
 
     snprintf(f->arch, sizeof f->arch, "sm_%d%d", major, minor);
 }
 
-/* Its devices are named "gfx90a:sramecc+:xnack-". */
+/* AMD's devices have names such as "gfx90a:sramecc+:xnack-". */
 static void arch_of_amd(struct vn_facts *f, struct inquiry *q)
 {
     ASK_TEXT(q, CL_DEVICE_NAME, f->arch);
@@ -138,9 +139,9 @@ static void arch_of_any(struct vn_facts *f, struct inquiry *q)
     snprintf(f->arch, sizeof f->arch, "%s", f->family);
 }
 
-/* A family is a maker's silicon under the maker's compiler, since that is what takes its
- * atoms: another driver of the same GPU (Mesa's) lacks the extension and is "other".
- * Oclgrind calls itself CPU and GPU in one: it gets what any GPU gets.                  */
+/* A family is a vendor's device with that vendor's compiler, which its atoms need: another driver of the
+ * same GPU (Mesa's) lacks the extension, and is "other". Oclgrind reports CPU and GPU in one, and so is
+ * "other", too.                                                                         */
 static const struct family {
     const char    *name;
     cl_device_type type;
@@ -221,7 +222,7 @@ static const struct family *describe_facts(struct vn_facts *f, struct inquiry *q
 #define PCI_DOMAIN_ID_NV 0x400a
 #define DEVICE_UUID      0x106a             /* cl_khr_device_uuid: 16 bytes */
 
-/* By which the same GPU is found again in another backend's list. */
+/* The identifiers by which the same GPU is found in the list of another backend. */
 static void describe_identity(vn_device_info *i, struct inquiry *q)
 {
     unsigned char uuid[16];
@@ -252,8 +253,8 @@ static void describe_info(vn_device_info *i, struct inquiry *q)
     describe_identity(i, q);
 }
 
-/* Any GPU before any other accelerator before any CPU; among equals, what they could do
- * at best.  A software renderer says its vectors are of one float, and so comes last.   */
+/* Any GPU before any other accelerator before any CPU; among equals, by peak throughput. A software
+ * renderer reports vectors of one float, and so comes last.                             */
 static double rank_of(struct inquiry *q)
 {
     const cl_device_type type = type_of(q);
@@ -267,8 +268,8 @@ static double rank_of(struct inquiry *q)
 
 /* ---- the list -------------------------------------------------------------- */
 
-/* It only grows: an index means the same device for as long as the process lives, even
- * where a platform failed to answer at first and is asked again.                      */
+/* The list only grows: an index means the same device for as long as the process lives, even where a
+ * platform failed at first and is queried again.                                      */
 static struct { cl_device_id id; struct vn_listing listing; } *listed;
 static int             listed_count, list_is_whole;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -283,7 +284,7 @@ static int index_of(cl_device_id id)
     return -1;
 }
 
-/* These add to the list, and return 0 if something should be asked again. */
+/* The next functions add to the list, and return 0 if something should be queried again. */
 static int list_device(cl_platform_id platform, cl_device_id id)
 {
     struct inquiry q = { .id = id, .platform = platform };
@@ -322,7 +323,7 @@ static int list_platform(cl_platform_id platform)
 
 static int list_platforms(void)
 {
-    enum { NO_PLATFORM = -1001 };             /* said by the loader where there is no driver at all */
+    enum { NO_PLATFORM = -1001 };             /* from the loader, where there is no driver */
     cl_platform_id ids[PLATFORMS];
     cl_uint count = 0;
     int whole = 1;
@@ -383,7 +384,7 @@ void vn__cl_spec(char *out, size_t room, cl_device_id id)
 
 /* ---- open ------------------------------------------------------------------ */
 
-/* The caller's context, if the device is one of its own. */
+/* Retains the caller's context, if the device belongs to it. */
 static vn_status borrow_context(cl_context context, cl_device_id id)
 {
     cl_device_id ids[DEVICES];
@@ -391,13 +392,13 @@ static vn_status borrow_context(cl_context context, cl_device_id id)
     const cl_int error = clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof ids, ids, &bytes);
 
     if (error == CL_INVALID_CONTEXT)
-        return vn__fail(VN_INVALID, "context is no cl_context");
+        return vn__fail(VN_INVALID, "context is not a cl_context");
     if (error)
         return vn__cl_status(error, "clGetContextInfo(CL_CONTEXT_DEVICES)");
     for (size_t i = 0; i < bytes / sizeof *ids; i++)
         if (ids[i] == id)
             return vn__cl_status(clRetainContext(context), "clRetainContext");
-    return vn__fail(VN_INVALID, "device is none of the %zu devices of the context", bytes / sizeof *ids);
+    return vn__fail(VN_INVALID, "device is not one of the %zu devices of the context", bytes / sizeof *ids);
 }
 
 static vn_status describe(vn_device *d, struct vn_cl_device *own)
@@ -417,7 +418,7 @@ static vn_status describe(vn_device *d, struct vn_cl_device *own)
     if (q.error)
         return vn__cl_status(q.error, q.asked);
     if (!compiles)
-        return vn__fail(VN_UNSUPPORTED, "%s has no compiler of OpenCL C", d->info.name);
+        return vn__fail(VN_UNSUPPORTED, "%s has no OpenCL C compiler", d->info.name);
     return VN_OK;
 }
 

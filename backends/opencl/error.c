@@ -2,8 +2,8 @@
  *
  * error.c - what each error of OpenCL means to a caller of the library.
  *
- * The library checks its arguments before OpenCL sees them, so CL_INVALID_* is not the
- * caller's mistake: it is what drivers say once a context is lost, hence VN_FAILED.
+ * The library checks its arguments before OpenCL sees them, so that CL_INVALID_* is not the caller's
+ * mistake: drivers return it once a context is lost, hence VN_FAILED.
  */
 #include "opencl.h"
 

@@ -18,7 +18,7 @@ static vn_status check_given(const void *object, const char *argument, const cha
     return object ? VN_OK : vn__fail(VN_INVALID, "%s is NULL; it needs a %s", argument, type);
 }
 
-/* What lies on another backend's device knows nothing of OpenCL. */
+/* Handles on another backend's device have no OpenCL objects. */
 static vn_status check_backend(const vn_device *d, const char *argument)
 {
     if (d->backend == &vn__opencl)
@@ -49,7 +49,8 @@ vn_status vn_opencl_device_open(vn_device **out, cl_context context, cl_device_i
     if ((s = vn__enter("vn_opencl_device_open")) || (s = check_out(out, "vn_device *")))
         return s;
     *out = NULL;
-    if ((s = check_given(context, "context", "cl_context")) || (s = check_given(device, "device", "cl_device_id")))
+    if ((s = check_given(context, "context", "cl_context")) ||
+        (s = check_given(device, "device", "cl_device_id")))
         return s;
     vn__cl_spec(spec, sizeof spec, device);
     return vn__leave(vn__device_open(out, &vn__opencl, -1, native, spec));

@@ -21,11 +21,11 @@ static vn_status check_queue(const struct vn_cl_device *d, cl_command_queue id)
     if (!error)
         error = clGetCommandQueueInfo(id, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
     if (error == CL_INVALID_COMMAND_QUEUE)
-        return vn__fail(VN_INVALID, "queue is no cl_command_queue");
+        return vn__fail(VN_INVALID, "queue is not a cl_command_queue");
     if (error)
         return vn__cl_status(error, "clGetCommandQueueInfo");
     if (context != d->context || device != d->id)
-        return vn__fail(VN_INVALID, "queue is of another %s than the device it shall serve",
+        return vn__fail(VN_INVALID, "queue is of another %s than the device",
                         context != d->context ? "cl_context" : "cl_device_id");
     return VN_OK;
 }
@@ -36,20 +36,25 @@ static vn_status borrow_queue(struct vn_cl_queue *own, const struct vn_cl_device
     vn_status s = check_queue(d, id);
 
     if (s == VN_OK)
-        s = vn__cl_status(clGetCommandQueueInfo(id, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
+        s = vn__cl_status(clGetCommandQueueInfo(id, CL_QUEUE_PROPERTIES, sizeof properties, &properties,
+                                                NULL),
                           "clGetCommandQueueInfo(CL_QUEUE_PROPERTIES)");
     if (s == VN_OK)
         s = vn__cl_status(clRetainCommandQueue(id), "clRetainCommandQueue");
-    *own = (struct vn_cl_queue){ .id = id, .unordered = !!(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) };
+    *own = (struct vn_cl_queue){
+        .id = id, .unordered = !!(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    };
     return s;
 }
 
-/* Profiling costs nothing measurable, and vn_event_seconds() needs it. */
+/* vn_event_seconds() needs profiling, which costs nothing measurable. */
 static vn_status create_queue(struct vn_cl_queue *own, const struct vn_cl_device *d)
 {
     cl_int error;
 
-    *own = (struct vn_cl_queue){ .id = clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &error) };
+    *own = (struct vn_cl_queue){
+        .id = clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &error)
+    };
     return vn__cl_status(error, "clCreateCommandQueue");
 }
 
@@ -97,17 +102,19 @@ vn_status vn__cl_fence(vn_queue *q)
 
     if (!own->unordered)
         return VN_OK;
-    return vn__cl_status(clEnqueueBarrierWithWaitList(own->id, 0, NULL, NULL), "clEnqueueBarrierWithWaitList");
+    return vn__cl_status(clEnqueueBarrierWithWaitList(own->id, 0, NULL, NULL),
+                         "clEnqueueBarrierWithWaitList");
 }
 
 /* ---- events ---------------------------------------------------------------- */
 
-/* Who waits for an event from another queue waits for ever if this one was never flushed.
- * The caller's queue is the caller's to flush.                                           */
+/* A wait on another queue for this event never ends if this queue is not flushed. The caller's own queue is
+ * the caller's to flush.                                                                 */
 vn_status vn__cl_marker(cl_event *out, vn_queue *q)
 {
     cl_event event;
-    vn_status s = vn__cl_status(clEnqueueMarkerWithWaitList(id_of(q), 0, NULL, &event), "clEnqueueMarkerWithWaitList");
+    vn_status s = vn__cl_status(clEnqueueMarkerWithWaitList(id_of(q), 0, NULL, &event),
+                                "clEnqueueMarkerWithWaitList");
 
     if (s)
         return s;
@@ -144,14 +151,14 @@ static vn_status event_wait(vn_queue *q, vn_event *e)
     return vn__cl_wait(q, 1, &event);
 }
 
-/* Some drivers (rusticl 22.3) take the question and answer 0. */
+/* Some drivers (rusticl 22.3) succeed and return 0. */
 static vn_status nanoseconds(cl_ulong *out, cl_event event)
 {
     const cl_int error = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof *out, out, NULL);
 
     if (error == CL_PROFILING_INFO_NOT_AVAILABLE || (!error && !*out))
-        return vn__fail(VN_UNSUPPORTED, "the device keeps no time for this event; was its queue made without "
-                        "CL_QUEUE_PROFILING_ENABLE?");
+        return vn__fail(VN_UNSUPPORTED, "the device has no time for this event; "
+                        "was its queue created without CL_QUEUE_PROFILING_ENABLE?");
     return vn__cl_status(error, "clGetEventProfilingInfo(CL_PROFILING_COMMAND_END)");
 }
 
@@ -188,7 +195,7 @@ static vn_status borrow_buffer(vn_buffer *b, const struct vn_cl_device *d, cl_me
     if (!error)
         error = clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof b->bytes, &b->bytes, NULL);
     if (error == CL_INVALID_MEM_OBJECT || (!error && type != CL_MEM_OBJECT_BUFFER))
-        return vn__fail(VN_INVALID, "buffer is no cl_mem made by clCreateBuffer or clCreateSubBuffer");
+        return vn__fail(VN_INVALID, "buffer is not a cl_mem from clCreateBuffer or clCreateSubBuffer");
     if (error)
         return vn__cl_status(error, "clGetMemObjectInfo");
     if (context != d->context)
@@ -248,7 +255,7 @@ struct program {
     cl_device_id device;
 };
 
-/* What the compiler had to say, malloc'd; NULL if that cannot be had. */
+/* The build log, malloc'd; NULL if there is none. */
 static char *build_log(const struct program *p)
 {
     size_t bytes = 0;
@@ -289,7 +296,7 @@ static void program_close(void *program)
     free(p);
 }
 
-/* Takes over `id`, whatever comes of it. */
+/* Takes ownership of `id`, even when it fails. */
 static vn_status make_program(void **out, const struct vn_cl_device *d, cl_program id)
 {
     struct program *p = malloc(sizeof *p);
@@ -312,8 +319,8 @@ static vn_status program_load(void **out, vn_device *device, const void *blob, s
     const struct vn_cl_device *d = device->impl;
     const unsigned char *const binary = blob;
     cl_int error, refused = CL_SUCCESS;
-    const cl_program id = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, (const unsigned char **)&binary,
-                                                    &refused, &error);
+    const cl_program id = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes,
+                                                    (const unsigned char **)&binary, &refused, &error);
 
     if (!error && refused) {
         clReleaseProgram(id);
@@ -322,11 +329,14 @@ static vn_status program_load(void **out, vn_device *device, const void *blob, s
     return error ? vn__cl_status(error, "clCreateProgramWithBinary") : make_program(out, d, id);
 }
 
-/* A program of a caller's context belongs to all devices there; only ours has a binary
- * to give, and OpenCL leaves out those whose pointer is NULL.                         */
+/* A program in a caller's context belongs to all devices of it. Only ours has a binary, and OpenCL skips
+ * devices whose pointer is NULL.                                                      */
 enum { DEVICES = 256 };
 
-struct binary { size_t count, at, bytes; };   /* of the program's devices; ours among them; its binary */
+struct binary {
+    size_t count, at;                 /* devices of the program, and the index of ours */
+    size_t bytes;                     /* the size of its binary */
+};
 
 static vn_status find_binary(struct binary *out, const struct program *p)
 {
@@ -345,7 +355,7 @@ static vn_status find_binary(struct binary *out, const struct program *p)
     return vn__fail(VN_UNSUPPORTED, "the driver gives no binary of a program");
 }
 
-/* rusticl aborts unless the size passed is exactly that of one pointer for each device. */
+/* rusticl aborts unless the size passed is exactly that of one pointer per device. */
 static vn_status program_save(void *program, void **blob, size_t *bytes)
 {
     const struct program *p = program;
@@ -357,7 +367,8 @@ static vn_status program_save(void *program, void **blob, size_t *bytes)
         return s;
     if (!(binaries[its.at] = malloc(its.bytes)))
         return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a program's binary", its.bytes);
-    s = vn__cl_status(clGetProgramInfo(p->id, CL_PROGRAM_BINARIES, its.count * sizeof *binaries, binaries, NULL),
+    s = vn__cl_status(clGetProgramInfo(p->id, CL_PROGRAM_BINARIES, its.count * sizeof *binaries, binaries,
+                                       NULL),
                       "clGetProgramInfo(CL_PROGRAM_BINARIES)");
     if (s) {
         free(binaries[its.at]);
@@ -377,8 +388,8 @@ static vn_status build_source(void **out, vn_device *device, const char *text)
     return error ? vn__cl_status(error, "clCreateProgramWithSource") : make_program(out, d, id);
 }
 
-/* A program for NVIDIA whose PTX has lines that only the device's very architecture knows
- * is built again from that PTX.                                                         */
+/* A program for NVIDIA whose PTX has instructions that need the exact architecture of the device is built
+ * again from that PTX (ptx.c).                                                          */
 static vn_status program_build(void **out, vn_device *device, const char *text)
 {
     void *ptx, *program;
@@ -409,16 +420,16 @@ struct kernel {
     cl_kernel       id;
     pthread_mutex_t lock;             /* a cl_kernel holds its arguments: set and enqueue are one step */
     char            entry[64];
-    struct vn_arg   set[VN_ARGS];     /* what it holds; size 0 is "not known" */
-    uint64_t        again;            /* the queue's, when that was set */
+    struct vn_arg   set[VN_ARGS];     /* what the cl_kernel holds; size 0: not known */
+    uint64_t        again;            /* q->again when `set` was filled */
 };
 
 #define KERNEL_INFO(out, k, d, what) \
     vn__cl_status(clGetKernelWorkGroupInfo((k)->id, (d)->id, what, sizeof *(out), out, NULL), \
                   "clGetKernelWorkGroupInfo(" #what ")")
 
-/* What the driver says of a kernel with 256 bytes of local memory: rusticl 22.3 counts
- * each array twice.  Asked only where a kernel seems to need too much.                */
+/* What the driver reports for a kernel with 256 bytes of local memory: rusticl 22.3 counts each array
+ * twice. It is queried only where a kernel seems to need too much.                    */
 static cl_ulong counted_for_256(vn_device *device)
 {
     static const char text[] =
@@ -446,21 +457,22 @@ static cl_ulong counted_for_256(vn_device *device)
     return bytes > 256 ? bytes : 256;
 }
 
-/* Too much is found out here, since at the launch it would be too late to take another
- * variant; and PoCL 3.1 does not fail there, it aborts.                               */
+/* The check is here, since at the launch it would be too late to choose another variant; and PoCL 3.1 aborts
+ * there instead of failing.                                                           */
 static vn_status check_local_memory(const struct kernel *k, vn_device *device)
 {
     const size_t limit = device->facts.local_bytes;
     cl_ulong bytes = 0;
-    const vn_status s = KERNEL_INFO(&bytes, k, (const struct vn_cl_device *)device->impl, CL_KERNEL_LOCAL_MEM_SIZE);
+    const vn_status s = KERNEL_INFO(&bytes, k, (const struct vn_cl_device *)device->impl,
+                                    CL_KERNEL_LOCAL_MEM_SIZE);
 
     if (s)
         return s;
     if (bytes > limit && !((const struct vn_cl_device *)device->impl)->hides_local)
         bytes = bytes * 256 / counted_for_256(device);
     if (bytes > limit && !((const struct vn_cl_device *)device->impl)->hides_local)
-        return vn__fail(VN_UNSUPPORTED, "kernel %s needs %llu bytes of local memory; the device has %zu", k->entry,
-                        (unsigned long long)bytes, limit);
+        return vn__fail(VN_UNSUPPORTED, "kernel %s needs %llu bytes of local memory; the device has %zu",
+                        k->entry, (unsigned long long)bytes, limit);
     return VN_OK;
 }
 
@@ -474,7 +486,8 @@ static vn_status check_work_group(const struct kernel *k, const vn_device *devic
         s = KERNEL_INFO(&most, k, d, CL_KERNEL_WORK_GROUP_SIZE);
     items = declared[0][0] * declared[0][1] * declared[0][2];
     if (s == VN_OK && items > most)
-        return vn__fail(VN_UNSUPPORTED, "kernel %s has work-groups of %zu; the device can run %zu work-items of it",
+        return vn__fail(VN_UNSUPPORTED,
+                        "kernel %s has work-groups of %zu; the device can run %zu work-items of it",
                         k->entry, items, most);
     return s;
 }
@@ -517,8 +530,8 @@ static vn_status kernel_open(void **out, vn_device *device, void *program, const
 
 /* ---- launch ---------------------------------------------------------------- */
 
-/* Numbers are passed only when they change.  A buffer always is: another cl_mem may have
- * come to lie at the address of one that is gone.                                       */
+/* Scalars and views are set only when they change. A buffer is always set: another cl_mem may have the
+ * address of one that was released.                                                     */
 static cl_int set_argument(struct kernel *k, cl_uint i, const struct vn_arg *a)
 {
     struct vn_arg *held = &k->set[i];
@@ -554,7 +567,7 @@ static vn_status fail_at_enqueue(const struct kernel *k, cl_int error)
     return vn__cl_status(error, call);
 }
 
-/* Where threads share what is launched, and the queue is ours. */
+/* Where several threads share the launch, and the queue is ours. */
 static struct vn_cl_awake *awake_after(const vn_queue *q, const struct vn_launch *l)
 {
     const int is_shared = l->groups[0] > 1 || l->groups[1] > 1 || l->groups[2] > 1;
@@ -562,7 +575,8 @@ static struct vn_cl_awake *awake_after(const vn_queue *q, const struct vn_launch
     return is_shared && !q->borrowed ? ((const struct vn_cl_device *)q->device->impl)->awake : NULL;
 }
 
-static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_launch *l, const size_t global[3])
+static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_launch *l,
+                                 const size_t global[3])
 {
     struct vn_cl_awake *const awake = awake_after(q, l);
     const size_t local[3] = { (size_t)l->items, 1, 1 };
@@ -586,7 +600,7 @@ static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_
     return VN_OK;
 }
 
-/* A kernel counts its groups in an int, and drivers their work-items in 32 bits. */
+/* A kernel counts its work-groups in an int, and drivers count work-items in 32 bits. */
 static vn_status check_groups(const struct kernel *k, const struct vn_launch *l)
 {
     for (int i = 0; i < 3; i++)
@@ -600,7 +614,8 @@ static vn_status check_groups(const struct kernel *k, const struct vn_launch *l)
 static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
 {
     struct kernel *k = kernel;
-    const size_t global[3] = { (size_t)l->groups[0] * (size_t)l->items, (size_t)l->groups[1], (size_t)l->groups[2] };
+    const size_t global[3] = { (size_t)l->groups[0] * (size_t)l->items, (size_t)l->groups[1],
+                               (size_t)l->groups[2] };
     vn_status s = check_groups(k, l);
 
     if (s == VN_OK)

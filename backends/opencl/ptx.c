@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ptx.c - instructions that NVIDIA's OpenCL compiler does not let through.
+ * ptx.c - instructions that NVIDIA's OpenCL compiler does not accept.
  *
- * The front end always targets the architecture in general, where wgmma and its kin are
- * refused; but the driver takes any PTX as a program's binary.  So kernels write such
- * instructions behind a PTX comment (the word ARCH_ONLY), and here, between two builds,
- * the target is made exact and the comments go.
+ * Its front end always targets the architecture in general ("sm_90"), where wgmma and its kin are
+ * refused; but the driver accepts any PTX as the binary of a program. So kernels write such instructions
+ * as PTX comments (the word ARCH_ONLY), and here, between two builds, the target is made exact
+ * ("sm_90a") and the comments become code.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "opencl.h"
 
-static const char waiting[] = "//@ ";
+static const char commented[] = "//@ ";
 
-/* In the one line `.target sm_90, ...`: where the letter belongs, or NULL. */
+/* The place for the letter in the one line `.target sm_90, ...`, or NULL. */
 static char *end_of_target(char *ptx, const char *arch)
 {
     char *target = strstr(ptx, ".target ");
@@ -33,7 +33,7 @@ int vn__cl_retarget(void **ptx, size_t *bytes, const char *arch)
         return 0;
     memcpy(text, *ptx, *bytes);
     text[*bytes] = '\0';
-    if (!strstr(text, waiting) || !(target = end_of_target(text, arch))) {
+    if (!strstr(text, commented) || !(target = end_of_target(text, arch))) {
         free(text);
         return 0;
     }
@@ -41,8 +41,8 @@ int vn__cl_retarget(void **ptx, size_t *bytes, const char *arch)
     *target = 'a';
     to = target;
     for (const char *from = target; *from;)
-        if (!strncmp(from, waiting, sizeof waiting - 1))
-            from += sizeof waiting - 1;
+        if (!strncmp(from, commented, sizeof commented - 1))
+            from += sizeof commented - 1;
         else
             *to++ = *from++;
     *to = '\0';

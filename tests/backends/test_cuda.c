@@ -456,13 +456,13 @@ static void cublas_lacks_functions(void)
 static void cublas_of_another_major(void)
 {
     fake.cublas_major = 10;
-    expect(cublas, VN_UNSUPPORTED, "libcublas is of version 10", "11 to 13", NULL);
+    expect(cublas, VN_UNSUPPORTED, "libcublas has version 10", "11 to 13", NULL);
 }
 
 static void cublaslt_of_another_toolkit(void)
 {
     fake.cublaslt_major = 12;
-    expect(cublas, VN_UNSUPPORTED, "version 13 and libcublasLt of 12", "of one toolkit", NULL);
+    expect(cublas, VN_UNSUPPORTED, "version 13 and libcublasLt 12", "of one toolkit", NULL);
 }
 
 static void no_cudnn(void)
@@ -478,7 +478,7 @@ static void cudnn_lacks_functions(void)
 static void cudnn_of_another_major(void)
 {
     fake.cudnn_version = 7605;
-    expect(cudnn, VN_UNSUPPORTED, "libcudnn is of version 7", "8 or 9", NULL);
+    expect(cudnn, VN_UNSUPPORTED, "libcudnn has version 7", "8 or 9", NULL);
 }
 
 static void does_not_fit(void)
@@ -488,7 +488,7 @@ static void does_not_fit(void)
     expect("gemm:8x8x8:f64:nn:act=relu:variant=cublas", VN_UNSUPPORTED, "f64", NULL);
     expect("gemm:8x8x8:f32:nn:bias=col:variant=cublas", VN_UNSUPPORTED, "one row", NULL);
     expect("gemm:8x8x8:f32:nn:alpha=0:variant=cublas", VN_UNSUPPORTED, "nothing to multiply", NULL);
-    expect("gemm:8x8x8:f32:nn:variant=clblast", VN_UNSUPPORTED, "it needs a device of OpenCL", NULL);
+    expect("gemm:8x8x8:f32:nn:variant=clblast", VN_UNSUPPORTED, "it needs an OpenCL device", NULL);
     expect("softmax:8x8:f32:causal:variant=cudnn", VN_UNSUPPORTED, "it has no mask", NULL);
     expect("softmax:8x8:f32:start=1:variant=cudnn", VN_UNSUPPORTED, "multiples of 16 bytes", NULL);
     expect("conv:n1c4h8w8k4r3s3:f32:nchw:forward:pad=0-1x0-1:variant=cudnn", VN_UNSUPPORTED, "same padding", NULL);
