@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * backend.h - what a backend must do.  This page is the whole contract.
+ * backend.h - what a backend must do. This page is the whole contract.
  *
- * lib/ owns every handle; a backend hangs its own things on `impl`.  Every function
- * is required; none may be NULL.  What a device lacks is said in its facts, not by a
- * missing function.  Every open has its close, which is called once for each open
- * that returned VN_OK.  `native` is the caller's own cl_mem, CUstream...; NULL makes
- * a new one.  A function that fails says why with vn__fail().
+ * lib/ owns every handle; a backend keeps its own data in `impl`. Every function is required; none may
+ * be NULL. What a device lacks is said by its facts, not by a missing function. Every open has a close,
+ * which is called once for each open that returned VN_OK. `native` is the caller's own cl_mem,
+ * CUstream...; with NULL a new one is created. A function that fails says why with vn__fail().
  */
 #ifndef VN_BACKEND_H
 #define VN_BACKEND_H
@@ -16,29 +15,29 @@
 enum { VN_ARGS = 32, VN_ENTRIES = 4 };
 
 struct vn_facts {                 /* all that operations may know of a device */
-    char     backend[16];         /* "opencl", "cuda": by which vendors' libraries go */
+    char     backend[16];         /* "opencl", "cuda": what vendors' libraries depend on */
     char     name[128];
-    char     family[16];          /* "nvidia", "amd", "intel", "cpu", "other": picks the atoms */
-    char     arch[32];            /* "sm_90", "gfx942", of a CPU its vectors: "f32x16" */
-    char     toolchain[544];      /* whatever decides if a binary built elsewhere fits here:
-                                     platform, device, versions, driver, build options */
+    char     family[16];          /* "nvidia", "amd", "intel", "cpu", "other": selects the atoms */
+    char     arch[32];            /* "sm_90", "gfx942"; of a CPU, its vectors: "f32x16" */
+    char     toolchain[544];      /* whatever decides whether a binary that was built elsewhere
+                                     works here: platform, device, versions, driver, options */
     int      units;               /* compute units */
     int      items;               /* largest work-group */
-    int      vector;              /* floats in a native vector where vectors must be written
-                                     out (CPUs), else 1 */
+    int      vector;              /* floats in a native vector where kernels must use explicit
+                                     vectors (CPUs), else 1 */
     size_t   local_bytes;         /* local memory of a work-group */
     size_t   buffer_bytes;        /* the largest buffer */
-    unsigned types;               /* 1 << vn_type, for each that operations may take */
-    unsigned engines;             /* matrix engines that passed their trial tile */
+    unsigned types;               /* 1 << vn_type, for each type that operations may use */
+    unsigned engines;             /* matrix engines that passed their trial */
 };
 
-/* A device that could be opened. */
+/* A device in a backend's list. */
 struct vn_listing {
     vn_device_info info;
-    double         rank;          /* a guess at its speed; the highest is the default device */
+    double         rank;          /* an estimate of its speed; the highest is the default device */
 };
 
-/* Begins each handle.  A closed handle keeps its memory, so it can be told apart. */
+/* The first member of each handle. A closed handle keeps its memory, so that its use is detected. */
 struct vn_handle { unsigned magic; unsigned kind; struct vn_handle *next; };
 
 struct vn_device {
@@ -78,7 +77,7 @@ struct vn_launch {
 };
 
 struct vn_backend {
-    const char *name;             /* "opencl": begins the specs of its devices */
+    const char *name;             /* "opencl": the prefix of the specs of its devices */
 
     int       (*count)        (void);
     vn_status (*list)         (struct vn_listing *out, int index);
@@ -116,7 +115,7 @@ struct vn_backend {
 extern const struct vn_backend vn__opencl, vn__cuda;
 extern const struct vn_backend *const vn__backends[];     /* ends with NULL */
 
-/* Writes the sentence for vn_last_error() and returns s. */
+/* Sets the sentence of vn_last_error(), and returns s. */
 vn_status vn__fail(vn_status s, const char *sentence, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 2, 3)))

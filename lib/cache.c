@@ -4,17 +4,17 @@
  *
  *     $VERNIER_CACHE_DIR, or $XDG_CACHE_HOME/vernier, or ~/.cache/vernier;  VERNIER_CACHE=0: none
  *
- * An entry is a header, the key text, and what the driver gave.  Its file is named by the
- * hash of the key, but it is the key itself that must agree, byte for byte: whatever decides
- * if a build fits (driver, device, versions, the kernel's text) is in there.
+ * An entry is a header, the text of the key, and the binary. Its file is named by the hash of the key, but
+ * the key itself must agree, byte for byte: it holds whatever decides whether a build is valid (driver,
+ * device, versions, the text of the kernel).
  *
- * Drivers die of a damaged binary, so they never see one: the payload's hash is checked
- * first.  The hash is for accidents; against malice stands ownership: files and directory
- * must be ours, and not for others to write.  Some intact binaries kill a driver, too (its
- * own bug, a library changed under it): an entry wears the mode bit LOADING while a driver
- * loads it, and one found with that bit and nobody's lock has killed a process.
+ * Drivers crash on damaged binaries, so that the hash of the payload is checked first. The hash protects
+ * against accidents; ownership protects against malice: files and directory must belong to the user, and
+ * must not be writable by others. Some intact binaries crash a driver, too (a bug of its own, or a library
+ * that was updated): an entry has the mode bit LOADING while a driver loads it, and an entry that is found
+ * with that bit and without a lock has crashed a process.
  *
- * Nothing here fails: what goes wrong on disk costs time, and a log line says why.
+ * Nothing here fails: errors on disk cost time, and a log line says why.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE               /* secure_getenv */
@@ -43,7 +43,7 @@
 #define EXTENSION ".kernel"
 #define TEMPORARY ".tmp-"
 
-enum { FORMAT = 1, CRASHES = 2 };             /* an entry that killed so many is left alone for a day */
+enum { FORMAT = 1, CRASHES = 2 };             /* an entry that crashed CRASHES times rests for a day */
 enum { LOADING = S_IXUSR, FOR_OTHERS = S_IWGRP | S_IWOTH };
 enum { HOUR = 3600, DAY = 24 * HOUR };
 static const uint64_t entry_limit = 64u << 20, total_limit = 256u << 20;
@@ -52,7 +52,7 @@ static const uint64_t entry_limit = 64u << 20, total_limit = 256u << 20;
 #define QUOTE(x)  QUOTE_(x)
 #define VERSION   QUOTE(VN_VERSION_MAJOR) "." QUOTE(VN_VERSION_MINOR) "." QUOTE(VN_VERSION_PATCH)
 
-/* Each field is compared with what it must be; `crashes` seeds the payload's hash. */
+/* Each field is compared with its expected value; `crashes` seeds the hash of the payload. */
 struct header {
     char          magic[8];
     uint32_t      format, crashes;
@@ -79,8 +79,8 @@ static vn_status key_open(struct key *out, const vn_device *d, const char *text)
     for (i = 0; i < PARTS; i++)
         bytes += strlen(parts[i]) + 1;
     if (!(out->text = malloc(bytes)))
-        return vn__fail(VN_NO_MEMORY, "no memory for a key of %zu bytes", bytes);
-    for (i = 0; i < PARTS; i++) {            /* with its NUL, so that no two lists run into one text */
+        return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a key of the cache", bytes);
+    for (i = 0; i < PARTS; i++) {            /* with its NUL, so that no two lists give one text */
         memcpy(out->text + at, parts[i], strlen(parts[i]) + 1);
         at += strlen(parts[i]) + 1;
     }
@@ -107,21 +107,22 @@ static void find_directory(void)
     size_t i;
 
     if (wanted && strcmp(wanted, "0") == 0) {
-        vn__log(VN_LOG_CACHE, "off, for VERNIER_CACHE is 0");
+        vn__log(VN_LOG_CACHE, "off, since VERNIER_CACHE is 0");
         return;
     }
     for (i = 0; i < sizeof places / sizeof places[0]; i++)
         if ((base = secure_getenv(places[i].variable)) && base[0] == '/')
             break;
     if (!base || base[0] != '/') {
-        vn__log(VN_LOG_CACHE, "off, for none of VERNIER_CACHE_DIR, XDG_CACHE_HOME and HOME is an absolute path");
+        vn__log(VN_LOG_CACHE, "off, since none of VERNIER_CACHE_DIR, XDG_CACHE_HOME and HOME "
+                "is an absolute path");
         return;
     }
     if ((size_t)snprintf(directory, sizeof directory, "%s%s", base, places[i].below) >= sizeof directory)
         directory[0] = '\0';
 }
 
-/* Each part of the path that is missing, for us alone. */
+/* Creates each missing directory of the path, for the user alone. */
 static void make_directory(void)
 {
     char path[PATH_MAX], *p;
@@ -179,11 +180,11 @@ static int read_all(int fd, void *to, size_t bytes)
     return 1;
 }
 
-/* NULL, or why this file is not to be trusted. */
+/* NULL, or why this file is not trusted. */
 static const char *refuse_file(const struct stat *st, const struct key *k)
 {
     if (!S_ISREG(st->st_mode))
-        return "it is no regular file";
+        return "it is not a regular file";
     if (st->st_uid != geteuid())
         return "it belongs to another user";
     if (st->st_mode & FOR_OTHERS)
@@ -202,7 +203,8 @@ static const char *refuse_bytes(const unsigned char *file, size_t bytes, const s
     memcpy(&h, file, sizeof h);
     if (memcmp(h.magic, MAGIC, sizeof h.magic) != 0 || h.format != FORMAT)
         return "it is of another format";
-    if (h.key_bytes != k->bytes || !XXH128_isEqual(h.key_hash, k->hash) || memcmp(text, k->text, k->bytes) != 0)
+    if (h.key_bytes != k->bytes || !XXH128_isEqual(h.key_hash, k->hash) ||
+        memcmp(text, k->text, k->bytes) != 0)
         return "it was built from something else";
     if (h.payload_bytes != payload_bytes)
         return "its size is wrong";
@@ -211,14 +213,14 @@ static const char *refuse_bytes(const unsigned char *file, size_t bytes, const s
     return NULL;
 }
 
-/* Reads and checks it all before anyone looks inside.  NULL: not there, or not to be used. */
+/* Reads the whole entry and checks it. NULL: it is missing, or refused. */
 static unsigned char *read_entry(size_t *bytes, int *fd, int dir, const struct key *k)
 {
     unsigned char *file = NULL;
     const char *why;
     struct stat st;
 
-    /* O_NONBLOCK: somebody's FIFO must not hold us up. */
+    /* O_NONBLOCK: a FIFO must not block. */
     if ((*fd = openat(dir, k->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) < 0) {
         if (errno != ENOENT)
             vn__log(VN_LOG_CACHE, "%s cannot be opened: %s", k->name, strerror(errno));
@@ -243,8 +245,8 @@ static unsigned char *read_entry(size_t *bytes, int *fd, int dir, const struct k
 
 enum guard { UNGUARDED, GUARDED, CRASHED };
 
-/* One process at a time wears the guard; who comes meanwhile loads without it, as do all
- * where the file system has no locks.  The lock of a dead process is gone, its bit stays. */
+/* One process at a time holds the guard; others load without it meanwhile, as do all on file systems
+ * without locks. The lock of a dead process is gone, but its mode bit stays.             */
 static enum guard guard_begin(int fd)
 {
     struct stat st;
@@ -265,13 +267,13 @@ static void guard_end(int fd, enum guard g)
         return;
     if (g == GUARDED)
         fchmod(fd, S_IRUSR | S_IWUSR);
-    flock(fd, LOCK_UN);           /* said aloud: a fork'd child may hold the descriptor, too */
+    flock(fd, LOCK_UN);           /* explicitly, since a forked child may hold the descriptor, too */
 }
 
-/* What a look at the disk came to. */
+/* The result of a look-up. */
 struct found {
     int      loaded;
-    int      spare;               /* do not store: this binary kills again and again */
+    int      spare;               /* not to be stored: this binary crashes repeatedly */
     uint32_t crashes;
 };
 
@@ -305,7 +307,7 @@ static struct found load(void **program, vn_device *d, int dir, const struct key
         f.loaded = d->backend->program_load(program, d, file + start, bytes - start) == VN_OK;
     guard_end(fd, g);
     if (f.loaded) {
-        futimens(fd, NULL);       /* just used: the last to be removed */
+        futimens(fd, NULL);       /* most recently used: the last to be removed */
         vn__log(VN_LOG_CACHE, "%s: %zu bytes loaded in %.2f ms", k->name, bytes - start,
                 1e3 * (vn__seconds() - began));
         vn__trace_span("cache", k->name, began, vn__seconds());
@@ -357,7 +359,7 @@ static int write_entry(int dir, const char *name, const struct key *k, uint32_t 
     return close(fd) == 0 && good;
 }
 
-/* Past the limit of file sizes a write is a deadly signal, not an error. */
+/* Beyond RLIMIT_FSIZE a write raises a signal that kills the process, instead of an error. */
 static int is_allowed(uint64_t bytes)
 {
     struct rlimit r;
@@ -366,7 +368,7 @@ static int is_allowed(uint64_t bytes)
         && (getrlimit(RLIMIT_FSIZE, &r) != 0 || r.rlim_cur == RLIM_INFINITY || bytes <= r.rlim_cur);
 }
 
-/* Readers see the old entry or the new one, whole, whenever we or the machine stop. */
+/* Readers see the old entry or the new one, entire, whenever this process or the machine stops. */
 static int replace_entry(int dir, const struct key *k, uint32_t crashes, const void *payload, size_t bytes)
 {
     char name[32];
@@ -378,7 +380,7 @@ static int replace_entry(int dir, const struct key *k, uint32_t crashes, const v
     snprintf(name, sizeof name, TEMPORARY "%016llx", (unsigned long long)any);
     good = write_entry(dir, name, k, crashes, payload, bytes)
         && (renameat(dir, name, dir, k->name) == 0
-            /* a directory has to be gone before a file can have its name */
+            /* a directory must be removed before a file can have its name */
             || (unlinkat(dir, k->name, AT_REMOVEDIR) == 0 && renameat(dir, name, dir, k->name) == 0));
     if (good) {
         fsync(dir);
@@ -404,7 +406,7 @@ static int by_use(const void *a, const void *b)
     return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
-/* The user may have named any directory: we touch no file but ours. */
+/* The directory may be any: only files with names of entries are touched. */
 static int is_entry(const char *name)
 {
     return strspn(name, "0123456789abcdef") == 32 && strcmp(name + 32, EXTENSION) == 0;
@@ -414,10 +416,11 @@ static int is_temporary(const char *name)
 {
     const size_t n = strlen(TEMPORARY);
 
-    return strncmp(name, TEMPORARY, n) == 0 && strspn(name + n, "0123456789abcdef") == 16 && name[n + 16] == '\0';
+    return strncmp(name, TEMPORARY, n) == 0 && strspn(name + n, "0123456789abcdef") == 16 &&
+           name[n + 16] == '\0';
 }
 
-/* Lists the entries, and removes temporary files that a dead process left. */
+/* Lists the entries, and removes temporary files of dead processes. */
 static struct file *list(size_t *count, int dir)
 {
     struct file *files = NULL, *more;
@@ -485,9 +488,11 @@ static void store(vn_device *d, void *program, int dir, const struct key *k, uin
         return;
     }
     errno = EFBIG;
-    good = is_allowed(sizeof(struct header) + k->bytes + bytes) && replace_entry(dir, k, crashes, payload, bytes);
+    good = is_allowed(sizeof(struct header) + k->bytes + bytes) &&
+           replace_entry(dir, k, crashes, payload, bytes);
     if (good)
-        vn__log(VN_LOG_CACHE, "%s: %zu bytes stored in %.2f ms", k->name, bytes, 1e3 * (vn__seconds() - began));
+        vn__log(VN_LOG_CACHE, "%s: %zu bytes stored in %.2f ms", k->name, bytes,
+                1e3 * (vn__seconds() - began));
     else
         vn__log(VN_LOG_CACHE, "%s is not stored: %s", k->name, strerror(errno));
     vn__trace_span("cache", k->name, began, vn__seconds());
@@ -507,9 +512,9 @@ struct unsaved {
 };
 
 static pthread_mutex_t unsaved_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct unsaved *unsaved;   /* most often NULL, which settle() sees without the lock */
+static struct unsaved *unsaved;   /* usually NULL, which settle() sees without the lock */
 
-/* Takes the key over. */
+/* Takes ownership of the key. */
 static void remember(vn_device *d, void *program, struct key *k, uint32_t crashes)
 {
     struct unsaved *u = malloc(sizeof *u);
@@ -524,7 +529,7 @@ static void remember(vn_device *d, void *program, struct key *k, uint32_t crashe
     pthread_mutex_unlock(&unsaved_lock);
 }
 
-/* The first that this thread built for d, or, with a program, that one; NULL if there is none. */
+/* The first that this thread built for d or, if `program` is given, that one; NULL if there is none. */
 static struct unsaved *recall(const vn_device *d, const void *program)
 {
     struct unsaved **at, *u;

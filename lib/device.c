@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device.c - the list of backends; opening and closing devices and what lives on them.
+ * device.c - the list of backends; devices, buffers and transfers.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -22,7 +22,7 @@ const struct vn_backend *const vn__backends[] = {
 
 /* ---- the list -------------------------------------------------------------- */
 
-/* The device at `index` among all backends' devices. */
+/* The device at `index` in the list of all backends' devices. */
 static vn_status listing(struct vn_listing *out, const struct vn_backend **backend, int *local, int index)
 {
     for (const struct vn_backend *const *b = vn__backends; *b; b++) {
@@ -67,7 +67,7 @@ vn_status vn_device_get(vn_device_info *out, int index)
     if (!out)
         return vn__fail(VN_INVALID, "out is NULL; it needs a vn_device_info");
     if (index < 0 || index >= device_count())
-        return vn__fail(VN_INVALID, "index is %d; it needs 0 to %d, there being %d devices", index,
+        return vn__fail(VN_INVALID, "index is %d; it needs 0 to %d, since there are %d devices", index,
                         device_count() - 1, device_count());
     if ((s = listing(&l, &backend, &local, index)))
         return s;
@@ -122,7 +122,7 @@ static int find(const char *spec)
     return found;
 }
 
-/* Another backend than the first, that was meant by name ("cuda:0") and has no device. */
+/* A backend, other than the first, that the spec names ("cuda:0") and that has no device. */
 static const struct vn_backend *idle_backend(const char *spec)
 {
     for (const struct vn_backend *const *b = vn__backends + 1; spec && *b; b++)
@@ -147,14 +147,15 @@ vn_status vn_device_open(vn_device **out, const char *spec)
         spec = secure_getenv("VERNIER_DEVICE");
     if (spec && !*spec)
         spec = NULL;
-    if ((backend = idle_backend(spec)))         /* it knows why */
+    if ((backend = idle_backend(spec)))         /* its open says why */
         return vn__leave(vn__device_open(out, backend, 0, NULL, spec));
     if (device_count() == 0)
         return vn__fail(VN_NO_DEVICE, "no OpenCL device was found; install an OpenCL driver "
                         "(for any CPU: pocl-opencl-icd)");
     if ((index = find(spec)) < 0)
-        return vn__fail(VN_NO_DEVICE, "spec is \"%s\", which none of the %d devices matches; it needs \"cpu\", "
-                        "\"gpu\", \"opencl:0\" to \"opencl:%d\", or a word of a device's or platform's name",
+        return vn__fail(VN_NO_DEVICE, "spec is \"%s\", which none of the %d devices matches; "
+                        "it needs \"cpu\", \"gpu\", \"opencl:0\" to \"opencl:%d\", "
+                        "or a word of a device's or platform's name",
                         spec ? spec : "", device_count(), device_count() - 1);
     if ((s = listing(&l, &backend, &local, index)))
         return s;
@@ -267,11 +268,11 @@ static vn_status check_transfer(vn_queue *q, const vn_buffer *b, const char *b_n
     if ((s = vn__handle_check(q, VN_QUEUE, "queue")) || (s = vn__handle_check(b, VN_BUFFER, b_name)))
         return s;
     if (b->device != q->device)
-        return vn__fail(VN_INVALID, "%s lies on another device (%s) than the queue (%s); it needs the same", b_name,
-                        b->device->info.spec, q->device->info.spec);
+        return vn__fail(VN_INVALID, "%s lies on another device (%s) than the queue (%s); it needs the same",
+                        b_name, b->device->info.spec, q->device->info.spec);
     if (at > b->bytes || bytes > b->bytes - at)
-        return vn__fail(VN_INVALID, "at is %zu and bytes is %zu; together they need to stay inside the %zu of %s",
-                        at, bytes, b->bytes, b_name);
+        return vn__fail(VN_INVALID, "at is %zu and bytes is %zu; "
+                        "together they need to stay inside the %zu of %s", at, bytes, b->bytes, b_name);
     if (!host && bytes)
         return vn__fail(VN_INVALID, "%s is NULL; it needs %zu bytes of host memory", host_name, bytes);
     return VN_OK;

@@ -7,9 +7,9 @@
  *
  * This is the only file of the library that prints, and only when one of the two is set.
  *
- * The trace is an array of JSON objects (the Chrome trace-event format).  Its readers
- * need no closing bracket, so a process that dies leaves a good file as long as only
- * whole events reach it: they gather in `trace.text`, which is written in one piece.
+ * The trace is an array of JSON objects (the Chrome trace-event format). Its readers need no closing
+ * bracket, so that a process that dies leaves a valid file as long as only whole events reach it: they
+ * are collected in `trace.text`, which is written in one piece.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE               /* secure_getenv */
@@ -39,23 +39,23 @@ enum { EVENT_BYTES = 512, TEXT_BYTES = 64 * 1024, NAME_BYTES = 64, PENDING = 512
 enum { HOST = 1, DEVICES };       /* the two "processes" of the timeline */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int logged, traced;        /* set by begin(), then only read: bits of vn_topic; if there is a trace */
+static int logged, traced;        /* set once, by begin(): bits of vn_topic; whether there is a trace */
 
 static struct {
     pthread_mutex_t lock;
     int    fd;                    /* -1: no trace */
-    pid_t  pid;                   /* who opened it; a fork'd child must not write to it */
+    pid_t  pid;                   /* the process that opened it; a forked child must not write to it */
     size_t used;
     char   text[TEXT_BYTES];
 } trace = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
-/* A queue's launches whose times are not yet known. */
+/* The launches of a queue whose times are not known yet. */
 struct vn_pending {
     int count;
     struct vn_timed {
         char      name[NAME_BYTES];
-        double    queued;         /* when, on our clock */
-        double    begins, length; /* on the device's, from the first event; known when flushed */
+        double    queued;         /* the time, on the host's clock */
+        double    begins, length; /* on the device's clock, from the first event on; set by the flush */
         vn_event *from, *to;
     } launch[PENDING];
 };
@@ -79,7 +79,7 @@ static void drain(void)
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0) {             /* the disk is full: what is there stays readable */
+        if (n <= 0) {             /* the disk is full: what was written stays readable */
             close(trace.fd);
             trace.fd = -1;
             break;
@@ -89,7 +89,7 @@ static void drain(void)
     trace.used = 0;
 }
 
-/* One event, whole or not at all. */
+/* Writes one event, entirely or not at all. */
 static void emit(const char *format, ...)
 {
     char event[EVENT_BYTES];
@@ -109,7 +109,7 @@ static void emit(const char *format, ...)
     trace.used += (size_t)n;
 }
 
-/* Quotes and control characters would end a JSON string; drivers' names may hold anything. */
+/* Quotes and control characters would end a JSON string, and drivers' names may hold any of them. */
 static const char *plain(char out[NAME_BYTES], const char *name)
 {
     size_t n = 0;
@@ -225,7 +225,7 @@ void vn__log(enum vn_topic topic, const char *sentence, ...)
     va_start(ap, sentence);
     vsnprintf(line, sizeof line, sentence, ap);
     va_end(ap);
-    fprintf(stderr, "vernier %s: %s\n", name, line);     /* one call, so lines of threads do not mix */
+    fprintf(stderr, "vernier %s: %s\n", name, line);    /* one call: the lines of threads do not mix */
     errno = saved;
 }
 
@@ -272,9 +272,9 @@ void vn__trace_launch(vn_queue *q, const char *variant, vn_event *from, vn_event
     t->count++;
 }
 
-/* Where on our clock the first event of these launches is.  None of them began before it
- * was queued, so it is no earlier than `queued - begins` of any; and where one found the
- * device idle, as the first mostly does, it began just then.  It all has ended by now.   */
+/* The time, on the host's clock, of the first event of these launches. No launch began before it was queued,
+ * so that it is no earlier than `queued - begins` of any; a launch on an idle device, as the first usually
+ * is, began when it was queued. All of them have ended by now.                           */
 static double origin_of(const struct vn_pending *t)
 {
     const struct vn_timed *last = &t->launch[t->count - 1];
@@ -290,7 +290,7 @@ static double origin_of(const struct vn_pending *t)
 
 void vn__trace_flush(vn_queue *q)
 {
-    /* A row of the timeline for each queue; any number that stays with it will do. */
+    /* Each queue has a row of the timeline; its number may be any that does not change. */
     const long row = (long)((uintptr_t)q / sizeof *q % INT32_MAX);
     struct vn_pending *t = q->trace;
     double origin;

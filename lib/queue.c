@@ -189,7 +189,7 @@ size_t vn_queue_workspace(const vn_queue *q)
     return q->workspace->bytes;
 }
 
-/* Whole steps, where limit and device allow: a queue of small operations then allocates once. */
+/* Rounds up to whole steps, where limit and device allow: a queue of small operations then allocates once. */
 static size_t rounded_up(size_t bytes, const vn_queue *q)
 {
     enum { STEP = 1 << 20 };
@@ -205,9 +205,9 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
     q->workspace_used = bytes;
     if (!q->workspace || q->workspace->bytes < bytes) {
         if (bytes > q->device->facts.buffer_bytes)
-            return vn__fail(VN_NO_MEMORY, "it needs %zu bytes of workspace; %s has buffers of at most %zu", bytes,
-                            q->device->facts.name, q->device->facts.buffer_bytes);
-        workspace_close(q);                 /* work already queued keeps the old one alive */
+            return vn__fail(VN_NO_MEMORY, "it needs %zu bytes of workspace; %s has buffers of at most %zu",
+                            bytes, q->device->facts.name, q->device->facts.buffer_bytes);
+        workspace_close(q);                 /* queued work keeps the old one alive */
         if ((s = vn__buffer_open(&q->workspace, q->device, rounded_up(bytes, q), NULL)))
             return s;
     }
@@ -215,7 +215,7 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
     return VN_OK;
 }
 
-/* On a queue of its own: the caller's may be waiting for something. */
+/* On a queue of its own, since the caller's may be waiting for an event. */
 static vn_status write_zeros(vn_buffer *b)
 {
     void *const zeros = calloc(1, b->bytes);
@@ -226,14 +226,14 @@ static vn_status write_zeros(vn_buffer *b)
         return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes of zeros", b->bytes);
     if ((s = vn__queue_open(&q, b->device, NULL)) == VN_OK) {
         s = b->device->backend->write(q, b, 0, zeros, b->bytes);
-        q->borrowed = 1;                    /* the write is done: there is nothing to finish */
+        q->borrowed = 1;                    /* the write has completed: there is nothing to finish */
         vn__queue_close(q);
     }
     free(zeros);
     return s;
 }
 
-/* *kept, made of zeros when it is first wanted. */
+/* Returns *kept, which is created, full of zeros, at the first use. */
 static vn_status zeros(vn_buffer **out, vn_buffer **kept, vn_queue *q, size_t bytes)
 {
     vn_status s;
@@ -265,7 +265,7 @@ vn_status vn__slots(vn_buffer **out, vn_queue *q)
 
 /* ---- launching --------------------------------------------------------------- */
 
-/* The next argument's place.  Too many are counted, for vn__launch to refuse, and kept nowhere. */
+/* The next argument. Excess arguments are counted, so that vn__launch refuses them, but not kept. */
 static struct vn_arg *next_arg(struct vn_launch *l)
 {
     const int at = l->nargs++;
@@ -342,7 +342,7 @@ void vn__arg_extents(struct vn_launch *l, const vn_tensor *t)
         v[7 - t->rank + i] = t->extent[i];
 }
 
-/* With a trace, the events around what is launched. */
+/* With a trace, the events around a launch. */
 static vn_event *span_begin(vn_queue *q)
 {
     vn_event *from = NULL;
@@ -370,7 +370,8 @@ vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct
     vn_status s;
 
     if (l->nargs > VN_ARGS)
-        return vn__fail(VN_FAILED, "%s has %d arguments; a launch holds %d", it->variant->name, l->nargs, VN_ARGS);
+        return vn__fail(VN_FAILED, "%s has %d arguments; a launch holds %d", it->variant->name, l->nargs,
+                        VN_ARGS);
     if (q->noting)
         vn__note_launch(q, it, kernel, l);
     from = span_begin(q);
@@ -378,8 +379,8 @@ vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct
     span_end(q, it->variant->name, from, s);
     if (vn__logs(VN_LOG_LAUNCH))
         vn__log(VN_LOG_LAUNCH, "%s[%d] on %s: %lld x %lld x %lld groups of %d: %s", it->variant->name, kernel,
-                q->device->info.spec, (long long)l->groups[0], (long long)l->groups[1], (long long)l->groups[2],
-                l->items, vn_status_name(s));
+                q->device->info.spec, (long long)l->groups[0], (long long)l->groups[1],
+                (long long)l->groups[2], l->items, vn_status_name(s));
     return s;
 }
 
@@ -389,14 +390,14 @@ vn_status vn__launch_foreign(vn_queue *q, const struct vn_choice *it, const void
     vn_event *from = span_begin(q);
     const vn_status s = call(q, problem);
 
-    q->noting = NULL;                       /* what it launches, it alone knows */
+    q->noting = NULL;                       /* the launches of a library cannot be noted */
     span_end(q, it->variant->name, from, s);
     if (vn__logs(VN_LOG_LAUNCH))
         vn__log(VN_LOG_LAUNCH, "%s on %s: %s", it->variant->name, q->device->info.spec, vn_status_name(s));
     return s;
 }
 
-/* ---- what vendors' libraries keep --------------------------------------------- */
+/* ---- attachments: what vendors' libraries keep on a queue ----------------------- */
 
 struct vn_attachment *vn__attached(const vn_queue *q, const void *owner)
 {

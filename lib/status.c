@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * status.c - what each call reports, and the handles it is reported on.
+ * status.c - statuses, the sentence of the last error, and handles.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -58,14 +58,14 @@ vn_status vn__fail(vn_status s, const char *sentence, ...)
     return s;
 }
 
-/* A driver's threads do not survive a fork: its calls would hang in the child. */
+/* The threads of a driver do not survive a fork: its calls would hang in the child. */
 static volatile int     is_forked;
 static pthread_once_t   fork_once = PTHREAD_ONCE_INIT;
 static volatile int     any_handle;
 
 static void in_child(void)
 {
-    is_forked = any_handle;         /* a child forked before the first handle is as good as any */
+    is_forked = any_handle;         /* a child that is forked before the first handle may use the library */
 }
 
 static void watch_forks(void)
@@ -92,16 +92,16 @@ vn_status vn__leave(vn_status s)
 
 /* ---- handles --------------------------------------------------------------- */
 
-/* A closed handle is never given back to malloc: it waits, marked as closed, in the list
- * of its kind, so that its use is an error with a name instead of a crash.  The oldest
- * is reused first.                                                                    */
+/* A closed handle is not freed: it stays, marked as closed, in the list of its kind, so that its use is a
+ * named error instead of a crash. The oldest is reused first.                         */
 enum { OPEN = 0x564e4f50, CLOSED = 0x564e434c, REUSED_AFTER = 64 };
 
 static pthread_mutex_t handle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct { struct vn_handle *first, *last; int count; } closed[VN_KIND_COUNT];
 static uint64_t handles_closed;
 
-static const char *const kind_names[VN_KIND_COUNT] = { "handle", "device", "queue", "buffer", "event", "pack" };
+static const char *const kind_names[VN_KIND_COUNT] = { "handle", "device", "queue", "buffer", "event",
+                                                       "pack" };
 
 void *vn__handle_open(enum vn_kind kind, size_t bytes)
 {
@@ -167,8 +167,10 @@ vn_status vn__handle_check(const void *handle, enum vn_kind kind, const char *ar
         return vn__fail(VN_INVALID, "%s is a %s that was closed; it needs an open %s", argument,
                         h->kind < VN_KIND_COUNT ? kind_names[h->kind] : kind_names[0], kind_names[kind]);
     if (h->magic == OPEN && h->kind < VN_KIND_COUNT)
-        return vn__fail(VN_INVALID, "%s is a %s; it needs a %s", argument, kind_names[h->kind], kind_names[kind]);
-    return vn__fail(VN_INVALID, "%s is no handle of this library; it needs an open %s", argument, kind_names[kind]);
+        return vn__fail(VN_INVALID, "%s is a %s; it needs a %s", argument, kind_names[h->kind],
+                        kind_names[kind]);
+    return vn__fail(VN_INVALID, "%s is not a handle of this library; it needs an open %s", argument,
+                    kind_names[kind]);
 }
 
 /* ---- the kernels' texts ---------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tensor.c - views of buffers: making them, and checking that they make sense.
+ * tensor.c - views of buffers: how they are made, and how they are checked.
  */
 #include <limits.h>
 #include <string.h>
@@ -31,12 +31,12 @@ vn_tensor vn_packed(vn_buffer *b, vn_type t, int rank, const int64_t *extent)
     int64_t step = 1;
 
     if (!extent || rank < 0 || rank > VN_RANK)
-        return v;                           /* the operation that gets it will say what is wrong */
+        return v;                           /* the operation that takes it reports what is wrong */
     for (int i = rank - 1; i >= 0; i--) {
         v.extent[i] = extent[i];
         v.stride[i] = step;
         if (extent[i] > 0 && !vn__mul(&step, step, extent[i]))
-            step = INT64_MAX;               /* found by the check of the view */
+            step = INT64_MAX;               /* the check of the view reports it */
     }
     return v;
 }
@@ -64,7 +64,7 @@ vn_tensor vn_transpose(vn_tensor t)
     return t;
 }
 
-/* ---- arithmetic that cannot wrap -------------------------------------------- */
+/* ---- arithmetic with overflow checks ---------------------------------------- */
 
 int vn__mul(int64_t *out, int64_t a, int64_t b)
 {
@@ -76,7 +76,7 @@ int vn__add(int64_t *out, int64_t a, int64_t b)
     return !__builtin_add_overflow(a, b, out);
 }
 
-/* ---- looking at views ------------------------------------------------------- */
+/* ---- properties of views ---------------------------------------------------- */
 
 int vn__given(const vn_tensor *t)
 {
@@ -96,7 +96,7 @@ int64_t vn__elements(const vn_tensor *t)
     return n;
 }
 
-/* The offset of the view's last element, in elements; 0 on overflow. */
+/* *out: the offset of the view's last element, in elements. Returns 0 on overflow. */
 static int last_offset(int64_t *out, const vn_tensor *t)
 {
     *out = t->start;
@@ -134,12 +134,12 @@ vn_status vn__check_enum(int v, int count, const char *name)
 {
     if (v >= 0 && v < count)
         return VN_OK;
-    return vn__fail(VN_INVALID, "%s is %d; it needs one of its %d values, 0 to %d", name, v, count, count - 1);
+    return vn__fail(VN_INVALID, "%s is %d; it needs one of its %d values, 0 to %d", name, v, count,
+                    count - 1);
 }
 
-/* In an output each element has a place of its own: sorted by stride, each step must pass
- * over all that the smaller ones reach.  Layouts that interleave in other ways are
- * refused, though some would do: nobody writes to those.                               */
+/* The elements of an output must not overlap: sorted by stride, each stride must exceed what the smaller ones
+ * span. Layouts that interleave in other ways are refused, though some would be valid.  */
 static vn_status check_distinct(const vn_tensor *t, const char *name)
 {
     int order[VN_RANK], n = 0;
@@ -159,10 +159,10 @@ static vn_status check_distinct(const vn_tensor *t, const char *name)
         const int i = order[j];
 
         if (t->stride[i] <= reach)
-            return vn__fail(VN_INVALID, "%s has stride %lld along dimension %d, so that elements share a place; "
-                            "an output needs a stride above %lld there", name, (long long)t->stride[i], i,
-                            (long long)reach);
-        reach += (t->extent[i] - 1) * t->stride[i];         /* cannot wrap: the view is inside its buffer */
+            return vn__fail(VN_INVALID, "%s has stride %lld along dimension %d, so that its elements "
+                            "overlap; an output needs a stride above %lld there", name,
+                            (long long)t->stride[i], i, (long long)reach);
+        reach += (t->extent[i] - 1) * t->stride[i];     /* no overflow: the view is inside its buffer */
     }
     return VN_OK;
 }
@@ -174,8 +174,8 @@ vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue 
     vn_status s;
 
     if ((unsigned)t->type >= VN_TYPE_COUNT)
-        return vn__fail(VN_INVALID, "%s has type %d; it needs one of the vn_type, 0 to %d", name, (int)t->type,
-                        VN_TYPE_COUNT - 1);
+        return vn__fail(VN_INVALID, "%s has type %d; it needs one of the vn_type, 0 to %d", name,
+                        (int)t->type, VN_TYPE_COUNT - 1);
     if (t->rank < low || t->rank > high)
         return vn__fail(VN_INVALID, "%s has rank %d; it needs %d to %d", name, t->rank, low, high);
     for (int i = 0; i < t->rank; i++) {
@@ -189,25 +189,27 @@ vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue 
     if (t->start < 0)
         return vn__fail(VN_INVALID, "%s starts at %lld; it needs 0 or more", name, (long long)t->start);
     if (vn__elements(t) == INT64_MAX)
-        return vn__fail(VN_INVALID, "%s has extents whose product overflows 63 bits; it needs fewer elements", name);
+        return vn__fail(VN_INVALID, "%s has extents whose product overflows 63 bits; it needs fewer elements",
+                        name);
     if (!(q->device->facts.types >> t->type & 1))
-        return vn__fail(VN_UNSUPPORTED, "%s has type %s, in which %s cannot compute; it needs another type or device",
-                        name, vn_type_name(t->type), q->device->facts.name);
+        return vn__fail(VN_UNSUPPORTED, "%s has type %s, in which %s cannot compute; "
+                        "it needs another type or device", name, vn_type_name(t->type), q->device->facts.name);
     if (vn__elements(t) == 0)
         return VN_OK;                       /* an empty view needs no buffer */
 
     if ((s = vn__handle_check(t->buffer, VN_BUFFER, name)))
         return s;
     if (t->buffer->device != q->device)
-        return vn__fail(VN_INVALID, "%s lies in a buffer of another device (%s); it needs one of the queue's (%s)",
-                        name, t->buffer->device->info.spec, q->device->info.spec);
+        return vn__fail(VN_INVALID, "%s lies in a buffer of another device (%s); "
+                        "it needs one of the queue's (%s)", name, t->buffer->device->info.spec,
+                        q->device->info.spec);
     if (!last_offset(&last, t) || !vn__add(&last, last, 1) ||
         !vn__mul(&bytes, last, (int64_t)vn_type_bytes(t->type)))
         return vn__fail(VN_INVALID, "%s has a start, extents and strides that overflow 63 bits; "
                         "it needs to end inside its buffer of %zu bytes", name, t->buffer->bytes);
     if ((uint64_t)bytes > t->buffer->bytes)
-        return vn__fail(VN_INVALID, "%s ends at byte %lld of a buffer of %zu bytes; it needs to end inside", name,
-                        (long long)bytes, t->buffer->bytes);
+        return vn__fail(VN_INVALID, "%s ends at byte %lld of a buffer of %zu bytes; it needs to end inside",
+                        name, (long long)bytes, t->buffer->bytes);
     return output ? check_distinct(t, name) : VN_OK;
 }
 
@@ -233,8 +235,8 @@ vn_status vn__check_overlap(const vn_tensor *a, const char *a_name, const vn_ten
     if (a_last < b->start || b_last < a->start)
         return VN_OK;
 
-    /* Interleaved views (two columns of one matrix) never meet if their starts differ
-     * by less than any of their steps can make up.                                    */
+    /* Interleaved views (two columns of one matrix) do not overlap if the difference of their starts is no
+     * multiple of the common divisor of their strides.                                */
     for (int i = 0; i < a->rank; i++)
         if (a->extent[i] > 1)
             step = common_divisor(a->stride[i], step);
@@ -244,8 +246,8 @@ vn_status vn__check_overlap(const vn_tensor *a, const char *a_name, const vn_ten
     if (step && (a->start - b->start) % step)
         return VN_OK;
 
-    /* The same, looking at blocks: views that stay inside [start, start + width) of every
-     * `pitch` elements, as the halves of a matrix do.                                  */
+    /* The same for blocks: views that stay inside [start, start + width) of every `pitch` elements, such as
+     * the left and right halves of a matrix.                                           */
     int64_t pitch = 0, a_width = 0, b_width = 0;
 
     for (int i = 0; i < a->rank; i++)
@@ -269,13 +271,15 @@ vn_status vn__check_overlap(const vn_tensor *a, const char *a_name, const vn_ten
 vn_status vn__broadcast(vn_tensor *t, const char *name, const vn_tensor *like, const char *like_name)
 {
     if (t->rank != like->rank)
-        return vn__fail(VN_INVALID, "%s has rank %d; it needs that of %s, %d", name, t->rank, like_name, like->rank);
+        return vn__fail(VN_INVALID, "%s has rank %d; it needs that of %s, %d", name, t->rank, like_name,
+                        like->rank);
     for (int i = 0; i < t->rank; i++) {
         if (t->extent[i] == like->extent[i])
             continue;
         if (t->extent[i] != 1)
-            return vn__fail(VN_INVALID, "%s has extent %lld along dimension %d; it needs 1, or that of %s, %lld",
-                            name, (long long)t->extent[i], i, like_name, (long long)like->extent[i]);
+            return vn__fail(VN_INVALID, "%s has extent %lld along dimension %d; "
+                            "it needs 1, or that of %s, %lld", name, (long long)t->extent[i], i, like_name,
+                            (long long)like->extent[i]);
         t->extent[i] = like->extent[i];
         t->stride[i] = 0;
     }

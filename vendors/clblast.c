@@ -109,7 +109,7 @@ const char *vn__plan_clblast(struct vn_plan *out, const void *problem, const str
     (void)row;
     (void)site;
     out->workspace = g->batches > 1 ? SIZE_MAX
-                                    : (size_t)(m * k + k * n + m * n) * TILE * TILE * vn_type_bytes(g->head.type);
+                   : (size_t)(m * k + k * n + m * n) * TILE * TILE * vn_type_bytes(g->head.type);
     return NULL;
 }
 
@@ -182,7 +182,8 @@ static vn_status call(vn_queue *q, const void *problem)
     return vn__cl_fence(q);
 }
 
-vn_status vn__run_clblast(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_clblast(vn_queue *q, const struct vn_choice *it, const void *problem,
+                          const struct vn_plan *plan)
 {
     (void)plan;
     return vn__launch_foreign(q, it, problem, call);

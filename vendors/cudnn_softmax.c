@@ -134,7 +134,8 @@ static vn_status call(vn_queue *q, const void *problem)
     return vn__cuda_leave(s);
 }
 
-vn_status vn__run_cudnn_softmax(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cudnn_softmax(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan)
 {
     (void)plan;
     return vn__launch_foreign(q, it, problem, call);
