@@ -193,7 +193,8 @@ vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue 
                         name);
     if (!(q->device->facts.types >> t->type & 1))
         return vn__fail(VN_UNSUPPORTED, "%s has type %s, in which %s cannot compute; "
-                        "it needs another type or device", name, vn_type_name(t->type), q->device->facts.name);
+                        "it needs another type or device", name, vn_type_name(t->type),
+                        q->device->facts.name);
     if (vn__elements(t) == 0)
         return VN_OK;                       /* an empty view needs no buffer */
 

@@ -109,14 +109,14 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 
 #endif
 
-KERNEL(ITEMS) void
+KERNEL(FMA_ITEMS) void
 conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
      GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
      VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
      R alpha, R beta, int has_bias, int act, int panels)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
-    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > ITEMS * THR_N ? BLK_K * PITCH_B : ITEMS * THR_N);
+    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > FMA_ITEMS * THR_N ? BLK_K * PITCH_B : FMA_ITEMS * THR_N);
 
     const INDEX group = GROUP_ID(2);
     INDEX phase_d = GROUP_ID(0);

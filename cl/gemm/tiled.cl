@@ -25,7 +25,7 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 
 #define BAND 8
 
-KERNEL(ITEMS) void
+KERNEL(FMA_ITEMS) void
 gemm(int M, int N, int K, VIEW eC, R alpha,
      GLOBAL const T *RESTRICT gA, VIEW vA,
      GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
@@ -33,7 +33,7 @@ gemm(int M, int N, int K, VIEW eC, R alpha,
      int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
-    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > ITEMS * THR_N ? BLK_K * PITCH_B : ITEMS * THR_N);
+    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > FMA_ITEMS * THR_N ? BLK_K * PITCH_B : FMA_ITEMS * THR_N);
 
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
     const int batch = GROUP_ID(0) / (tiles_m * tiles_n);

@@ -229,9 +229,9 @@ DEVICE void name(const int rows, const int vectors, const int mode,             
     } while (0)
 
 /* Stores elements [first, end) of one row of a tile through the epilogue: element n to y[at + n * step]. */
-DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, GLOBAL T *y, INDEX at, INDEX step,
-                           R alpha, R beta, int has_bias, GLOBAL const T *bias, INDEX bias_at,
-                           INDEX bias_step, int act)
+DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end,
+                           GLOBAL T *y, INDEX at, INDEX step, R alpha, R beta,
+                           int has_bias, GLOBAL const T *bias, INDEX bias_at, INDEX bias_step, int act)
 {
 #ifdef STORE_VECTOR
     if (first == 0 && end == THR_N && step == 1 && act == 0 && (!has_bias || bias_step < 2)) {

@@ -20,21 +20,21 @@
  * Sums run in order of k, one fused multiply-add each: bit-identical on every device.
  *
  * Takes  BLK_M BLK_N BLK_K THR_M THR_N (a row of parameters); T R ZERO (cl/types.h)
- * Gives  ITEMS (work-items per work-group), PITCH_A PITCH_B (row pitch of sA and sB),
+ * Gives  FMA_ITEMS (work-items per work-group), PITCH_A PITCH_B (row pitch of sA and sB),
  *        TILE_ROW TILE_COL, tile_multiply(); for itself FMA_*
  */
 #define FMA_ITEMS_M (BLK_M / THR_M)
 #define FMA_ITEMS_N (BLK_N / THR_N)
-#define ITEMS   (FMA_ITEMS_M * FMA_ITEMS_N)
-#define FMA_LOADS_A (BLK_M * BLK_K / ITEMS)     /* elements of a slice that a work-item loads */
-#define FMA_LOADS_B (BLK_N * BLK_K / ITEMS)
+#define FMA_ITEMS   (FMA_ITEMS_M * FMA_ITEMS_N)
+#define FMA_LOADS_A (BLK_M * BLK_K / FMA_ITEMS) /* elements of a slice that a work-item loads */
+#define FMA_LOADS_B (BLK_N * BLK_K / FMA_ITEMS)
 #define PITCH_A (BLK_M + 1)                     /* padded by 1: elements of a column differ in bank */
 #define PITCH_B (BLK_N + 1)
 
 #if BLK_M % THR_M || BLK_N % THR_N
 #error "a work-item's tile must divide its work-group's"
 #endif
-#if BLK_M * BLK_K % ITEMS || BLK_N * BLK_K % ITEMS
+#if BLK_M * BLK_K % FMA_ITEMS || BLK_N * BLK_K % FMA_ITEMS
 #error "each work-item must load an equal number of elements of a slice"
 #endif
 
@@ -54,9 +54,9 @@ DEVICE R   load_b(const struct operand_b *b, int k, int n);
 /* The position in a slice, along K and across it, of the i-th element that this work-item loads:
  * consecutive work-items load consecutive elements in memory.                                  */
 #define FMA_SLICE_K(i, k_major, width) \
-    ((int)((k_major) ? (FMA_ITEM + (i) * ITEMS) % BLK_K : (FMA_ITEM + (i) * ITEMS) / (width)))
+    ((int)((k_major) ? (FMA_ITEM + (i) * FMA_ITEMS) % BLK_K : (FMA_ITEM + (i) * FMA_ITEMS) / (width)))
 #define FMA_SLICE_X(i, k_major, width) \
-    ((int)((k_major) ? (FMA_ITEM + (i) * ITEMS) / BLK_K : (FMA_ITEM + (i) * ITEMS) % (width)))
+    ((int)((k_major) ? (FMA_ITEM + (i) * FMA_ITEMS) / BLK_K : (FMA_ITEM + (i) * FMA_ITEMS) % (width)))
 
 /* rC := A B for the tile at (m0, n0), over all of K. */
 DEVICE void
