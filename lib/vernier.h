@@ -109,7 +109,7 @@ VN_API void      vn_event_close(vn_event *e);
 
 /* Scratch memory belongs to the queue: it grows to the largest operation seen, in steps
  * of 1 MiB, so a warmed-up queue allocates nothing.  A limit makes operations choose a
- * way that fits inside it; 0 is a limit too.  Starts without one (SIZE_MAX).  */
+ * variant that fits inside it; 0 is a limit too.  Starts without one (SIZE_MAX).  */
 VN_API vn_status vn_queue_limit_workspace(vn_queue *q, size_t bytes);
 VN_API size_t    vn_queue_workspace(const vn_queue *q);
 
@@ -132,11 +132,11 @@ VN_API vn_status vn_read(vn_queue *q, void *to, const vn_buffer *from, size_t at
  * f32, f16 and bf16 (16-bit types are stored so, and computed in f32).         */
 typedef enum { VN_F32, VN_F16, VN_BF16, VN_F64, VN_TYPE_COUNT } vn_type;
 
-VN_API size_t      vn_type_bytes(vn_type t);        /* 0 for what is no type */
+VN_API size_t      vn_type_bytes(vn_type t);        /* 0 for an unknown type */
 VN_API const char *vn_type_name(vn_type t);         /* "f32" */
 
 /* A view of a buffer: a start, a shape, and a step along each dimension, all
- * counted in elements.  Swapping two strides transposes; a stride of 0 repeats
+ * counted in elements.  Swapping two strides transposes; a stride of 0 broadcasts
  * (inputs only); leading dimensions are batches.  Strides are not negative.    */
 #define VN_RANK 6
 typedef struct {
@@ -157,7 +157,7 @@ VN_API vn_tensor vn_transpose(vn_tensor t);      /* swaps the last two dimension
 typedef enum {
     VN_MATH_DEFAULT,      /* f32 no less accurate than f32 fused multiply-adds;
                              16-bit types accumulate in f32 */
-    VN_MATH_TF32,         /* f32 operands may lose bits to 10 of mantissa */
+    VN_MATH_TF32,         /* f32 operands may be rounded, down to 10 bits of mantissa */
     VN_MATH_BITWISE,      /* the same bits on every device and backend: one fixed
                              order of sums, fused multiply-adds, own exponential */
     VN_MATH_COUNT
@@ -168,13 +168,13 @@ typedef enum {
     VN_IDENTITY, VN_RELU, VN_GELU, VN_SILU, VN_SIGMOID, VN_TANH, VN_ACTIVATION_COUNT
 } vn_activation;
 
-typedef struct vn_pack vn_pack;   /* a B that many products use, in the layout they want it in */
+typedef struct vn_pack vn_pack;   /* B in the packed layout of a variant, for many products */
 
-/* Options: NULL, or a struct whose zeros mean "the usual". */
+/* Options: NULL, or a struct whose zeros mean the defaults. */
 typedef struct {
     vn_math        math;
     vn_tensor      bias;          /* added before the activation; shape of C, or with extents
-                                     of 1 that repeat; rank 0 or buffer NULL: none */
+                                     of 1 that broadcast; rank 0 or buffer NULL: none */
     vn_activation  activation;
     const char    *variant;       /* run this one or fail: "gemm", "gemm_cpu"... */
     const vn_pack *packed_b;      /* B, packed; or NULL */
@@ -182,8 +182,8 @@ typedef struct {
 
 /* C := act(alpha A B + beta C + bias).
  *
- * A is M x K, B is K x N, C is M x N, each with the same leading batches.
- * An extent of 1 among the batches of A or B repeats, as does a stride of 0.
+ * A is M x K, B is K x N, C is M x N, all of one type and rank, with the same leading
+ * batches; batch dimensions of A and B broadcast (extent 1 or stride 0).
  * C is not read when beta is 0, A and B not when alpha is 0 or K is 0;
  * C must not overlap A, B or bias, nor itself.  Nothing to do (M, N or a batch
  * of 0) is VN_OK.
@@ -194,15 +194,15 @@ typedef struct {
 VN_API vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,
                                       double beta,  vn_tensor c, const vn_gemm_options *o);
 
-/* Packs B, such as a layer's weights, for products whose A has about m rows; of the options, math
- * and variant count.  A product that is given the pack in `packed_b` still gets B, the very same
- * view, and its result is right whatever its M and options: what cannot gain by the pack reads B.
- * Both read B's buffer, so it stays open; what is written to it later, the pack does not see.
+/* Packs B, such as a layer's weights, for products whose A has about m rows, with the math and
+ * variant of the options.  A product that is given the pack in `packed_b` is also given B, the
+ * very same view, and its result is right whatever its M and options: products that would not
+ * gain ignore the pack and read B.  So B's buffer must stay open, and must not be written to.
  *
- * vn_pack_bytes() is the memory it takes, which is no part of the queue's workspace: 0 where
- * B is best read as it lies.  Another queue waits for an event after vn_pack_open(), as for any
- * work.  A closed pack is still seen by work already queued.  A weight on the left packs as its
- * transpose: C^T = B^T A^T.                                                                     */
+ * vn_pack_bytes() is the memory that the pack takes, besides the queue's workspace: 0 where
+ * packing does not help.  Packing is queued: another queue waits for an event after
+ * vn_pack_open().  A pack may be closed once its last product is queued.  A weight on the left
+ * packs as its transpose: C^T = B^T A^T.                                                       */
 VN_API vn_status vn_pack_open(vn_pack **out, vn_queue *q, vn_tensor b, int64_t m, const vn_gemm_options *o);
 VN_API void      vn_pack_close(vn_pack *p);
 VN_API size_t    vn_pack_bytes(const vn_pack *p);
@@ -213,7 +213,7 @@ typedef struct {
     int           groups;                          /* 0 means 1; C for depthwise */
     vn_math       math;
     vn_tensor     bias;           /* K elements (rank 1), or the shape of the output with
-                                     extents of 1 that repeat; rank 0 or buffer NULL: none */
+                                     extents of 1 that broadcast; rank 0 or buffer NULL: none */
     vn_activation activation;
     const char   *variant;
 } vn_conv_options;
@@ -227,7 +227,8 @@ typedef struct {
  * x is N x C x spatial, w is K x C/groups x spatial, y is N x K x spatial, always
  * in this order; NCHW or NHWC is a matter of their strides.  The extents of y are
  * floor((in + before + after - dilation (filter - 1) - 1) / stride) + 1.
- * The output is not read when beta is 0, the inputs not when alpha is 0.          */
+ * All tensors have one type.  The output must not overlap an input or the bias; it is not
+ * read when beta is 0, the inputs not when alpha is 0.  Statuses as of vn_gemm().        */
 VN_API vn_status vn_conv_forward(vn_queue *q, double alpha, vn_tensor x, vn_tensor w,
                                               double beta, vn_tensor y, const vn_conv_options *o);
 VN_API vn_status vn_conv_backward_data(vn_queue *q, double alpha, vn_tensor dy, vn_tensor w,
@@ -240,23 +241,24 @@ typedef struct {
     int         log;              /* log-softmax */
     double      scale;            /* of x, before the mask; 0 means 1 */
     vn_tensor   mask;             /* added to scaled x; shape of x, or with extents of 1 that
-                                     repeat; rank 0 or buffer NULL: none */
+                                     broadcast; rank 0 or buffer NULL: none */
     int         causal;           /* element j of the axis is masked where j > i, i counting
                                      along the dimension before the axis (needs axis 0, rank 2) */
     const char *variant;
 } vn_softmax_options;
 
 /* y := exp(z - max z) / sum exp(z - max z) along the axis, z = scale x + mask, or the
- * logarithm of that.  x, y and mask have one type; y may be x itself (the same view).
+ * logarithm of that.  x, y and mask have one type; y may be x itself (the same view), and
+ * must not overlap it otherwise, nor the mask.  Statuses as of vn_gemm().
  *
- * An element of z that is -infinity counts nothing: it gives 0 (log: -infinity).  A row
- * that is masked whole gives 0 everywhere (log: -infinity everywhere).  A NaN or a
- * +infinity makes its whole row NaN, save what the causal mask hides: that is never read. */
+ * An element of z that is -infinity contributes nothing and gives 0 (log: -infinity).  A
+ * fully masked row is all 0 (log: all -infinity).  A NaN or a +infinity makes its whole
+ * row NaN, except what the causal mask hides: that is never read.                        */
 VN_API vn_status vn_softmax(vn_queue *q, vn_tensor x, vn_tensor y, const vn_softmax_options *o);
 
 /* dx := scale y (dy - sum dy y), or, of the log-softmax, scale (dy - exp(y) sum dy);
- * y is what vn_softmax() gave.  Where causal masks, dx is 0.  mask is not looked at.
- * dx may be dy itself (the same view).                                               */
+ * y is what vn_softmax() gave.  Where causal masks, dx is 0; the mask is ignored.
+ * dx may be dy itself (the same view), and must not overlap y.                       */
 VN_API vn_status vn_softmax_backward(vn_queue *q, vn_tensor y, vn_tensor dy, vn_tensor dx,
                                      const vn_softmax_options *o);
 
