@@ -6,7 +6,7 @@
 #include "core.h"
 #include "sampling.h"
 
-static const double SAMPLE_SECONDS = 0.01;   /* a sample this long is well above the clock's grain */
+static const double SAMPLE_SECONDS = 0.01;   /* unless said; well above the clock's grain */
 
 vn_status stopwatch_start(struct stopwatch *s, vn_queue *q, int by_events)
 {
@@ -67,19 +67,28 @@ static void take_sample(struct runner *r)
 /* The first sample is a single run; from it follows how many make a sample long enough. */
 static void calibrate(struct runner *r)
 {
+    const double length = r->length > 0 ? r->length : SAMPLE_SECONDS;
+
     r->count = r->failed = 0;
     r->spent = 0;
     r->repeats = 1;
     take_sample(r);
-    if (r->failed || r->sample[0] >= SAMPLE_SECONDS)
+    if (r->failed || r->sample[0] >= length)
         return;
 
-    const double wanted = SAMPLE_SECONDS / (r->sample[0] > 1e-7 ? r->sample[0] : 1e-7);
+    const double wanted = length / (r->sample[0] > 1e-7 ? r->sample[0] : 1e-7);
 
     r->repeats = wanted < 1 ? 1 : wanted > 10000 ? 10000 : (int)wanted;
     if (r->most && r->repeats > r->most)
         r->repeats = r->most;
     r->count   = 0;
+}
+
+static int is_done(const struct runner *r, double share)
+{
+    const int least = r->least > 1 ? r->least : 1;
+
+    return r->failed || r->count == SAMPLES || (r->count >= least && r->spent >= share);
 }
 
 void sample_in_turns(struct runner *r, int count, double seconds)
@@ -89,12 +98,14 @@ void sample_in_turns(struct runner *r, int count, double seconds)
 
     for (int i = 0; i < count; i++)
         calibrate(&r[i]);
-    while (busy) {
+    for (int round = 0; busy; round++) {
         busy = 0;
         for (int i = 0; i < count; i++) {
-            if (r[i].failed || r[i].count == SAMPLES || (r[i].count > 0 && r[i].spent >= share))
+            struct runner *const next = &r[(round + i) % count];
+
+            if (is_done(next, share))
                 continue;
-            take_sample(&r[i]);
+            take_sample(next);
             busy = 1;
         }
     }

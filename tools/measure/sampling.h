@@ -25,14 +25,17 @@ struct runner {
     void   *state;
 
     int     most;                     /* repeats; 0: any number */
+    int     least;                    /* samples; 0: one */
+    double  length;                   /* seconds that a sample takes at least; 0: 10 ms */
     int     repeats;                  /* in a sample: short runs are repeated */
     int     count, failed;
     double  sample[SAMPLES];          /* seconds of one run */
     double  spent, median;
 };
 
-/* Samples each of the runners in turn until each has spent its share of the seconds, and
- * has at least one sample.                                                            */
+/* Samples each of the runners in turn until each has spent its share of the seconds, and has its
+ * least number of samples.  Each round begins with another runner, so that none always follows the
+ * same one.                                                                                      */
 void   sample_in_turns(struct runner *r, int count, double seconds);
 
 double median_of(double *v, int count);      /* sorts v */
