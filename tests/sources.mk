@@ -110,6 +110,7 @@ test_programs += \
 	%D%/tools/test_problem \
 	%D%/tools/test_tuner
 test_scripts  += \
+	%D%/tools/choice.sh \
 	%D%/tools/gap.sh \
 	%D%/tools/tune.sh
 EXTRA_DIST    += %D%/tools/gap_report.json %D%/start.h

@@ -15,6 +15,7 @@ enum { EXIT_USAGE = 2 };
 
 int bench_main  (int argc, char **argv);
 int check_main  (int argc, char **argv);
+int choice_main (int argc, char **argv);
 int compare_main(int argc, char **argv);
 int devices_main(int argc, char **argv);
 int explain_main(int argc, char **argv);

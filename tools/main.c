@@ -20,6 +20,7 @@ static const struct command {
     { "gap",     "vernier gap",     gap_main     },
     { "compare", "vernier compare", compare_main },
     { "tune",    "vernier tune",    tune_main    },
+    { "choice",  "vernier choice",  choice_main  },
     { NULL, NULL, NULL }
 };
 
@@ -33,6 +34,7 @@ static const char doc[] =
     "  gap       measure one GPU through OpenCL and through CUDA, and report the gaps\n"
     "  compare   set two reports of bench or gap side by side\n"
     "  tune      search better kernel parameters for a device, and keep them\n"
+    "  choice    time every way to solve a problem, beside the one that the library chooses\n"
     "\n"
     "Each has its own --help; vernier(1) says how problems are named."
     "\v"
@@ -45,7 +47,8 @@ static const char doc[] =
     "  vernier explain conv:n1c64h56w56k64r3s3:f32:pad=1\n"
     "  vernier gap squares --html report.html\n"
     "  vernier compare before.json after.json\n"
-    "  vernier tune gemm:3000x3000x3000:f32:nn --budget 60s";
+    "  vernier tune gemm:3000x3000x3000:f32:nn --budget 60s\n"
+    "  vernier choice squares --random 100";
 
 void complain(const char *sentence, ...)
 {
@@ -94,14 +97,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         char **const argv = state->argv + state->next - 1;
 
         if (!c)
-            argp_error(state, "there is no command \"%s\": devices, bench, check, explain, gap, compare or tune", arg);
+            argp_error(state, "there is no command \"%s\": devices, bench, check, explain, gap, compare, "
+                              "tune or choice", arg);
         argv[0] = (char *)c->title;
         *status = c->run(state->argc - state->next + 1, argv);
         state->next = state->argc;
         return 0;
     }
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which command? devices, bench, check, explain, gap, compare or tune");
+        argp_error(state, "which command? devices, bench, check, explain, gap, compare, tune or choice");
         return 0;
     }
     return ARGP_ERR_UNKNOWN;

@@ -17,6 +17,16 @@ int64_t option_count(const struct argp_state *state, const char *option, const c
     return v;
 }
 
+double option_amount(const struct argp_state *state, const char *option, const char *arg)
+{
+    char *end;
+    const double v = strtod(arg, &end);
+
+    if (*end || end == arg || !(v > 0))
+        argp_error(state, "--%s is \"%s\", and must be a number above 0, as 1e9 is", option, arg);
+    return v;
+}
+
 int option_type(const struct argp_state *state, const char *arg)
 {
     for (int t = 0; t < VN_TYPE_COUNT; t++)

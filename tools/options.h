@@ -13,6 +13,7 @@
 #include "problem/workloads.h"
 
 int64_t option_count(const struct argp_state *state, const char *option, const char *arg);
+double  option_amount(const struct argp_state *state, const char *option, const char *arg);    /* above 0 */
 int     option_type (const struct argp_state *state, const char *arg);          /* a vn_type */
 double  option_seconds(const struct argp_state *state, const char *option, const char *arg);
 
