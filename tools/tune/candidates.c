@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * candidates.c - times every variant that fits a problem, in turns.
+ * candidates.c - times every plan for a problem, a variant with one of its rows, in turns.
  *
  * Each first runs twice.  The first run builds its kernels; the second is timed, and what is far behind
  * the best there is not sampled.  A vendor's library is a candidate only where it is the library's choice.
@@ -9,6 +9,7 @@
 #include <string.h>
 #include "choice.h"
 #include "core.h"
+#include "measure/dictated.h"
 
 static const double FAR_BEHIND = 5;       /* times the best: a candidate this slow is not sampled */
 static const double NOTICED = 1e-3;       /* seconds: shorter runs are always sampled */
@@ -33,27 +34,17 @@ double candidates_ratio(const struct candidates *c)
     return *c->note ? 0 : c->it[0].seconds / c->it[c->best].seconds;
 }
 
-/* The library's own choice comes again under its variant's name. */
-static int is_known(const struct candidates *c, const struct candidate *it)
-{
-    static const char *const keys[] = { "variant", "parameters", "workspace" };
-    int same = 0;
-
-    for (int i = 0; i < c->count && !same; i++) {
-        same = 1;
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            same &= json_equal(json_object_get(c->it[i].how, keys[k]), json_object_get(it->how, keys[k]));
-    }
-    return same;
-}
-
 /* ---- running ---- */
 
 static vn_status run_once(void *state)
 {
     const struct candidate *const c = state;
+    vn_status s;
 
-    return problem_run(c->series.queue, &c->problem, &c->o);
+    choice_dictate(c->choice ? c->series.queue->device : NULL, c->choice);
+    s = problem_run(c->series.queue, &c->problem, &c->o);
+    choice_dictate(NULL, NULL);
+    return s;
 }
 
 static int take_turn(void *state, int repeats, double *seconds)
@@ -72,7 +63,8 @@ static vn_status try_out(struct candidate *c)
 
     if (s)
         return s;
-    c->how = json_loads(vn_queue_explain(c->series.queue), 0, NULL);
+    if (!c->choice)
+        c->how = json_loads(vn_queue_explain(c->series.queue), 0, NULL);
     if ((s = vn_queue_finish(c->series.queue)))
         return s;
     return series_time(&c->seconds, &c->series, run_once, c, 1);
@@ -88,29 +80,70 @@ static void leave(struct candidate *c)
     c->how    = NULL;
 }
 
-/* name: "" is the library's own choice.  What does not fit the problem is no candidate. */
+/* By this choice, or the library's own.  What does not run is no candidate, but for that. */
 static vn_status enter(struct candidates *all, const struct bench *b, const struct problem *p,
-                       const struct values *v, const char *name)
+                       const struct values *v, const struct vn_choice *choice, json_t *how)
 {
     struct candidate *const c = &all->it[all->count];
     vn_status s;
 
-    *c = (struct candidate){ .problem = *p, .o = v->o,
+    *c = (struct candidate){ .problem = *p, .o = v->o, .choice = choice, .how = how,
                              .series = { .queue = b->queue, .by_events = !b->info.is_cpu, .hold = b->hold } };
-    snprintf(c->problem.variant, sizeof c->problem.variant, "%s", name);
     c->o.pack = NULL;
+    choice_dictate(choice ? b->queue->device : NULL, choice);
     s = problem_pack(b->queue, &c->problem, &c->o);
+    choice_dictate(NULL, NULL);
     if (!s)
         s = try_out(c);
     if (s) {
         c->seconds = 0;
         snprintf(c->note, sizeof c->note, "%s", vn_last_error());
     }
-    if (s == VN_UNSUPPORTED || (!s && is_known(all, c)))
+    if (s == VN_UNSUPPORTED)
         leave(c);
     else
         all->count++;
     return s;
+}
+
+static json_t *described(const struct vn_candidate *it)
+{
+    json_t *const out = json_object(), *const parameters = json_object();
+    char name[64];
+
+    for (int i = 0; vn__word_at(name, it->variant->params, i); i++)
+        json_object_set_new(parameters, name, json_integer(it->row.p[i]));
+    json_object_set_new(out, "variant", json_string(it->variant->name));
+    json_object_set_new(out, "parameters", parameters);
+    if (it->plan.seconds > 0)
+        json_object_set_new(out, "estimate", json_real(it->plan.seconds));
+    return out;
+}
+
+/* All plans but the library's own. */
+static void enter_plans(struct candidates *all, const struct bench *b, const struct problem *p,
+                        const struct values *v)
+{
+    const struct vn_choice *const own = b->queue->last->choice, *choice;
+    const size_t bytes = b->queue->last->problem_size;
+    void *const problem = malloc(bytes);
+    struct vn_candidate *list;
+    int count = 0;
+
+    if (!problem || vn__candidates(&list, &count, b->queue, b->queue->last->table,
+                                   memcpy(problem, b->queue->last->problem, bytes), NULL))
+        list = NULL;
+    for (int i = 0; i < count && all->count < CANDIDATES && !interrupted; i++) {
+        struct vn_candidate *const it = &list[i];
+
+        if (it->unfit || !it->variant->texts ||
+            (it->variant == own->variant && !memcmp(it->row.p, own->p, sizeof own->p)))
+            continue;
+        if (!vn__candidate_ready(&choice, b->queue, it, problem))
+            enter(all, b, p, v, choice, described(it));
+    }
+    free(list);
+    free(problem);
 }
 
 static double best_second_run(const struct candidates *all)
@@ -126,18 +159,15 @@ static double best_second_run(const struct candidates *all)
 static void enter_all(struct candidates *all, const struct bench *b, const struct problem *p,
                       const struct values *v)
 {
-    const struct vn_variant *const table = vn__tables[p->op];
-
-    const vn_status s = enter(all, b, p, v, "");
+    const vn_status s = enter(all, b, p, v, NULL, NULL);
 
     if (s) {
         all->failed = s != VN_UNSUPPORTED;
         snprintf(all->note, SENTENCE, "%s: %.180s", all->failed ? "failed" : "skipped", all->it[0].note);
         return;
     }
-    for (const struct vn_variant *t = table; t->name && all->count < CANDIDATES && !interrupted; t++)
-        if (t->texts && (t == table || strcmp(t->name, t[-1].name)))
-            enter(all, b, p, v, t->name);
+    all->it[0].choice = b->queue->last->choice;         /* from here on it is told what to do, as the others are */
+    enter_plans(all, b, p, v);
     if (interrupted)
         snprintf(all->note, SENTENCE, "skipped: interrupted");
 

@@ -217,8 +217,8 @@ static int widest_variant(void)
 {
     size_t width = 6;
 
-    for (int op = 0; vn__tables[op]; op++)
-        for (const struct vn_variant *v = vn__tables[op]; v->name; v++)
+    for (int op = 0; vn__operations[op]; op++)
+        for (const struct vn_variant *v = vn__operations[op]->variants; v->name; v++)
             width = strlen(v->name) > width ? strlen(v->name) : width;
     return (int)width;
 }

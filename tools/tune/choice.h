@@ -14,10 +14,11 @@
 /* ---- candidates.c: every way to solve a problem, timed ---- */
 
 struct candidate {
-    struct problem  problem;              /* with the variant's name */
+    struct problem  problem;
+    const struct vn_choice *choice;       /* that it is done by; NULL: the library's own */
     struct operands o;                    /* buffers are shared, the pack is its own */
     struct series   series;
-    json_t         *how;                  /* what the queue explained after the first run */
+    json_t         *how;                  /* "variant", "parameters", and if there is one, "estimate" */
     double          seconds;              /* the median; of a slow one, the second run; 0: it failed */
     int             slow;                 /* too slow to be sampled */
     int             samples, repeats;
