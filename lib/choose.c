@@ -2,12 +2,11 @@
  *
  * choose.c - from a problem to a variant, and from a variant to built kernels.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "choices.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -24,23 +23,6 @@ struct entry {
     struct vn_choice choice;
     void            *program;
     int              failed;                /* its trial: not to be used */
-};
-
-/* The rows that the tune files have for a variant, a type and a bucket. */
-struct rows {
-    struct rows             *next;
-    const struct vn_variant *variant;
-    int                      type, bucket, count;
-    struct vn_row            row[];
-};
-
-struct vn_choices {
-    pthread_mutex_t lock;                   /* of the table and the rows; held for a moment */
-    pthread_mutex_t building;               /* held while a driver compiles */
-    struct entry  **slots;
-    size_t          size, used;             /* size: a power of two */
-    struct rows    *rows;
-    struct vn_rates rates;
 };
 
 static size_t slot_of(const struct vn_choices *c, const struct key *key)
@@ -93,8 +75,7 @@ static vn_status insert(struct vn_choices *c, struct entry *e)
     return s;
 }
 
-/* Made at the first operation: a device that only holds buffers needs none. */
-static vn_status choices_of(struct vn_choices **out, vn_device *d)
+vn_status vn__choices_of(struct vn_choices **out, vn_device *d)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct vn_choices *c;
@@ -130,7 +111,7 @@ void vn__choices_close(vn_device *d)
         if (c->slots[i])
             entry_close(d, c->slots[i]);
     free(c->slots);
-    for (struct rows *r = c->rows, *next; r; r = next) {
+    for (struct vn_rows *r = c->rows, *next; r; r = next) {
         next = r->next;
         free(r);
     }
@@ -138,127 +119,6 @@ void vn__choices_close(vn_device *d)
     pthread_mutex_destroy(&c->building);
     free(c);
     d->choices = NULL;
-}
-
-/* ---- the text of a kernel ----------------------------------------------------- */
-
-struct builder { char *text; size_t length, size; int failed; };
-
-static void add(struct builder *b, const char *s, size_t n)
-{
-    if (b->length + n + 1 > b->size) {
-        const size_t size = 2 * (b->length + n + 1);
-        char *text = realloc(b->text, size);
-
-        if (!text) {
-            b->failed = 1;
-            return;
-        }
-        b->text = text;
-        b->size = size;
-    }
-    memcpy(b->text + b->length, s, n);
-    b->length += n;
-    b->text[b->length] = '\0';
-}
-
-static void add_define(struct builder *b, const char *name, int value)
-{
-    char line[128];
-
-    add(b, line, (size_t)snprintf(line, sizeof line, "#define %s %d\n", name, value));
-}
-
-/* Compilers report lines as file:line of our sources. */
-static void add_file(struct builder *b, const char *path)
-{
-    const struct vn_text *t = vn__text_find(path);
-    char line[128];
-
-    if (!t) {
-        b->failed = 1;
-        return;
-    }
-    add(b, line, (size_t)snprintf(line, sizeof line, "#line 1 \"%s\"\n", path));
-    add(b, t->text, t->length);
-}
-
-int vn__word_at(char word[64], const char *list, int i)
-{
-    for (; list; i--) {
-        list += strspn(list, " ");
-
-        const size_t n = strcspn(list, " ");
-
-        if (n == 0 || n >= 64)
-            return 0;
-        memcpy(word, list, n);
-        word[n] = '\0';
-        if (i == 0)
-            return 1;
-        list += n;
-    }
-    return 0;
-}
-
-int vn__constants_at(int *c, const struct vn_variant *v, int i)
-{
-    const char *at = v->constants ? v->constants : "";
-    char word[64];
-    int n = -1, count = 0, first = 0, all = 1;
-
-    memset(c, 0, VN_CONSTANTS * sizeof *c);
-    for (int w = 0; ; w++) {
-        const int there = vn__word_at(word, at, w);
-        const int is_value = there && (*word == '-' || (*word >= '0' && *word <= '9'));
-
-        if (is_value)
-            count++;
-        if (is_value)
-            continue;
-        if (n >= 0) {                           /* the values of the n-th are words `first` to w - 1 */
-            vn__word_at(word, at, first + i / all % count);
-            c[n] = atoi(word);
-            all *= count;
-        }
-        if (!there)
-            return i < all;
-        n++;
-        first = w + 1;
-        count = 0;
-    }
-}
-
-static void add_constants(struct builder *b, const struct vn_variant *v, const int *c)
-{
-    char word[64];
-
-    for (int w = 0, n = 0; v->constants && vn__word_at(word, v->constants, w); w++)
-        if (*word != '-' && (*word < '0' || *word > '9'))
-            add_define(b, word, c[n++]);
-}
-
-char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type, int wide)
-{
-    struct builder b = { 0 };
-    char word[64];
-
-    add_file(&b, strcmp(backend, "cuda") ? "cl/words.h" : "cuda/words.h");
-    add_define(&b, "TYPE", (int)type);
-    add_define(&b, "WIDE", wide);
-    add_file(&b, "cl/types.h");
-    for (int i = 0; vn__word_at(word, v->params, i); i++)
-        add_define(&b, word, p[i]);
-    add_constants(&b, v, c);
-    if (v->defines)
-        add(&b, v->defines, strlen(v->defines));
-    for (int i = 0; vn__word_at(word, v->texts, i); i++)
-        add_file(&b, word);
-    if (b.failed) {
-        free(b.text);
-        return NULL;
-    }
-    return b.text;
 }
 
 /* ---- building ------------------------------------------------------------------ */
@@ -357,7 +217,7 @@ static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct v
     memcpy(key.p, row->p, sizeof key.p);
     if (v->constants_of)
         v->constants_of(key.c, problem);
-    if ((s = choices_of(&c, q->device)))
+    if ((s = vn__choices_of(&c, q->device)))
         return s;
     if (!(e = lookup(c, &key))) {
         pthread_mutex_lock(&c->building);
@@ -391,238 +251,27 @@ static vn_status no_such_variant(const struct vn_variant *table, const char *for
     return vn__fail(VN_INVALID, "variant is \"%s\"; it needs NULL or one of %s", forced, names);
 }
 
-/* ---- plans ------------------------------------------------------------------------- */
-
-/* The rows for this variant and problem; NULL, with vn__fail(), where there are none. */
-static const struct rows *rows_of(struct vn_choices *c, const vn_device *d, const struct vn_variant *v,
-                                  const struct vn_problem *head)
-{
-    struct vn_row found[VN_ROWS];
-    struct rows *r;
-    int count;
-
-    pthread_mutex_lock(&c->lock);
-    for (r = c->rows; r; r = r->next)
-        if (r->variant == v && r->type == (int)head->type && r->bucket == (int)head->bucket)
-            break;
-    pthread_mutex_unlock(&c->lock);
-    if (r || vn__tune_find(found, &count, d, v, head->type, head->bucket))
-        return r;
-    if (!(r = malloc(sizeof *r + (size_t)count * sizeof *found))) {
-        vn__fail(VN_NO_MEMORY, "host memory ran out for the rows of %s", v->name);
-        return NULL;
-    }
-    *r = (struct rows){ .variant = v, .type = (int)head->type, .bucket = (int)head->bucket, .count = count };
-    memcpy(r->row, found, (size_t)count * sizeof *found);
-    pthread_mutex_lock(&c->lock);
-    r->next = c->rows;                          /* another thread may add the same: that does no harm */
-    c->rows = r;
-    pthread_mutex_unlock(&c->lock);
-    return r;
-}
-
-static const char *plan(struct vn_plan *out, const struct vn_variant *v, const void *problem, const struct vn_row *row,
-                        const struct vn_site *site)
-{
-    *out = (struct vn_plan){ 0 };
-    return v->plan ? v->plan(out, problem, row, site) : NULL;
-}
-
-vn_status vn__plan(struct vn_plan *out, vn_queue *q, const struct vn_choice *it, const void *problem)
-{
-    struct vn_row row = { .source = it->source };
-    struct vn_choices *c;
-    const vn_status s = choices_of(&c, q->device);
-    const struct vn_site site = { &q->device->facts, s ? NULL : &c->rates, q, 0 };
-
-    memcpy(row.p, it->p, sizeof row.p);
-    if (s == VN_OK)
-        plan(out, it->variant, problem, &row, &site);
-    return s;
-}
-
-struct list { struct vn_candidate *at; int count, room; };
-
-static struct vn_candidate *append(struct list *l)
-{
-    if (l->count == l->room) {
-        const int room = l->room ? 2 * l->room : 64;
-        struct vn_candidate *const at = realloc(l->at, (size_t)room * sizeof *at);
-
-        if (!at) {
-            vn__fail(VN_NO_MEMORY, "host memory ran out for %d plans", room);
-            return NULL;
-        }
-        l->at = at;
-        l->room = room;
-    }
-    return memset(&l->at[l->count++], 0, sizeof *l->at);
-}
-
-static int add_unfit(struct list *l, const struct vn_variant *v, const char *why)
-{
-    struct vn_candidate *const it = append(l);
-
-    if (it) {
-        it->variant = v;
-        it->why = why;
-        it->unfit = 1;
-    }
-    return it != NULL;
-}
-
-/* 0: memory ran out. */
-static int add_variant(struct list *l, struct vn_choices *c, const struct vn_variant *v, const void *problem,
-                       const struct vn_site *site, int forced)
-{
-    const struct rows *rows = NULL;
-    const char *why;
-
-    /* A vendor's library is not even loaded unless it is asked for, or its row prefers it. */
-    if (!v->texts && !forced && (!(rows = rows_of(c, site->queue->device, v, problem)) || !rows->row->p[v->preferred]))
-        return add_unfit(l, v, "no tune row says that it is the faster one here");
-    if ((why = v->fits(problem, site->facts)))
-        return add_unfit(l, v, why);
-    if (!rows && !(rows = rows_of(c, site->queue->device, v, problem)))
-        return add_unfit(l, v, "there is no tune row of it for this device and type");
-    for (int i = 0; i < rows->count; i++) {
-        struct vn_candidate *const it = append(l);
-
-        if (!it)
-            return 0;
-        it->variant = v;
-        it->row = rows->row[i];
-        it->why = plan(&it->plan, v, problem, &it->row, site);
-    }
-    return 1;
-}
-
-static vn_status list_all(struct list *l, const struct vn_variant *table, const void *problem,
-                          const struct vn_site *site, const char *forced)
-{
-    struct vn_choices *c;
-    vn_status s = choices_of(&c, site->queue->device);
-
-    for (const struct vn_variant *v = table; v->name && s == VN_OK; v++)
-        if ((!forced || vn__is_named(v, forced)) && !add_variant(l, c, v, problem, site, forced != NULL))
-            s = VN_NO_MEMORY;
-    return s;
-}
-
-static vn_status candidates(struct list *l, vn_queue *q, const struct vn_variant *table, const void *problem,
-                            const char *forced, int depth)
-{
-    struct vn_choices *c;
-    vn_status s = choices_of(&c, q->device);
-
-    *l = (struct list){ 0 };
-    if (s == VN_OK)
-        s = list_all(l, table, problem, &(struct vn_site){ &q->device->facts, &c->rates, q, depth }, forced);
-    if (s) {
-        free(l->at);
-        *l = (struct list){ 0 };
-    }
-    return s;
-}
-
-vn_status vn__candidates(struct vn_candidate **out, int *count, vn_queue *q, const struct vn_variant *table,
-                         const void *problem, const char *forced)
-{
-    struct list l;
-    const vn_status s = candidates(&l, q, table, problem, forced, 0);
-
-    *out = l.at;
-    *count = l.count;
-    return s;
-}
-
-/* Asked for by name, a plan that would not pay will do, if there is no other. */
-int vn__cheapest(const struct vn_candidate *list, int count, int forced)
-{
-    int best = -1;
-
-    for (int i = 0; i < count; i++) {
-        const struct vn_candidate *const it = &list[i];
-
-        if (it->unfit || (it->why && !forced))
-            continue;
-        if (best < 0 || (!it->why && list[best].why) ||
-            (!it->why == !list[best].why && it->plan.seconds > 0 && it->plan.seconds < list[best].plan.seconds))
-            best = i;
-    }
-    return best;
-}
-
-double vn__part_seconds(const struct vn_site *site, const struct vn_variant *table, const void *part, size_t *workspace)
-{
-    const struct vn_site deeper = { site->facts, site->rates, site->queue, site->depth + 1 };
-    struct list l = { 0 };
-    const vn_status s = list_all(&l, table, part, &deeper, NULL);
-    const int best = s ? -1 : vn__cheapest(l.at, l.count, 0);
-    const double seconds = best < 0 ? 0 : l.at[best].plan.seconds;
-
-    *workspace = best < 0 ? 0 : l.at[best].plan.workspace;
-    free(l.at);
-    return seconds;
-}
-
 /* ---- choosing ---------------------------------------------------------------------- */
-
-/* The candidate that a pin names: its index, or -1.  Values of a pin that no row has make a row of their own. */
-static int pinned(struct vn_candidate *list, int count, vn_queue *q, const void *problem)
-{
-    const struct vn_problem *head = problem;
-    struct vn_row row = { .source = NULL };
-    char shape[128], variant[64];
-    int values = 0, best = -1;
-
-    if (!head->shape)
-        return -1;
-    head->shape(shape, sizeof shape, problem);
-    if (!vn__tune_pin(variant, &row, &values, q->device, head->op, shape, head->type))
-        return -1;
-    for (int i = 0; i < count; i++) {
-        struct vn_candidate *const it = &list[i];
-
-        if (it->unfit || strcmp(it->variant->name, variant) ||
-            (values && best >= 0 && !memcmp(list[best].row.p, row.p, sizeof row.p)))
-            continue;
-        if (best < 0 || (values ? !memcmp(it->row.p, row.p, sizeof row.p) : it->plan.seconds < list[best].plan.seconds))
-            best = i;
-    }
-    if (best >= 0 && values && memcmp(list[best].row.p, row.p, sizeof row.p)) {
-        struct vn_choices *c = q->device->choices;
-
-        memcpy(list[best].row.p, row.p, sizeof row.p);
-        plan(&list[best].plan, list[best].variant, problem, &list[best].row,
-             &(struct vn_site){ &q->device->facts, &c->rates, q, 0 });
-    }
-    if (best >= 0) {
-        list[best].row.source = row.source;
-        list[best].why = NULL;
-    }
-    return best;
-}
 
 /* The cheapest of those that can be made ready; by name, that variant or none.  depth: 1 of a part. */
 static vn_status search(const struct vn_choice **out, struct vn_plan *the_plan, vn_queue *q,
                         const struct vn_variant *table, const void *problem, const char *forced, int depth)
 {
     const struct vn_candidate *last = NULL;
-    struct list l;
-    int best;
-    vn_status s = candidates(&l, q, table, problem, forced, depth);
+    struct vn_candidate *list;
+    int count, best;
+    vn_status s = vn__candidates(&list, &count, q, table, problem, forced, depth);
 
     if (s)
         return s;
-    if (!l.count)
+    if (!count)
         return no_such_variant(table, forced ? forced : "");
-    best = forced || depth ? -1 : pinned(l.at, l.count, q, problem);
-    if (best < 0 && (best = vn__cheapest(l.at, l.count, forced != NULL)) < 0)
-        s = vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", l.at[l.count - 1].variant->name,
-                     l.at[l.count - 1].why);
+    best = forced || depth ? -1 : vn__pinned(list, count, q, problem);
+    if (best < 0 && (best = vn__cheapest(list, count, forced != NULL)) < 0)
+        s = vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", list[count - 1].variant->name,
+                     list[count - 1].why);
     while (best >= 0) {
-        struct vn_candidate *const it = &l.at[best];
+        struct vn_candidate *const it = &list[best];
 
         *the_plan = it->plan;
         if ((s = vn__candidate_ready(out, q, it, problem)) == VN_OK || s == VN_NO_MEMORY)
@@ -630,11 +279,11 @@ static vn_status search(const struct vn_choice **out, struct vn_plan *the_plan, 
         vn__log(VN_LOG_CHOOSE, "%s passed over: %s", it->variant->name, vn_last_error());
         it->unfit = 1;
         last = it->variant->trial && last ? last : it;
-        best = vn__cheapest(l.at, l.count, forced != NULL);
+        best = vn__cheapest(list, count, forced != NULL);
     }
     if (s && last)                              /* what is expected of no trial says most */
         s = vn__candidate_ready(out, q, last, problem);
-    free(l.at);
+    free(list);
     return s;
 }
 
@@ -677,127 +326,4 @@ vn_status vn__choose_part(const struct vn_choice **out, struct vn_plan *the_plan
                           const struct vn_variant *table, const void *problem)
 {
     return search(out, the_plan, q, table, problem, NULL, 1);
-}
-
-/* ---- explaining ------------------------------------------------------------------ */
-
-static void add_text(struct builder *b, const char *s)
-{
-    add(b, s, strlen(s));
-}
-
-static void add_string(struct builder *b, const char *s)
-{
-    add(b, "\"", 1);
-    for (; *s; s++)
-        if (*s == '"' || *s == '\\')
-            add(b, (char[]){ '\\', *s }, 2);
-        else if ((unsigned char)*s >= ' ')
-            add(b, s, 1);
-    add(b, "\"", 1);
-}
-
-static void add_member(struct builder *b, const char *name, const char *value)
-{
-    add_text(b, b->length > 1 ? ", " : "");
-    add_string(b, name);
-    add_text(b, ": ");
-    add_string(b, value);
-}
-
-static void add_number(struct builder *b, const char *name, double value)
-{
-    char number[32];
-
-    snprintf(number, sizeof number, "%.17g", value);
-    add_text(b, b->length > 1 ? ", " : "");
-    add_string(b, name);
-    add_text(b, ": ");
-    add_text(b, number);
-}
-
-static void add_parameters(struct builder *b, const struct vn_variant *v, const int *p)
-{
-    char name[64], number[32];
-
-    add_text(b, ", \"parameters\": {");
-    for (int i = 0; vn__word_at(name, v->params, i); i++) {
-        add_text(b, i ? ", " : "");
-        add_string(b, name);
-        add(b, number, (size_t)snprintf(number, sizeof number, ": %d", p[i]));
-    }
-    add_text(b, "}");
-}
-
-static int is_chosen(const struct vn_candidate *it, const struct vn_choice *chosen)
-{
-    return it->variant == chosen->variant && !it->unfit && !memcmp(it->row.p, chosen->p, sizeof chosen->p);
-}
-
-static void add_candidate(struct builder *b, const struct vn_candidate *it)
-{
-    const char *const why = it->why ? it->why
-                          : it->plan.seconds > 0 ? "another plan costs less"
-                          : "a variant before it in the table is used, or another was asked for";
-
-    add_text(b, "{\"variant\": ");
-    add_string(b, it->variant->name);
-    if (!it->unfit)
-        add_parameters(b, it->variant, it->row.p);
-    if (it->plan.seconds > 0)
-        add_number(b, "estimate", it->plan.seconds);
-    add_member(b, "why", why);
-    add_text(b, "}");
-}
-
-/* All other plans, and why none of them is used. */
-static void add_passed_over(struct builder *b, vn_queue *q)
-{
-    struct vn_candidate *list;
-    int count, some = 0;
-
-    add_text(b, ", \"passed_over\": [");
-    if (vn__candidates(&list, &count, q, q->last->table, q->last->problem, NULL))
-        count = 0;
-    for (int i = 0; i < count; i++) {
-        if (is_chosen(&list[i], q->last->choice))
-            continue;
-        add_text(b, some++ ? ", " : "");
-        add_candidate(b, &list[i]);
-    }
-    free(list);
-    add_text(b, "]");
-}
-
-const char *vn_queue_explain(vn_queue *q)
-{
-    struct builder b = { 0 };
-    const struct vn_problem *head;
-
-    if (vn__enter("vn_queue_explain") || vn__handle_check(q, VN_QUEUE, "queue") || !q->last)
-        return "{}";
-    head = q->last->problem;
-    add_text(&b, "{");
-    add_member(&b, "op", head->op);
-    add_member(&b, "type", vn_type_name(head->type));
-    add_member(&b, "device", q->device->info.spec);
-    add_member(&b, "device_name", q->device->facts.name);
-    add_member(&b, "variant", q->last->choice->variant->name);
-    add_member(&b, "row", q->last->choice->source);
-    add_parameters(&b, q->last->choice->variant, q->last->choice->p);
-    if (q->last->plan.seconds > 0)
-        add_number(&b, "estimate", q->last->plan.seconds);
-    add_number(&b, "flops", head->flops);
-    add_number(&b, "bytes", head->bytes);
-    add_number(&b, "workspace", (double)q->workspace_used);
-    add_number(&b, "packed", (double)q->packed_used);
-    add_passed_over(&b, q);
-    add_text(&b, "}");
-    if (b.failed) {
-        free(b.text);
-        vn__fail(VN_NO_MEMORY, "host memory ran out for the explanation");
-        return "{}";
-    }
-    free(q->explain);
-    return q->explain = b.text;
 }

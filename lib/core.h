@@ -115,11 +115,14 @@ struct vn_candidate {
     int            unfit;             /* not even by name */
 };
 
-/* All of them, in the order of the table; malloc'd, to be freed by the caller.  forced: NULL, or a variant's name. */
+/* All of them, in the order of the table; malloc'd, to be freed by the caller.  forced: NULL, or a variant's name;
+ * depth: 1 for a part of a problem.                                                                         */
 vn_status vn__candidates(struct vn_candidate **out, int *count, vn_queue *q, const struct vn_variant *table,
-                         const void *problem, const char *forced);
+                         const void *problem, const char *forced, int depth);
 /* The one that would be used: its index, or -1. */
 int       vn__cheapest(const struct vn_candidate *list, int count, int forced);
+/* The one that a pin names: its index, or -1.  Values of a pin that no row has make a row of their own. */
+int       vn__pinned(struct vn_candidate *list, int count, vn_queue *q, const void *problem);
 /* Its kernels, built at first use. */
 vn_status vn__candidate_ready(const struct vn_choice **out, vn_queue *q, const struct vn_candidate *it,
                               const void *problem);

@@ -7,16 +7,21 @@ include_HEADERS += \
 libcore_la_SOURCES += \
 	%D%/backend.h \
 	%D%/cache.c \
+	%D%/choices.h \
 	%D%/choose.c \
 	%D%/core.h \
 	%D%/device.c \
+	%D%/explain.c \
 	%D%/log.c \
 	%D%/memo.c \
 	%D%/operation.c \
 	%D%/operations.c \
+	%D%/plan.c \
 	%D%/queue.c \
 	%D%/status.c \
 	%D%/tensor.c \
+	%D%/text.c \
+	%D%/text.h \
 	%D%/tune.c
 nodist_libcore_la_SOURCES += %D%/texts.c
 

@@ -131,7 +131,7 @@ static void enter_plans(struct candidates *all, const struct bench *b, const str
     int count = 0;
 
     if (!problem || vn__candidates(&list, &count, b->queue, b->queue->last->table,
-                                   memcpy(problem, b->queue->last->problem, bytes), NULL))
+                                   memcpy(problem, b->queue->last->problem, bytes), NULL, 0))
         list = NULL;
     for (int i = 0; i < count && all->count < CANDIDATES && !interrupted; i++) {
         struct vn_candidate *const it = &list[i];
