@@ -2,4 +2,10 @@
 texts += \
 	%D%/amd/matrix.h \
 	%D%/intel/matrix.h \
-	%D%/nvidia/nvidia.h
+	%D%/nvidia/cp_async.h \
+	%D%/nvidia/mbarrier.h \
+	%D%/nvidia/memory.h \
+	%D%/nvidia/mma.h \
+	%D%/nvidia/tma.h \
+	%D%/nvidia/warp.h \
+	%D%/nvidia/wgmma.h

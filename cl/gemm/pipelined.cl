@@ -1,104 +1,91 @@
 /* pipelined.cl - C := act(alpha A B + beta C + bias) in f32 and f64, for NVIDIA's sm_80 and up
  *
- * As gemm.cl, but slices of A and B go from device memory to local memory without passing
- * through registers, STAGES - 1 slices ahead; and from there to registers one k ahead of the
- * multiply-adds, across slices too: a slice's last products are made after the barrier that
- * comes before the next one, so nobody waits for the first numbers of a slice.
+ * As tiled.cl, but slices of A and B go from device memory to local memory by cp.async, STAGES - 1 slices
+ * ahead; and from there to registers one k ahead of the multiply-adds, across slices, too: the last
+ * products of a slice are made after the barrier that precedes the next one, so that no warp waits for its
+ * first elements.
  *
- *     a warp: 4 x 8 items, in pairs        an item: blocks of 4 x 4, apart by what
- *     +--+--+--+--+--+--+--+--+            all the others of its warp need for one:
+ *     a warp: 4 x 8 threads, in pairs      a thread: blocks of 4 x 4, interleaved with those of
+ *     +--+--+--+--+--+--+--+--+            the others of its warp:
  *     | 0| 2| 4| 6| 8|10|12|14|               ++  ++
  *     | 1| 3| 5| 7| 9|11|13|15|               ++  ++
  *     |16|18| ...                             ++  ++
  *                                             ++  ++
- * so half a warp reads at most 128 different bytes at a time, which local memory gives at once.
+ * so that half a warp loads at most 128 different bytes at a time, which local memory delivers at once.
  *
- * Sums run along K in order, one fused multiply-add each: the same bits as gemm.cl.  What is
- * left of K after whole slices comes last, by itself.  A tile at the edge of C with only a few
- * numbers in it has a loop of its own: else 4097 would cost as much as 4352.
+ * Each element is a sum along K in order, by fused multiply-adds: the same bits as of tiled.cl.  What is
+ * left of K after whole slices comes last.  A tile at the edge of C that has only a few elements has a loop
+ * of its own, whose time is that of those elements.
  *
- * ACROSS_A, ACROSS_B: A's lines (B's) lie across K.  BY16_A, BY16_B: and are copied 16 bytes at a
- * time.  Lines along K are consecutive, and copied number by number: they are turned on the way.
+ * An instruction that is no multiply-add takes the issue slot of one.  Hence slices of 16; copies of 16
+ * bytes where alignment allows, spread over the products; and K-major operands transposed on the way, for
+ * loads of four k's at a time would put the elements of one k into the same banks of registers.
  *
- * Parameters, from gemm.tune: BLK_M BLK_N BLK_K THR_M THR_N STAGES.
- *
- * Learnt on an H100, where each instruction that is no multiply-add takes the place of one: 2048 of
- * 2193 in the loop are, for a slice of 16.  Reading ahead was worth 15 to 20 %, slices of 16 instead
- * of 8 another 3 %, copies of 16 bytes instead of 4 another 3 to 5 %.  What is left seems to be the
- * 24 numbers that an item reads for 128 products: cuBLAS's kernel, at the same ratio, is no faster.
- * Keeping lines along K as they lie, to be read four k's at a time, was 10 % slower: the numbers of
- * one k then fall into one of two banks of registers; and for one operand alone, in whatever order, the
- * assembler makes three times the bank conflicts.  What gives it room: sums that need not be neighbours
- * (see the end), and copies spread over the products.  More in results/h100/notes.md.
+ * Parameters, from gemm.tune: BLK_M BLK_N BLK_K THR_M THR_N STAGES.  Constants: MN_MAJOR_A, MN_MAJOR_B;
+ * BY16_A, BY16_B: an MN-major operand is copied 16 bytes at a time.  K-major operands are copied element by
+ * element.
  *
  * Method: the pipeline of NVIDIA's CUTLASS for plain multiply-adds.
  */
 #define ITEMS_M (BLK_M / THR_M)
 #define ITEMS_N (BLK_N / THR_N)
 #define ITEMS   (ITEMS_M * ITEMS_N)
-#define PITCH_A (BLK_M + 4)                     /* lines along K then begin in other banks */
+#define PITCH_A (BLK_M + 4)                     /* rows along K then begin in other banks */
 #define PITCH_B (BLK_N + 4)
 #define SLICE_A (BLK_K * PITCH_A)
 #define SLICE   (SLICE_A + BLK_K * PITCH_B)
-#define LOCAL_BYTES (STAGES * SLICE * BYTES)
-#define FEW     4                               /* sums of an item, in a tile with few numbers */
-#define BAND    8
+#define LOCAL_BYTES (STAGES * SLICE * T_BYTES)
+#define FEW     4                               /* elements of a work-item, in a tile with few */
+#define RASTER  8
 
-/* How much of a line along K neighbours copy.  8 numbers of each of four lines fill 32 banks, for PITCH_A
- * keeps them apart; so do 16 of each of two, where rows k + 8 have each two of four neighbours swapped.   */
-#if TYPE == 0 && !ACROSS_A && !ACROSS_B && BLK_K >= 16 && ITEMS % 64 == 0
+/* How many elements of a K-major row adjacent work-items copy.  8 of each of four rows cover 32 banks, for
+ * PITCH_A separates them; so do 16 of each of two, if in rows k + 8 the two pairs of four elements are
+ * swapped. */
+#if TYPE == TYPE_F32 && !MN_MAJOR_A && !MN_MAJOR_B && BLK_K >= 16 && ITEMS % 64 == 0
 #define RUN     16
-#define TURN(k) ((k) / 8 % 2 * 2)               /* number x of row k lies at x ^ TURN(k) */
+#define SWAP(k) ((k) / 8 % 2 * 2)               /* element x of row k is stored at x ^ SWAP(k) */
 #else
 #define RUN     (BLK_K < 8 ? BLK_K : 8)
-#define TURN(k) 0
+#define SWAP(k) 0
 #endif
 
-#if TYPE == 3
-#define BYTES   8
-#define FOUR    double4
-#else
-#define BYTES   4
-#define FOUR    float4
-#endif
 #if BY16_A
 #define BYTES_A 16                              /* of one copy */
 #else
-#define BYTES_A BYTES
+#define BYTES_A T_BYTES
 #endif
 #if BY16_B
 #define BYTES_B 16
 #else
-#define BYTES_B BYTES
+#define BYTES_B T_BYTES
 #endif
-#define VEC_A   (BYTES_A / BYTES)
-#define VEC_B   (BYTES_B / BYTES)
-#define EACH_A  (BLK_M * BLK_K / VEC_A / ITEMS) /* copies of a slice that an item makes */
-#define EACH_B  (BLK_N * BLK_K / VEC_B / ITEMS)
-#define EACH    (EACH_A + EACH_B)
+#define VEC_A   (BYTES_A / T_BYTES)
+#define VEC_B   (BYTES_B / T_BYTES)
+#define COPIES_A  (BLK_M * BLK_K / VEC_A / ITEMS) /* copies of a slice that a work-item makes */
+#define COPIES_B  (BLK_N * BLK_K / VEC_B / ITEMS)
+#define COPIES    (COPIES_A + COPIES_B)
 
 #if THR_M % 4 || THR_N % 4 || ITEMS_M % 4 || ITEMS_N % 8 || BLK_K % 2
-#error "an item's tile is made of 4 x 4 blocks, a warp of 4 x 8 items, a slice of pairs"
+#error "a thread's tile is made of 4 x 4 blocks, a warp of 4 x 8 threads, a slice of pairs"
 #endif
 #if ITEMS * THR_N > STAGES * SLICE
-#error "a row of each item's sums must fit local memory"
+#error "a row of each work-item's accumulators must fit local memory"
 #endif
 #if BLK_M * BLK_K % (ITEMS * VEC_A) || BLK_N * BLK_K % (ITEMS * VEC_B) || \
     BLK_M * RUN % ITEMS || BLK_N * RUN % ITEMS || BLK_K % RUN
-#error "the items must share a slice evenly"
+#error "the work-items must share a slice evenly"
 #endif
 
-/* Four neighbours of local memory, to registers; turn, a TURN: which of them comes first.  Volatile, so
- * that it stays where it is written: NVIDIA's assembler else moves it down to where its numbers are just
- * in time on an idle machine.                                                                         */
-#if TYPE == 3
-#define READ2(r, p) asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" \
+/* Four adjacent elements of local memory to registers; swap, a SWAP(): which of them comes first.  Volatile,
+ * so that it stays where it is written: the assembler would move it down to its first use. */
+#if TYPE == TYPE_F64
+#define LOAD2(r, p) asm volatile("ld.volatile.shared.v2.f64 {%0, %1}, [%2];" \
                                  : "=d"((r)[0]), "=d"((r)[1]) : "r"(LOCAL_ADDRESS(p)) : "memory")
-#define READ4(r, turn, p) do { READ2(r, p); READ2((r) + 2, (p) + 2); } while (0)
+#define LOAD4(r, swap, p) do { LOAD2(r, p); LOAD2((r) + 2, (p) + 2); } while (0)
 #else
-#define READ4(r, turn, p)                                                                           \
+#define LOAD4(r, swap, p)                                                                           \
     asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"                                \
-                 : "=f"((r)[turn]), "=f"((r)[1 ^ (turn)]), "=f"((r)[2 ^ (turn)]), "=f"((r)[3 ^ (turn)]) \
+                 : "=f"((r)[swap]), "=f"((r)[1 ^ (swap)]), "=f"((r)[2 ^ (swap)]), "=f"((r)[3 ^ (swap)]) \
                  : "r"(LOCAL_ADDRESS(p)) : "memory")
 #endif
 
@@ -106,74 +93,69 @@
 
 #define ITEM ((unsigned int)LOCAL_ID())         /* no sign: dividing by a power of two is then a shift */
 
-/* x along M or N, and k, in a slice, of the first number of an item's first copy; and how far
- * the i-th is from there.                                                                    */
-#define FIRST_X(across, vec, blk)   (int)((across) ? ITEM * (vec) % (blk) : ITEM / RUN)
-#define FIRST_K(across, vec, blk)   (int)((across) ? ITEM * (vec) / (blk) : ITEM % RUN)
-#define STEP_X(i, across, vec, blk) ((across) ? (i) * ITEMS * (vec) % (blk) : (i) % RUNS(blk) * (ITEMS / RUN))
-#define STEP_K(i, across, vec, blk) ((across) ? (i) * ITEMS * (vec) / (blk) : (i) / RUNS(blk) * RUN)
+/* The x (m or n) and k, in a slice, of the first element of a work-item's first copy; and the distance of
+ * its i-th copy from there.                                                                           */
+#define FIRST_X(mn_major, vec, blk)   (int)((mn_major) ? ITEM * (vec) % (blk) : ITEM / RUN)
+#define FIRST_K(mn_major, vec, blk)   (int)((mn_major) ? ITEM * (vec) / (blk) : ITEM % RUN)
+#define STEP_X(i, mn_major, vec, blk) \
+    ((mn_major) ? (i) * ITEMS * (vec) % (blk) : (i) % RUNS(blk) * (ITEMS / RUN))
+#define STEP_K(i, mn_major, vec, blk) ((mn_major) ? (i) * ITEMS * (vec) / (blk) : (i) / RUNS(blk) * RUN)
 #define RUNS(blk) ((blk) * RUN / ITEMS)
 
-#define STEP_X_A(i) STEP_X(i, ACROSS_A, VEC_A, BLK_M)
-#define STEP_K_A(i) STEP_K(i, ACROSS_A, VEC_A, BLK_M)
-#define STEP_X_B(i) STEP_X((i) - EACH_A, ACROSS_B, VEC_B, BLK_N)
-#define STEP_K_B(i) STEP_K((i) - EACH_A, ACROSS_B, VEC_B, BLK_N)
+#define STEP_X_A(i) STEP_X(i, MN_MAJOR_A, VEC_A, BLK_M)
+#define STEP_K_A(i) STEP_K(i, MN_MAJOR_A, VEC_A, BLK_M)
+#define STEP_X_B(i) STEP_X((i) - COPIES_A, MN_MAJOR_B, VEC_B, BLK_N)
+#define STEP_K_B(i) STEP_K((i) - COPIES_A, MN_MAJOR_B, VEC_B, BLK_N)
 
-/* In bytes of device memory: 32 bits without a sign make the shortest addresses. */
-#if WIDE
-#define OFFSET INT64
-#else
-#define OFFSET unsigned int
-#endif
-
-/* From where the i-th copy is, but for the runs of a line along K: those are as far apart there as
- * here.  Past the edge of M or N it takes the last numbers again: the sums of them are stored
- * nowhere.                                                                                     */
-#define PLANS(each, across, blk) ((across) ? (each) : RUNS(blk))
-#define PLAN(from, each, across, vec, blk, x0, X, x_step, k_step)                                   \
-    UNROLL for (int i = 0; i < PLANS(each, across, blk); i++) {                                     \
-        const int x = x0 + FIRST_X(across, vec, blk) + STEP_X(i, across, vec, blk);                 \
-        const int k = FIRST_K(across, vec, blk) + STEP_K(i, across, vec, blk);                      \
+/* The addresses of the copies; those of the runs of one K-major row differ by constants.  Beyond the edge of
+ * M or N the last elements are read again, and the result is not stored.                                */
+#define ADDRESSES(each, mn_major, blk) ((mn_major) ? (each) : RUNS(blk))
+#define ADDRESSES_A ADDRESSES(COPIES_A, MN_MAJOR_A, BLK_M)
+#define ADDRESSES_B ADDRESSES(COPIES_B, MN_MAJOR_B, BLK_N)
+#define FIND_ADDRESSES(from, each, mn_major, vec, blk, x0, X, x_step, k_step)                       \
+    UNROLL for (int i = 0; i < ADDRESSES(each, mn_major, blk); i++) {                               \
+        const int x = x0 + FIRST_X(mn_major, vec, blk) + STEP_X(i, mn_major, vec, blk);             \
+        const int k = FIRST_K(mn_major, vec, blk) + STEP_K(i, mn_major, vec, blk);                  \
                                                                                                     \
-        from[i] = (OFFSET)((x < X - vec ? x : X - vec) * x_step + k * (across ? k_step : 1)) * BYTES; \
+        from[i] = (BYTE_OFFSET)((x < X - vec ? x : X - vec) * x_step + k * (mn_major ? k_step : 1)) \
+                * T_BYTES;                                                                          \
     }
-#define FROM_A(i) (from_a[(i) % PLANS(EACH_A, ACROSS_A, BLK_M)] + (ACROSS_A ? 0 : STEP_K_A(i) * BYTES))
-#define FROM_B(i) (from_b[((i) - EACH_A) % PLANS(EACH_B, ACROSS_B, BLK_N)] + \
-                   (ACROSS_B ? 0 : STEP_K_B(i) * BYTES))
-#define TO_A(i)   (to_a + (STEP_K_A(i) * PITCH_A + STEP_X_A(i)) * BYTES)
-#define TO_B(i)   (to_b + (STEP_K_B(i) * PITCH_B + STEP_X_B(i)) * BYTES)
+#define FROM_A(i) (from_a[(i) % ADDRESSES_A] + (MN_MAJOR_A ? 0 : STEP_K_A(i) * T_BYTES))
+#define FROM_B(i) (from_b[((i) - COPIES_A) % ADDRESSES_B] + (MN_MAJOR_B ? 0 : STEP_K_B(i) * T_BYTES))
+#define TO_A(i)   (to_a + (STEP_K_A(i) * PITCH_A + STEP_X_A(i)) * T_BYTES)
+#define TO_B(i)   (to_b + (STEP_K_B(i) * PITCH_B + STEP_X_B(i)) * T_BYTES)
 
+/* Copy i of a slice, A's before B's, to the stage `to` from the operands a and b; none if go_a (of B's, go_b)
+ * is 0.  COPY_IF expands the number of bytes.                                                            */
 #define COPY_IF(go, bytes, to, from) COPY_ASYNC_IF(go, bytes, to, from)
-
-/* Copy i of a slice, first A's, then B's; `put`: where the slice begins, a and b: where its
- * numbers do.  Nothing where go_a (of B's, go_b) is 0.                                      */
-#define BRING(i, go_a, go_b, put, a, b)                                 \
+#define COPY(i, go_a, go_b, to, a, b)                                  \
     do {                                                                \
-        if ((i) < EACH_A)                                               \
-            COPY_IF(go_a, BYTES_A, (put) + TO_A(i), (a) + FROM_A(i));   \
-        else if ((i) < EACH)                                            \
-            COPY_IF(go_b, BYTES_B, (put) + TO_B(i), (b) + FROM_B(i));   \
+        if ((i) < COPIES_A)                                               \
+            COPY_IF(go_a, BYTES_A, (to) + TO_A(i), (a) + FROM_A(i));   \
+        else if ((i) < COPIES)                                            \
+            COPY_IF(go_b, BYTES_B, (to) + TO_B(i), (b) + FROM_B(i));   \
     } while (0)
 
-/* How many to make with each k of the first half of a slice; in small work-groups, of its first three. */
-#define AT_ONCE (ITEMS >= 256 ? (EACH + BLK_K / 2 - 1) / (BLK_K / 2) : BLK_K < 6 ? EACH : (EACH + 2) / 3)
+/* Copies with each k of the first half of a slice; in small work-groups, of its first three. */
+#define COPIES_PER_K \
+    (ITEMS >= 256 ? (COPIES + BLK_K / 2 - 1) / (BLK_K / 2) : BLK_K < 6 ? COPIES : (COPIES + 2) / 3)
 
-/* ---- sums -------------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------------- */
 
-/* Where the i-th of an item's rows and the j-th of its columns are, from its first on. */
-#define ROW(i)  ((i) / 4 * 16 + (i) % 4)
-#define COL(j)  ((j) / 4 * 32 + (j) % 4)
+/* The i-th row and the j-th column of a thread, from its first on. */
+#define ROW(i)  BLOCK_AT(i, 16)
+#define COL(j)  BLOCK_AT(j, 32)
 
-/* Numbers k of a slice that begins at sA, sB, to registers. */
-#define FETCH(rA, rB, sA, sB, k)                                                    \
+/* Row k of a slice to registers. */
+#define LOAD_K(rA, rB, sA, sB, k)                                                    \
     do {                                                                            \
         UNROLL for (int i = 0; i < THR_M; i += 4)                                   \
-            READ4((rA) + i, TURN(k), (sA) + (k) * PITCH_A + ROW(i));                \
+            LOAD4((rA) + i, SWAP(k), (sA) + (k) * PITCH_A + ROW(i));                \
         UNROLL for (int j = 0; j < THR_N; j += 4)                                   \
-            READ4((rB) + j, TURN(k), (sB) + (k) * PITCH_B + COL(j));                \
+            LOAD4((rB) + j, SWAP(k), (sB) + (k) * PITCH_B + COL(j));                \
     } while (0)
 
-/* To and fro along the shorter side: each product shares a factor with the one before. */
+/* Back and forth along the shorter side, so that each product shares a factor with the one before. */
 #if THR_M < THR_N
 #define LONG        THR_N
 #define SHORT       THR_M
@@ -199,88 +181,84 @@
         }                                                                           \
     } while (0)
 
-LARGE_LOCAL(gemm_async, LOCAL_BYTES)
+LARGE_LOCAL(gemm_pipelined, LOCAL_BYTES)
 
 KERNEL(ITEMS) void
-gemm_async(int M, int N, int K, VIEW eC, R alpha,
-           GLOBAL const T *RESTRICT gA, VIEW vA,
-           GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
-           GLOBAL T *RESTRICT gC, VIEW vC,
-           int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
+               GLOBAL const T *RESTRICT gA, VIEW vA,
+               GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
+               GLOBAL T *RESTRICT gC, VIEW vC,
+               int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
     LARGE_LOCAL_ARRAY(slices, LOCAL_BYTES);
     LOCAL R *const s = (LOCAL R *)slices;
 
-    /* Tiles are numbered batch by batch: first those in full, in bands of BAND rows, each walked
-     * column by column; then the lower edge, and the right one: short work fills the gaps.      */
-    const int full_m = M / BLK_M, full_n = N / BLK_N;
+    /* The whole tiles of a matrix come first; then the lower edge and the right one, whose short work fills
+     * the gaps of the last wave.                                                                         */
+    const struct schedule whole_tiles = { M / BLK_M, N / BLK_N, BLK_M, BLK_N, RASTER };
+    const int full_m = whole_tiles.tiles_m, full_n = whole_tiles.tiles_n;
     const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
     const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
     const int tile = GROUP_ID(0) - batch * (tiles_m * tiles_n);
     const int edge = tile - full_m * full_n, lower = (tiles_m - full_m) * tiles_n;
-    int tile_m, tile_n;
+    int m0 = (edge < lower ? full_m : edge - lower) * BLK_M, n0 = (edge < lower ? edge : full_n) * BLK_N;
 
     if (edge < 0) {
-        const int band = tile / (BAND * full_n), in_band = tile - band * (BAND * full_n);
-        const int rows = full_m - band * BAND < BAND ? full_m - band * BAND : BAND;
+        const struct tile t = tile_at(whole_tiles, tile);
 
-        tile_n = in_band / rows;
-        tile_m = band * BAND + in_band - tile_n * rows;
-    } else {
-        tile_m = edge < lower ? full_m : edge - lower;
-        tile_n = edge < lower ? edge : full_n;
+        m0 = t.m0;
+        n0 = t.n0;
     }
 
-    int m0 = tile_m * BLK_M, n0 = tile_n * BLK_N;
     const int rows = M - m0 < BLK_M ? M - m0 : BLK_M, cols = N - n0 < BLK_N ? N - n0 : BLK_N;
     const INDEX a_row = (INDEX)vA.s5, a_col = (INDEX)vA.s6, b_row = (INDEX)vB.s5, b_col = (INDEX)vB.s6;
-    const INDEX c0 = batch_offset(vC, eC, batch), bias0 = batch_offset(vBias, eC, batch);
+    const struct result c = RESULT(batch_offset(vC, eC, batch), batch_offset(vBias, eC, batch));
     const int whole = K / BLK_K, left = K - whole * BLK_K;
 
-    /* Copies: where from, where to, and the slice that is next. */
+    /* Copies: their addresses, and those of the next slice. */
     const unsigned int local_s = LOCAL_ADDRESS(s);
-    const int x_a = FIRST_X(ACROSS_A, VEC_A, BLK_M), k_a = FIRST_K(ACROSS_A, VEC_A, BLK_M);
-    const int x_b = FIRST_X(ACROSS_B, VEC_B, BLK_N), k_b = FIRST_K(ACROSS_B, VEC_B, BLK_N);
-    const unsigned int to_a = (k_a * PITCH_A + (x_a ^ TURN(k_a))) * BYTES;
-    const unsigned int to_b = (SLICE_A + k_b * PITCH_B + (x_b ^ TURN(k_b))) * BYTES;
+    const int x_a = FIRST_X(MN_MAJOR_A, VEC_A, BLK_M), k_a = FIRST_K(MN_MAJOR_A, VEC_A, BLK_M);
+    const int x_b = FIRST_X(MN_MAJOR_B, VEC_B, BLK_N), k_b = FIRST_K(MN_MAJOR_B, VEC_B, BLK_N);
+    const unsigned int to_a = (k_a * PITCH_A + (x_a ^ SWAP(k_a))) * T_BYTES;
+    const unsigned int to_b = (SLICE_A + k_b * PITCH_B + (x_b ^ SWAP(k_b))) * T_BYTES;
     GLOBAL const char *a = (GLOBAL const char *)(gA + batch_offset(vA, eC, batch));
     GLOBAL const char *b = (GLOBAL const char *)(gB + batch_offset(vB, eC, batch));
-    OFFSET from_a[PLANS(EACH_A, ACROSS_A, BLK_M)], from_b[PLANS(EACH_B, ACROSS_B, BLK_N)];
-    unsigned int put = local_s;
+    BYTE_OFFSET from_a[ADDRESSES_A], from_b[ADDRESSES_B];
+    unsigned int to = local_s;
 
-    PLAN(from_a, EACH_A, ACROSS_A, VEC_A, BLK_M, m0, M, a_row, a_col);
-    PLAN(from_b, EACH_B, ACROSS_B, VEC_B, BLK_N, n0, N, b_col, b_row);
+    FIND_ADDRESSES(from_a, COPIES_A, MN_MAJOR_A, VEC_A, BLK_M, m0, M, a_row, a_col);
+    FIND_ADDRESSES(from_b, COPIES_B, MN_MAJOR_B, VEC_B, BLK_N, n0, N, b_col, b_row);
 
-#define STEP_A ((OFFSET)(BLK_K * (ACROSS_A ? a_col : 1)) * BYTES)
-#define STEP_B ((OFFSET)(BLK_K * (ACROSS_B ? b_row : 1)) * BYTES)
-#define BRING_NEXT()                                                                                \
+#define STEP_A ((BYTE_OFFSET)(BLK_K * (MN_MAJOR_A ? a_col : 1)) * T_BYTES)
+#define STEP_B ((BYTE_OFFSET)(BLK_K * (MN_MAJOR_B ? b_row : 1)) * T_BYTES)
+#define NEXT_SLICE()                                                                                \
     do {                                                                                            \
         copies_commit();                        /* also when empty: groups are counted */           \
         a += STEP_A;                                                                                \
         b += STEP_B;                                                                                \
-        put = put == local_s + (STAGES - 1) * SLICE * BYTES ? local_s : put + SLICE * BYTES;        \
+        to = to == local_s + (STAGES - 1) * SLICE * T_BYTES ? local_s : to + SLICE * T_BYTES;        \
     } while (0)
 
-/* The slice that is not whole, once all others are read, to the start. */
-#define BRING_LEFT()                                                                                \
+/* The slice that is not whole, to the first stage, once all others are read. */
+#define COPY_LEFT()                                                                                \
     do {                                                                                            \
         a -= (STAGES - 1) * STEP_A;                                                                 \
         b -= (STAGES - 1) * STEP_B;                                                                 \
         BARRIER();                                                                                  \
-        UNROLL for (int i = 0; i < EACH; i++)                                                       \
-            BRING(i, k_a + STEP_K_A(i) < left, k_b + STEP_K_B(i) < left, local_s, a, b);     \
+        UNROLL for (int i = 0; i < COPIES; i++)                                                       \
+            COPY(i, k_a + STEP_K_A(i) < left, k_b + STEP_K_B(i) < left, local_s, a, b);     \
         copies_commit();                                                                            \
         COPIES_WAIT(0);                                                                             \
         BARRIER();                                                                                  \
     } while (0)
 
     UNROLL for (int stage = 0; stage < STAGES - 1; stage++) {
-        UNROLL for (int i = 0; i < EACH; i++)
-            BRING(i, stage < whole, stage < whole, put, a, b);
-        BRING_NEXT();
+        UNROLL for (int i = 0; i < COPIES; i++)
+            COPY(i, stage < whole, stage < whole, to, a, b);
+        NEXT_SLICE();
     }
 
-    int get = 0;                                /* where the slice that is multiplied begins */
+    int get = 0;                                /* the stage that is read */
 #define NEXT(get) ((get) == (STAGES - 1) * SLICE ? 0 : (get) + SLICE)
 
     if (rows * cols <= FEW * ITEMS) {
@@ -295,15 +273,15 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
             sum[e] = ZERO;
         }
 #define ADD(k, e)                                                                                   \
-        sum[e] = FMA(s[get + (k) * PITCH_A + (row[e] ^ TURN(k))],                                   \
-                     s[get + SLICE_A + (k) * PITCH_B + (col[e] ^ TURN(k))], sum[e])
+        sum[e] = FMA(s[get + (k) * PITCH_A + (row[e] ^ SWAP(k))],                                   \
+                     s[get + SLICE_A + (k) * PITCH_B + (col[e] ^ SWAP(k))], sum[e])
         NO_UNROLL for (int slice = 0; slice < whole; slice++) {
             COPIES_WAIT(STAGES - 2);
-            BARRIER();                          /* this slice is there for all; the one before is read */
-            UNROLL for (int i = 0; i < EACH; i++)
-                BRING(i, slice + STAGES - 1 < whole && x_a + STEP_X_A(i) < rows,
-                      slice + STAGES - 1 < whole && x_b + STEP_X_B(i) < cols, put, a, b);
-            BRING_NEXT();
+            BARRIER();                          /* this slice has arrived for all; the one before is read */
+            UNROLL for (int i = 0; i < COPIES; i++)
+                COPY(i, slice + STAGES - 1 < whole && x_a + STEP_X_A(i) < rows,
+                      slice + STAGES - 1 < whole && x_b + STEP_X_B(i) < cols, to, a, b);
+            NEXT_SLICE();
             UNROLL for (int e = 0; e < FEW; e++)
                 if (e * ITEMS < rows * cols)
                     UNROLL for (int k = 0; k < BLK_K; k++)
@@ -311,21 +289,19 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
             get = NEXT(get);
         }
         if (left) {
-            BRING_LEFT();
+            COPY_LEFT();
             get = 0;
             NO_UNROLL for (int k = 0; k < left; k++)
                 UNROLL for (int e = 0; e < FEW; e++)
                     ADD(k, e);
         }
-        NO_UNROLL for (int e = 0; e < FEW; e++)
-            if ((int)ITEM + e * ITEMS < rows * cols) {
-                const int m = m0 + ((int)ITEM + e * ITEMS) / cols, n = n0 + ((int)ITEM + e * ITEMS) % cols;
-                const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
-                const R one = e == 0 ? sum[0] : e == 1 ? sum[1] : e == 2 ? sum[2] : sum[3];
+        NO_UNROLL for (int e = 0; e < FEW; e++) {
+            const int at = (int)ITEM + e * ITEMS;
 
-                STORE(gC, at, epilogue(one, alpha, beta, gC, at, has_bias, gBias,
-                                       bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
-            }
+            if (at < rows * cols)
+                result_store(&c, m0 + at / cols, n0 + at % cols,
+                              e == 0 ? sum[0] : e == 1 ? sum[1] : e == 2 ? sum[2] : sum[3]);
+        }
         return;
     }
 
@@ -341,98 +317,56 @@ gemm_async(int M, int N, int K, VIEW eC, R alpha,
 
     COPIES_WAIT(STAGES - 2);
     BARRIER();
-    FETCH(rA[0], rB[0], sA, sB, 0);
+    LOAD_K(rA[0], rB[0], sA, sB, 0);
     NO_UNROLL for (int slice = 0; slice < whole; slice++) {
         const int more = slice + STAGES - 1 < whole;
 
         UNROLL for (int k = 0; k < BLK_K; k++) {
             if (k == BLK_K - 1) {
                 COPIES_WAIT(STAGES - 2);
-                BARRIER();                      /* the next slice is there for all; this one is read */
+                BARRIER();                      /* the next slice has arrived for all; this one is read */
                 get = NEXT(get);
                 sA = s + m1 + get;
                 sB = s + SLICE_A + n1 + get;
             }
-            FETCH(rA[(k + 1) % 2], rB[(k + 1) % 2], sA, sB, (k + 1) % BLK_K);
-            UNROLL for (int i = k * AT_ONCE; i < (k + 1) * AT_ONCE; i++)
-                BRING(i, more, more, put, a, b);
+            LOAD_K(rA[(k + 1) % 2], rB[(k + 1) % 2], sA, sB, (k + 1) % BLK_K);
+            UNROLL for (int i = k * COPIES_PER_K; i < (k + 1) * COPIES_PER_K; i++)
+                COPY(i, more, more, to, a, b);
             if (k == BLK_K - 2)
-                BRING_NEXT();
+                NEXT_SLICE();
             MULTIPLY(rA[k % 2], rB[k % 2]);
         }
     }
     if (left) {
-        BRING_LEFT();
+        COPY_LEFT();
         sA = s + m1;
         sB = s + SLICE_A + n1;
         NO_UNROLL for (int k = 0; k < left; k++) {
             UNROLL for (int i = 0; i < THR_M; i++)
-                rA[0][i] = sA[k * PITCH_A + (ROW(i) ^ TURN(k))];
+                rA[0][i] = sA[k * PITCH_A + (ROW(i) ^ SWAP(k))];
             UNROLL for (int j = 0; j < THR_N; j++)
-                rB[0][j] = sB[k * PITCH_B + (COL(j) ^ TURN(k))];
+                rB[0][j] = sB[k * PITCH_B + (COL(j) ^ SWAP(k))];
             MULTIPLY(rA[0], rB[0]);
         }
     }
 
-    /* Sums as they are, where four of them are neighbours in C. */
-#define STORE4(at, i0, j0, i1, j1, i2, j2, i3, j3)                                                  \
-    do {                                                                                            \
-        FOUR v;                                                                                     \
-                                                                                                    \
-        v.x = alpha * rC[i0][j0];                                                                   \
-        v.y = alpha * rC[i1][j1];                                                                   \
-        v.z = alpha * rC[i2][j2];                                                                   \
-        v.w = alpha * rC[i3][j3];                                                                   \
-        *(GLOBAL FOUR *)(gC + (at)) = v;                                                            \
-    } while (0)
-
-    const INDEX c_row = (INDEX)vC.s5, c_col = (INDEX)vC.s6;
-    const int plain = beta == ZERO && !has_bias && act == 0;
-
     m0 += m1;
     n0 += n1;
-    if (plain && c_col == 1 && ((c_row | c0 | N) & 3) == 0) {
-        UNROLL for (int i = 0; i < THR_M; i++)
-        UNROLL for (int j = 0; j < THR_N; j += 4)
-            if (m0 + ROW(i) < M && n0 + COL(j) < N)
-                STORE4(c0 + (m0 + ROW(i)) * c_row + n0 + COL(j), i, j, i, j + 1, i, j + 2, i, j + 3);
+    if (store_blocks(&c, m0, n0, &rC[0][0], THR_M, THR_N, 16, 32))
         return;
-    }
-    if (plain && c_row == 1 && ((c_col | c0 | M) & 3) == 0) {
-        UNROLL for (int j = 0; j < THR_N; j++)
-        UNROLL for (int i = 0; i < THR_M; i += 4)
-            if (m0 + ROW(i) < M && n0 + COL(j) < N)
-                STORE4(c0 + m0 + ROW(i) + (n0 + COL(j)) * c_col, i, j, i + 1, j, i + 2, j, i + 3, j);
-        return;
-    }
 
-    /* A row of sums, where a loop can index it.  Volatile, so that they are stored one by one: four
-     * at once need neighbouring registers, all of the loop long.                                */
-    LOCAL volatile R *mine = s + LOCAL_ID() * THR_N;
+    /* Volatile, so that accumulators are stored one by one: four at once need adjacent registers for all of
+     * the kernel.                                                                                       */
+    LOCAL volatile R *room = s + LOCAL_ID() * THR_N;
+#define COLUMN(j) (n0 + COL(j))
 
-    BARRIER();
+    BARRIER();                                  /* all stages are read */
     UNROLL for (int i = 0; i < THR_M; i++) {
         const int m = m0 + ROW(i);
-        const INDEX at = c0 + m * c_row, bias_at = bias0 + m * (INDEX)vBias.s5;
 
-        if (m < M && plain)
-            UNROLL for (int j = 0; j < THR_N; j++) {
-                const int n = n0 + COL(j);
-
-                if (n < N)
-                    STORE(gC, at + n * c_col, alpha * rC[i][j]);
-            }
-        else if (m < M) {
-            UNROLL for (int j = 0; j < THR_N; j++)
-                mine[j] = rC[i][j];
-            NO_UNROLL for (int j = 0; j < THR_N; j++) {
-                const int n = n0 + COL(j);
-
-                if (n < N)
-                    STORE(gC, at + n * c_col,
-                          epilogue(mine[j], alpha, beta, gC, at + n * c_col,
-                                   has_bias, gBias, bias_at + n * (INDEX)vBias.s6, act));
-            }
-        }
+        if (m < M && c.plain)
+            result_store_plain_row(&c, m, n0, -1, rC[i], THR_N, 4, 32);
+        else if (m < M)
+            RESULT_STORE_ROW(&c, m, -1, rC[i], THR_N, COLUMN, room);
     }
 }

@@ -1,61 +1,59 @@
 /* skinny.cl - C := act(alpha A B + beta C + bias), for GPUs, where A has few rows
  *
- * The decode step of a language model: B is large and each of its numbers is used M times, so
- * what counts is to read it once, 16 bytes (a piece) at a time, with many reads under way.  B goes
- * straight to registers; A is small, and comes out of the cache as often as it is wanted.
+ * The decode step of a language model: B is large and each of its elements is used M times, so that the
+ * time is that of reading B once, in 16-byte vectors, with many loads in flight.  B goes straight to
+ * registers; A is small, and is read from the cache as often as it is needed.
  *
- *     ALONG_K 1: columns of B run along memory         ALONG_K 0: rows of B do
+ *     K_MAJOR 1: columns of B are contiguous           K_MAJOR 0: rows of B are contiguous
  *
  *            k -->                                            n -->
- *     n  |  0 1 2 .. 7 | 0 1 2 ...    item (its           k  |  0 1 2 .. 15     item
- *        |  8 9 ..  15 | 8 9 ...      place along k,         |  16 17 .. 31
+ *     n  |  0 1 2 .. 7 | 0 1 2 ...    thread (its         k  |  0 1 2 .. 15     thread
+ *        |  8 9 ..  15 | 8 9 ...      slice of K,            |  16 17 .. 31
  *        |  ...                       8 first)               |  0 1 2 ..
- *     an item has THR_N columns, apart by what            an item has the columns of one piece,
- *     the others have, and every `across`-th piece        and every (ITEMS / across)-th row
+ *     a thread has THR_N columns, interleaved with        a thread has the columns of one vector,
+ *     those of the others, and every `slices`-th          and every (ITEMS / slices)-th row
+ *     vector of each
  *
- * `across` items share a column; the host chooses it, so that there are enough work-groups.  Their
- * sums meet in local memory and are added in order.  Where that is still too few work-groups, K is
- * split over `parts` of them as well: they leave sums in the workspace, and gemm_sum adds those,
- * also in order.  So results are the same each time.
+ * Sliced-K: `slices` threads share a column; the host chooses their number so that there are enough
+ * work-groups.  Their partial sums are added in local memory, in order.  If that still makes too few
+ * work-groups, split-K: each of `splits` leaves partial sums in the workspace, and gemm_sum adds those,
+ * in order, too.  So the result is deterministic.
  *
- * Learnt on an H100: with M above 4 or so the reads of A out of the cache, not B, set the pace; there
- * a matrix engine, which shares them among lanes, is what pays (gemm_skinny_mma.cl).
- *
- * Parameters, from gemm.tune: ITEMS_K or ITEMS_N, as ITEMS; THR_N; DEPTH_K or DEPTH_N, as DEPTH, pieces
- * of each column under way (of a row: DEPTH times THR_N); FILL and LANES are the host's.  Of the variant:
- * ALONG_K, and THR_M, rows of A for a work-group.
+ * Parameters, from gemm.tune: ITEMS_K or ITEMS_N, as ITEMS; THR_N; DEPTH_K or DEPTH_N, as DEPTH, vectors
+ * in flight of each column (of a row: DEPTH times THR_N); FILL and LANES are the host's.  Constants:
+ * K_MAJOR, and THR_M, rows of A in a work-group.
  */
 #if TYPE == 0
-#define PIECE 4
+#define VEC 4
 #elif TYPE == 3
-#define PIECE 2
+#define VEC 2
 #else
-#define PIECE 8
+#define VEC 8
 #endif
 
-#if ALONG_K
-#define EACH THR_N                              /* columns of an item */
+#if K_MAJOR
+#define COLUMNS THR_N                           /* of a thread */
 #else
-#define EACH PIECE
-#define ROWS_DEEP (DEPTH * THR_N)               /* rows under way: as many pieces as along K */
+#define COLUMNS VEC
+#define ROWS_AHEAD (DEPTH * THR_N)              /* in flight: as many vectors as with K_MAJOR */
 #endif
 
-/* Sums that an item leaves in local memory at a time: 64 bytes of them. */
+/* Rows of partial sums that a thread leaves in local memory at a time: 64 bytes. */
 #if TYPE == 3
-#define ROOM (8 / EACH)
+#define ROWS_IN_64 (8 / COLUMNS)
 #else
-#define ROOM (16 / EACH)
+#define ROWS_IN_64 (16 / COLUMNS)
 #endif
-#if ROOM < 1
+#if ROWS_IN_64 < 1
 #error "THR_N is too large"
-#elif ROOM < THR_M
-#define ROWS ROOM
+#elif ROWS_IN_64 < THR_M
+#define ROWS ROWS_IN_64
 #else
 #define ROWS THR_M
 #endif
-#define PAD 4                                   /* sums of one column then lie in different banks */
+#define PAD 4                                   /* partial sums of a column then lie in different banks */
 
-/* ---- a piece ------------------------------------------------------------------ */
+/* ---- 16-byte vectors --------------------------------------------------------- */
 
 #if TYPE == 1
 DEVICE R half_of(UINT32 bits)
@@ -91,208 +89,183 @@ DEVICE void unpack(R *r, uint4 u)
 #endif
 }
 
-#define READ_PIECE(p) (*(GLOBAL const uint4 *)(p))
+#define LOAD_VEC(p) (*(GLOBAL const uint4 *)(p))
 
-/* ---- sums of one item ------------------------------------------------------------ */
+/* ---- the partial sums of a thread ------------------------------------------------ */
 
-/* The operands as this item sees them: where its rows of A and columns of B begin.  Past an edge
- * it takes the first again, and what comes of that is stored nowhere.                          */
-struct share {
+/* Where this thread's rows of A and columns of B begin.  Beyond an edge it reads the first row or column
+ * again, and the result is not stored.                                                                */
+struct operands {
     GLOBAL const T *a, *b;
-    INDEX a_at[THR_M], b_at[EACH];
+    INDEX a_at[THR_M], b_at[COLUMNS];
     INDEX a_col, b_row;
 };
 
-#if ALONG_K
+#if K_MAJOR
 
-/* `depth` steps along K from k on: all reads of B first, so that they are under way together. */
-DEVICE void fold_pieces(R rC[THR_M][EACH], const struct share *s, int k, int step, const int depth)
+/* `depth` steps along K from k on.  All loads of B come first, so that they are in flight together. */
+DEVICE void fold_vectors(R rC[THR_M][COLUMNS], const struct operands *s, int k, int step, const int depth)
 {
-    uint4 pieces[DEPTH][EACH];
+    uint4 vectors[DEPTH][COLUMNS];
 
     UNROLL for (int d = 0; d < depth; d++)
-    UNROLL for (int j = 0; j < EACH; j++)
-        pieces[d][j] = READ_PIECE(s->b + s->b_at[j] + k + d * step);
+    UNROLL for (int j = 0; j < COLUMNS; j++)
+        vectors[d][j] = LOAD_VEC(s->b + s->b_at[j] + k + d * step);
     UNROLL for (int d = 0; d < depth; d++) {
-        R rB[EACH][PIECE];
+        R rB[COLUMNS][VEC];
 
-        UNROLL for (int j = 0; j < EACH; j++)
-            unpack(rB[j], pieces[d][j]);
+        UNROLL for (int j = 0; j < COLUMNS; j++)
+            unpack(rB[j], vectors[d][j]);
         UNROLL for (int i = 0; i < THR_M; i++) {
-            R rA[PIECE];
+            R rA[VEC];
 
-            unpack(rA, READ_PIECE(s->a + s->a_at[i] + k + d * step));
-            UNROLL for (int x = 0; x < PIECE; x++)
-            UNROLL for (int j = 0; j < EACH; j++)
+            unpack(rA, LOAD_VEC(s->a + s->a_at[i] + k + d * step));
+            UNROLL for (int x = 0; x < VEC; x++)
+            UNROLL for (int j = 0; j < COLUMNS; j++)
                 rC[i][j] = FMA(rA[x], rB[j][x], rC[i][j]);
         }
     }
 }
 
-/* `count` numbers of each column, `step` apart. */
-DEVICE void fold_numbers(R rC[THR_M][EACH], const struct share *s, int k, int step, const int count)
+/* `count` elements of each column, `step` apart. */
+DEVICE void fold_elements(R rC[THR_M][COLUMNS], const struct operands *s, int k, int step, const int count)
 {
-    R rB[PIECE][EACH];
+    R rB[VEC][COLUMNS];
 
     UNROLL for (int x = 0; x < count; x++)
-    UNROLL for (int j = 0; j < EACH; j++)
+    UNROLL for (int j = 0; j < COLUMNS; j++)
         rB[x][j] = LOAD(s->b, s->b_at[j] + (k + x * step) * s->b_row);
     UNROLL for (int x = 0; x < count; x++)
     UNROLL for (int i = 0; i < THR_M; i++) {
         const R rA = LOAD(s->a, s->a_at[i] + (k + x * step) * s->a_col);
 
-        UNROLL for (int j = 0; j < EACH; j++)
+        UNROLL for (int j = 0; j < COLUMNS; j++)
             rC[i][j] = FMA(rA, rB[x][j], rC[i][j]);
     }
 }
 
-/* Item `place` of `across` takes every across-th piece, or number, of [first, last). */
-DEVICE void fold(R rC[THR_M][EACH], const struct share *s, int first, int last, int place, int across,
+/* Slice `slice` of `slices`: every slices-th vector, or element, of [first, last). */
+DEVICE void fold(R rC[THR_M][COLUMNS], const struct operands *s, int first, int last, int slice, int slices,
                  int aligned)
 {
-    int k = first + place;
+    int k = first + slice;
 
     if (aligned) {
-        const int step = across * PIECE;
+        const int step = slices * VEC;
 
-        k = first + place * PIECE;
-        for (; last - k >= (DEPTH - 1) * step + PIECE; k += DEPTH * step)
-            fold_pieces(rC, s, k, step, DEPTH);
-        for (; last - k >= PIECE; k += step)
-            fold_pieces(rC, s, k, step, 1);
-        k = last - (last - first) % PIECE + place;
+        k = first + slice * VEC;
+        for (; last - k >= (DEPTH - 1) * step + VEC; k += DEPTH * step)
+            fold_vectors(rC, s, k, step, DEPTH);
+        for (; last - k >= VEC; k += step)
+            fold_vectors(rC, s, k, step, 1);
+        k = last - (last - first) % VEC + slice;
     } else
-        for (; last - k > (PIECE - 1) * across; k += PIECE * across)
-            fold_numbers(rC, s, k, across, PIECE);
-    for (; k < last; k += across)
-        fold_numbers(rC, s, k, across, 1);
+        for (; last - k > (VEC - 1) * slices; k += VEC * slices)
+            fold_elements(rC, s, k, slices, VEC);
+    for (; k < last; k += slices)
+        fold_elements(rC, s, k, slices, 1);
 }
 
 #else
 
 /* `depth` rows of B, `step` apart. */
-DEVICE void fold_rows(R rC[THR_M][EACH], const struct share *s, int k, int step, const int depth,
+DEVICE void fold_rows(R rC[THR_M][COLUMNS], const struct operands *s, int k, int step, const int depth,
                       const int aligned)
 {
-    uint4 pieces[ROWS_DEEP];
-    R rB[ROWS_DEEP][EACH];
+    uint4 vectors[ROWS_AHEAD];
+    R rB[ROWS_AHEAD][COLUMNS];
 
     UNROLL for (int d = 0; d < depth; d++) {
         const INDEX row = (k + d * step) * s->b_row;
 
         if (aligned)
-            pieces[d] = READ_PIECE(s->b + s->b_at[0] + row);
+            vectors[d] = LOAD_VEC(s->b + s->b_at[0] + row);
         else
-            UNROLL for (int j = 0; j < EACH; j++)
+            UNROLL for (int j = 0; j < COLUMNS; j++)
                 rB[d][j] = LOAD(s->b, s->b_at[j] + row);
     }
     UNROLL for (int d = 0; d < depth; d++) {
         if (aligned)
-            unpack(rB[d], pieces[d]);
+            unpack(rB[d], vectors[d]);
         UNROLL for (int i = 0; i < THR_M; i++) {
             const R rA = LOAD(s->a, s->a_at[i] + (k + d * step) * s->a_col);
 
-            UNROLL for (int j = 0; j < EACH; j++)
+            UNROLL for (int j = 0; j < COLUMNS; j++)
                 rC[i][j] = FMA(rA, rB[d][j], rC[i][j]);
         }
     }
 }
 
-/* Item `place` of `across` takes every across-th row of [first, last). */
-DEVICE void fold(R rC[THR_M][EACH], const struct share *s, int first, int last, int place, int across,
+/* Slice `slice` of `slices`: every slices-th row of [first, last). */
+DEVICE void fold(R rC[THR_M][COLUMNS], const struct operands *s, int first, int last, int slice, int slices,
                  int aligned)
 {
-    int k = first + place;
+    int k = first + slice;
 
     if (aligned)
-        for (; last - k > (ROWS_DEEP - 1) * across; k += ROWS_DEEP * across)
-            fold_rows(rC, s, k, across, ROWS_DEEP, 1);
+        for (; last - k > (ROWS_AHEAD - 1) * slices; k += ROWS_AHEAD * slices)
+            fold_rows(rC, s, k, slices, ROWS_AHEAD, 1);
     else
-        for (; last - k > across; k += 2 * across)
-            fold_rows(rC, s, k, across, 2, 0);
-    for (; k < last; k += across)
-        fold_rows(rC, s, k, across, 1, 0);
+        for (; last - k > slices; k += 2 * slices)
+            fold_rows(rC, s, k, slices, 2, 0);
+    for (; k < last; k += slices)
+        fold_rows(rC, s, k, slices, 1, 0);
 }
 
 #endif
 
-/* ---- sums of one column, from all items that share it ------------------------------ */
+/* ---- reduction of sliced-K ----------------------------------------------------------- */
 
-struct output {
-    int M, N, parts;
-    GLOBAL R *gP;
-    R alpha, beta;
-    GLOBAL T *gC;
-    INDEX c0, c_row, c_col;
-    int has_bias;
-    GLOBAL const T *gBias;
-    INDEX bias0, bias_row, bias_col;
-    int act;
-};
-
-/* Out of the arguments of a kernel. */
-#define OUTPUT(batch)                                                                   \
-    { M, N, parts, gP, alpha, beta,                                                     \
-      gC, start_of(vC, eC, batch), (INDEX)vC.s5, (INDEX)vC.s6,                          \
-      has_bias, gBias, start_of(vBias, eC, batch), (INDEX)vBias.s5, (INDEX)vBias.s6, act }
-
-DEVICE void store_sum(const struct output *o, int m, int n, R sum)
+/* `rows` rows of C, from row `from` of the task on: the sum over slices of
+ * sums[slice * slice_pitch + row * pitch + column].                                                   */
+DEVICE void add_slices(const struct result *c, const struct task *t, int splits, GLOBAL R *gP,
+                       LOCAL const R *sums, int slice_pitch, int pitch, int from, int rows)
 {
-    const INDEX at = o->c0 + m * o->c_row + n * o->c_col;
-
-    STORE(o->gC, at, epilogue(sum, o->alpha, o->beta, o->gC, at, o->has_bias, o->gBias,
-                              o->bias0 + m * o->bias_row + n * o->bias_col, o->act));
-}
-
-/* `rows` rows of C, the task's from `from` on: sums[place * line + row * pitch + column], over the
- * places.                                                                                      */
-DEVICE void add_places(const struct output *o, const struct task *t, LOCAL const R *sums, int places, int line,
-                       int pitch, int from, int rows)
-{
-    NO_UNROLL for (int i = LOCAL_ID(); i < rows * t->wide; i += ITEMS) {
-        const int row = row_of(t, i), column = i - row * t->wide;
+    NO_UNROLL for (int i = LOCAL_ID(); i < rows * t->width; i += ITEMS) {
+        const int row = row_of(t, i), column = i - row * t->width;
         const int m = t->m0 + from + row, n = t->n0 + column;
         LOCAL const R *mine = sums + row * pitch + column;
         R sum = mine[0];
 
-        for (int p = 1; p < places; p++)
-            sum = sum + mine[p * line];
-        if (m < o->M && n < o->N) {
-            if (o->parts > 1)
-                o->gP[((INDEX)t->part * o->M + m) * o->N + n] = sum;
+        for (int slice = 1; slice < t->slices; slice++)
+            sum = sum + mine[slice * slice_pitch];
+        if (m < c->M && n < c->N) {
+            if (splits > 1)
+                gP[((INDEX)t->split * c->M + m) * c->N + n] = sum;
             else
-                store_sum(o, m, n, sum);
+                result_store(c, m, n, sum);
         }
     }
 }
 
-/* ---- kernels ------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------ */
 
-/* parts > 1: leaves sums in gP, for gemm_sum, each part being `span` of K. */
+/* splits > 1: partial sums go to gP, for gemm_sum; each split is `span` of K. */
 KERNEL(ITEMS) void
-gemm_skinny(int M, int N, int K, int across, int wide, int aligned, int span, int parts, int batches, VIEW eC, R alpha,
+gemm_skinny(int M, int N, int K, int slices, int width, int aligned, int span, int splits, int batches,
+            VIEW eC, R alpha,
             GLOBAL const T *RESTRICT gA, VIEW vA,
             GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gP, R beta,
             GLOBAL T *RESTRICT gC, VIEW vC,
             int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
 {
-    LOCAL_ARRAY(R, sums, ITEMS * (ROWS * EACH + PAD));
+    LOCAL_ARRAY(R, sums, ITEMS * (ROWS * COLUMNS + PAD));
 
-    const int apart = wide / EACH;              /* a power of two */
+    const int step_n = width / COLUMNS;         /* a power of two */
     struct task t;
 
-    find_task(&t, M, N, K, across, wide, ITEMS * EACH, span, batches);
+    find_task(&t, M, N, K, slices, width, ITEMS * COLUMNS, span, batches);
 
-#if ALONG_K
-    const int column = (LOCAL_ID() / 8) & (apart - 1);
-    const int place = LOCAL_ID() / 8 * across / ITEMS * 8 + LOCAL_ID() % 8;
-#define COLUMN(j) (column + (j) * apart)
+#if K_MAJOR
+    const int column = (LOCAL_ID() / 8) & (step_n - 1);
+    const int slice = LOCAL_ID() / 8 * slices / ITEMS * 8 + LOCAL_ID() % 8;
+#define COLUMN_AT(j) (column + (j) * step_n)
 #else
-    const int column = LOCAL_ID() & (apart - 1), place = LOCAL_ID() * across / ITEMS;
-#define COLUMN(j) (aligned ? column * PIECE + (j) : column + (j) * apart)
+    const int column = LOCAL_ID() & (step_n - 1), slice = LOCAL_ID() * slices / ITEMS;
+#define COLUMN_AT(j) (aligned ? column * VEC + (j) : column + (j) * step_n)
 #endif
-    struct share s = { gA, gB };
-    R rC[THR_M][EACH];
+    struct operands s = { gA, gB };
+    R rC[THR_M][COLUMNS];
 
     s.a += start_of(vA, eC, t.batch);
     s.b += start_of(vB, eC, t.batch);
@@ -300,23 +273,23 @@ gemm_skinny(int M, int N, int K, int across, int wide, int aligned, int span, in
     s.b_row = (INDEX)vB.s5;
     UNROLL for (int i = 0; i < THR_M; i++)
         s.a_at[i] = t.m0 + i < M ? (t.m0 + i) * (INDEX)vA.s5 : 0;
-    UNROLL for (int j = 0; j < EACH; j++)
-        s.b_at[j] = t.n0 + COLUMN(j) < N ? (t.n0 + COLUMN(j)) * (INDEX)vB.s6 : 0;
+    UNROLL for (int j = 0; j < COLUMNS; j++)
+        s.b_at[j] = t.n0 + COLUMN_AT(j) < N ? (t.n0 + COLUMN_AT(j)) * (INDEX)vB.s6 : 0;
     UNROLL for (int i = 0; i < THR_M; i++)
-    UNROLL for (int j = 0; j < EACH; j++)
+    UNROLL for (int j = 0; j < COLUMNS; j++)
         rC[i][j] = ZERO;
 
-    fold(rC, &s, t.first, t.last, place, across, aligned);
+    fold(rC, &s, t.first, t.last, slice, slices, aligned);
 
-    const struct output out = OUTPUT(t.batch);
-    const int line = t.wide * ROWS + PAD;       /* what all columns have from one place */
+    const struct result c = RESULT(start_of(vC, eC, t.batch), start_of(vBias, eC, t.batch));
+    const int slice_pitch = t.width * ROWS + PAD;
 
     UNROLL for (int i0 = 0; i0 < THR_M; i0 += ROWS) {
         BARRIER();
         UNROLL for (int i = 0; i < ROWS; i++)
-        UNROLL for (int j = 0; j < EACH; j++)
-            sums[place * line + i * t.wide + COLUMN(j)] = rC[i0 + i][j];
+        UNROLL for (int j = 0; j < COLUMNS; j++)
+            sums[slice * slice_pitch + i * t.width + COLUMN_AT(j)] = rC[i0 + i][j];
         BARRIER();
-        add_places(&out, &t, sums, across, line, t.wide, i0, ROWS);
+        add_slices(&c, &t, splits, gP, sums, slice_pitch, t.width, i0, ROWS);
     }
 }

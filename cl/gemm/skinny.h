@@ -1,9 +1,13 @@
-/* skinny.h - what the skinny kernels share: which part of the product is a work-group's */
+/* skinny.h - what the kernels for few rows of A share: the scheduler of their work-groups
+ *
+ * Takes ITEMS, THR_M.  K is cut twice: split-K over work-groups, sliced-K over the threads (or, with a matrix
+ * engine, the warps) of a work-group that share columns.
+ */
 #if ITEMS & (ITEMS - 1)
 #error "ITEMS must be a power of two"
 #endif
 
-/* Where engines' operands are copied from, and steps in it, in bytes. */
+/* Offsets of asynchronous copies, in bytes. */
 #define BYTE unsigned char
 #if WIDE
 #define OFFSET INT64
@@ -12,16 +16,16 @@
 #endif
 
 struct task {
-    int m0, n0, wide;                           /* THR_M rows, and so many columns */
-    int across, widest;                         /* strands that share a column; columns, if none did */
-    int first, last;                            /* of K */
-    int batch, part;                            /* part: the first has all batches, then the second */
+    int m0, n0, width;                          /* THR_M rows, `width` columns */
+    int slices, widest;                         /* sliced-K; the width where it is 1 */
+    int first, last;                            /* the range of K */
+    int batch, split;                           /* split: batches of the first split, then of the second */
 };
 
-/* Work-groups are numbered by tiles, of all batches, and parts.  All reads wait for this, and ten divisions in
- * a row took longer than reading 4 MB: so none is made but for what most problems do not have.  Not returned:
- * Oclgrind does not know what a compiler makes of an inlined function that returns a struct.              */
-DEVICE void find_task(struct task *t, int M, int N, int K, int across, int wide, int widest, int span,
+/* Work-groups are numbered by tile, of all batches, and by split.  All loads depend on this, and a division
+ * takes a hundred cycles: none is made that most problems do not need.  Not returned by value: Oclgrind does
+ * not know what a compiler makes of an inlined function that returns a struct.                            */
+DEVICE void find_task(struct task *t, int M, int N, int K, int slices, int width, int widest, int span,
                       int batches)
 {
     int tile = GROUP_ID(0);
@@ -29,7 +33,7 @@ DEVICE void find_task(struct task *t, int M, int N, int K, int across, int wide,
     t->batch = 0;
     t->m0 = 0;
     if (batches > 1) {
-        const int tiles = (M + THR_M - 1) / THR_M * ((N + wide - 1) / wide);
+        const int tiles = (M + THR_M - 1) / THR_M * ((N + width - 1) / width);
 
         t->batch = tile / tiles;
         tile -= t->batch * tiles;
@@ -40,22 +44,22 @@ DEVICE void find_task(struct task *t, int M, int N, int K, int across, int wide,
         t->m0 = (tile - tile_n * tiles_m) * THR_M;
         tile = tile_n;
     }
-    t->n0     = tile * wide;
-    t->wide   = wide;
-    t->across = across;
+    t->n0     = tile * width;
+    t->width  = width;
+    t->slices = slices;
     t->widest = widest;
     t->first  = GROUP_ID(1) * span;
     t->last   = K - t->first < span ? K : t->first + span;
-    t->part   = GROUP_ID(1) * batches + t->batch;
+    t->split  = GROUP_ID(1) * batches + t->batch;
 }
 
-/* i / wide, by what the compiler knows: widest is across times wide */
+/* i / width, without a division by a variable: widest is slices times width. */
 DEVICE int row_of(const struct task *t, int i)
 {
-    return i * t->across / t->widest;
+    return i * t->slices / t->widest;
 }
 
-/* Where a batch begins. */
+/* The offset of the first element of a batch. */
 DEVICE INDEX start_of(VIEW v, VIEW e, int batch)
 {
     return batch ? batch_offset(v, e, batch) : (INDEX)v.s0;

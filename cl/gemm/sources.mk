@@ -3,7 +3,6 @@ texts += \
 	%D%/bf16x3.cl \
 	%D%/bf16x3.h \
 	%D%/bf16x3_rows.cl \
-	%D%/boxes.h \
 	%D%/cpu.cl \
 	%D%/cpu_dot.cl \
 	%D%/cpu_rank.cl \
@@ -11,14 +10,18 @@ texts += \
 	%D%/gemm.tune \
 	%D%/matrix.cl \
 	%D%/mma.cl \
-	%D%/pad.h \
 	%D%/padded.cl \
 	%D%/pipelined.cl \
+	%D%/repack.h \
 	%D%/skinny.cl \
 	%D%/skinny.h \
-	%D%/skinny_lines.cl \
 	%D%/skinny_mma.cl \
+	%D%/skinny_rows.cl \
 	%D%/splitk_sum.cl \
 	%D%/tf32.cl \
+	%D%/tf32_pack.cl \
 	%D%/tiled.cl \
-	%D%/wgmma.cl
+	%D%/wgmma.cl \
+	%D%/wgmma.h \
+	%D%/wgmma_repack.cl \
+	%D%/wgmma_splitk.cl

@@ -1,11 +1,9 @@
 /* tiled.cl - C := act(alpha A B + beta C + bias), for devices with local memory
  *
- * Every matrix comes with a row and a column stride, so a transpose costs no second
- * kernel.  Work-groups are numbered along one dimension: a band of BAND tile rows is
- * walked column by column, so that neighbours in time share tiles of A and B in the
- * cache; then the next band; then the next batch.
+ * Every matrix has a row stride and a column stride, so that a transpose needs no kernel of
+ * its own.
  *
- * Parameters, from gemm.tune: BLK_M BLK_N BLK_K THR_M THR_N (see tile.h).
+ * Parameters, from gemm.tune: BLK_M BLK_N BLK_K THR_M THR_N (see cl/tile/fma.h).
  */
 struct operand_a { GLOBAL const T *g; INDEX start, row, col; int M, K; };
 struct operand_b { GLOBAL const T *g; INDEX start, row, col; int K, N; };
@@ -23,7 +21,7 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
     return k < b->K && n < b->N ? LOAD(b->g, b->start + k * b->row + n * b->col) : ZERO;
 }
 
-#define BAND 8
+#define RASTER 8
 
 KERNEL(FMA_ITEMS) void
 gemm(int M, int N, int K, VIEW eC, R alpha,
@@ -35,37 +33,22 @@ gemm(int M, int N, int K, VIEW eC, R alpha,
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
     LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > FMA_ITEMS * THR_N ? BLK_K * PITCH_B : FMA_ITEMS * THR_N);
 
-    const int tiles_m = (M + BLK_M - 1) / BLK_M, tiles_n = (N + BLK_N - 1) / BLK_N;
-    const int batch = GROUP_ID(0) / (tiles_m * tiles_n);
-    const int tile = GROUP_ID(0) - batch * (tiles_m * tiles_n);
-    const int band = tile / (BAND * tiles_n);
-    const int band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-    const int in_band = tile - band * (BAND * tiles_n), column = in_band / band_rows;
-    const int m0 = (band * BAND + in_band - column * band_rows) * BLK_M;
-    const int n0 = column * BLK_N;
-
-    const struct operand_a a = { gA, batch_offset(vA, eC, batch), (INDEX)vA.s5, (INDEX)vA.s6, M, K };
-    const struct operand_b b = { gB, batch_offset(vB, eC, batch), (INDEX)vB.s5, (INDEX)vB.s6, K, N };
-    const INDEX c0 = batch_offset(vC, eC, batch), bias0 = batch_offset(vBias, eC, batch);
+    const struct tile t = tile_at(schedule_of(M, N, BLK_M, BLK_N, RASTER), GROUP_ID(0));
+    const struct operand_a a = { gA, batch_offset(vA, eC, t.batch), (INDEX)vA.s5, (INDEX)vA.s6, M, K };
+    const struct operand_b b = { gB, batch_offset(vB, eC, t.batch), (INDEX)vB.s5, (INDEX)vB.s6, K, N };
+    const INDEX c0 = batch_offset(vC, eC, t.batch), bias0 = batch_offset(vBias, eC, t.batch);
     R rC[THR_M][THR_N];
 
-    tile_multiply(rC, sA, sB, &a, &b, m0, n0, K);
+    tile_multiply(rC, sA, sB, &a, &b, t.m0, t.n0, K);
 
-    LOCAL R *mine = sB + LOCAL_ID() * THR_N;    /* a row of sums, where a loop can index it */
+    const struct result c = RESULT(c0, bias0);
+
+    LOCAL R *room = sB + LOCAL_ID() * THR_N;
+#define COLUMN(j) TILE_COL(t.n0, j)
 
     UNROLL for (int i = 0; i < THR_M; i++) {
-        const int m = TILE_ROW(m0, i);
-        const INDEX at = c0 + m * (INDEX)vC.s5, bias_at = bias0 + m * (INDEX)vBias.s5;
+        const int m = TILE_ROW(t.m0, i);
 
-        UNROLL for (int j = 0; j < THR_N; j++)
-            mine[j] = rC[i][j];
-        NO_UNROLL for (int j = 0; j < THR_N; j++) {
-            const int n = TILE_COL(n0, j);
-
-            if (m < M && n < N)
-                STORE(gC, at + n * (INDEX)vC.s6,
-                      epilogue(mine[j], alpha, beta, gC, at + n * (INDEX)vC.s6,
-                               has_bias, gBias, bias_at + n * (INDEX)vBias.s6, act));
-        }
+        RESULT_STORE_ROW(&c, m, -1, rC[i], THR_N, COLUMN, room);
     }
 }

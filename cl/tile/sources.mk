@@ -1,5 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 texts += \
+	%D%/accumulator.h \
+	%D%/async_operand.h \
 	%D%/cpu.h \
 	%D%/epilogue.h \
-	%D%/fma.h
+	%D%/fma.h \
+	%D%/fragment.h \
+	%D%/operand.h \
+	%D%/pipeline.h \
+	%D%/result.h \
+	%D%/roles.h \
+	%D%/scheduler.h \
+	%D%/store.h \
+	%D%/store_blocks.h \
+	%D%/store_f32.h \
+	%D%/store_fragment.h \
+	%D%/store_matrix.h \
+	%D%/store_row.h \
+	%D%/tensor_map.h

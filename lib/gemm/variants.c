@@ -11,16 +11,23 @@
 #define HOOKS(which)  .fits = vn__fits_##which, .plan = vn__plan_##which, .run = vn__run_##which
 #define CONSTANTS(which, list)  .constants = list, .constants_of = vn__constants_##which
 
+/* What kernels are composed of. */
 #define EPILOGUE "cl/tile/epilogue.h "
-#define NVIDIA   EPILOGUE "cl/atoms/nvidia/nvidia.h "
 #define CPU      EPILOGUE "cl/tile/cpu.h "
+#define RESULT   EPILOGUE "cl/tile/result.h cl/tile/scheduler.h "
+#define TMA      EPILOGUE "cl/atoms/nvidia/mbarrier.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/tma.h "                    \
+                 "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h "           \
+                 "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h cl/tile/store.h "    \
+                 "cl/tile/scheduler.h cl/tile/roles.h "
+#define MMA      "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
+#define SKINNY   EPILOGUE MMA "cl/atoms/nvidia/warp.h cl/gemm/skinny.h "
 
 #define MAJORS   "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1"
-#define OLD_MAJORS "#define ACROSS_A MN_MAJOR_A\n#define ACROSS_B MN_MAJOR_B\n#define BAND RASTER\n"
 #define WGMMA    "BLK_N STAGES WARPGROUPS RASTER"
 #define TILED    "BLK_M BLK_N BLK_K THR_M THR_N"
 #define MATRIX   "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES"
 #define PANELS   "THR_M THR_V VEC BLK_M BLK_N BLK_K"
+#define FEW_ROWS "EFF MEMORY FIXED_NS GROUP_NS"
 
 const struct vn_variant vn__gemm_variants[] = {
     VN_CUBLAS_GEMM
@@ -53,75 +60,74 @@ const struct vn_variant vn__gemm_variants[] = {
 
     /* GPUs: few rows */
     { .name = "gemm_bf16x3_rows", .was = "gemm_split_rows gemm_split_rows_64", HOOKS(bf16x3_rows),
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
-      .entries = "split gemm_split_rows add_shares", .params = "BLK_M STAGES", .costs = "EFF TILE_NS READERS",
-      CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define ACROSS_B MN_MAJOR_B\n" },
+      .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
+      .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES", .costs = "EFF TILE_NS READERS",
+      CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define WARPGROUPS 2\n" },
     { .name = "gemm_skinny_rows", .was = "gemm_skinny_lines gemm_skinny_lines_16", HOOKS(skinny_rows),
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/skinny.h cl/gemm/skinny_lines.cl",
-      .entries = "gemm_skinny_lines", .params = "ITEMS GROUPS ROOM FILL SPLIT", .costs = "EFF MEMORY FIXED_NS GROUP_NS",
+      .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_rows.cl",
+      .entries = "gemm_skinny_rows", .params = "ITEMS GROUPS ROOM FILL SPLIT", .costs = FEW_ROWS,
       CONSTANTS(skinny_rows, "THR_M 8 16 32") },
     { .name = "gemm_skinny_mma", HOOKS(skinny_mma),
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/skinny.h cl/gemm/skinny_mma.cl",
+      .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_mma.cl",
       .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT",
-      .costs = "EFF MEMORY FIXED_NS GROUP_NS", CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
-      .defines = "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n#define TILES (THR_M > 16 ? TILES_64 : TILES_16)\n"
-                 "#define ALONG_K K_MAJOR\n" },
+      .costs = FEW_ROWS, CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
+      .defines = "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n#define TILES (THR_M > 16 ? TILES_64 : TILES_16)\n" },
     { .name = "gemm_skinny", HOOKS(skinny),
-      .texts = EPILOGUE "cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
+      .texts = EPILOGUE "cl/tile/result.h cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
       .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT",
-      .costs = "EFF MEMORY FIXED_NS GROUP_NS", CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
-      .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n"
-                 "#define ALONG_K K_MAJOR\n" },
+      .costs = FEW_ROWS, CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
+      .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n" },
 
     /* NVIDIA's matrix engines */
-    { .name = "gemm_tf32", HOOKS(tf32), .layout = vn__layout_tf32,
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/tf32.cl", .entries = "pack gemm_tf32",
+    { .name = "gemm_tf32", HOOKS(tf32), .layout = vn__layout_tf32, .trial = vn__trial_gemm,
+      .texts = TMA "cl/gemm/wgmma.h cl/gemm/tf32_pack.cl cl/gemm/tf32.cl", .entries = "pack gemm_tf32",
       .params = WGMMA, .costs = VN_TILES_COSTS " MOVE", CONSTANTS(tf32, "MN_MAJOR_A 0 1"),
-      .defines = "#define PARTS 0\n#define MN_MAJOR_B 0\n" OLD_MAJORS },
+      .defines = "#define MN_MAJOR_B 0\n#define UNALIGNED_C 0\n" },
     { .name = "gemm_bf16x3", .was = "gemm_split gemm_split_128 gemm_split_64", HOOKS(bf16x3),
-      .layout = vn__layout_bf16x3, .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/bf16x3.h cl/gemm/bf16x3.cl",
-      .entries = "split gemm_split", .params = "BLK_N BLK_K STAGES WARPGROUPS", .costs = VN_TILES_COSTS " MOVE" },
+      .layout = vn__layout_bf16x3, .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3.cl",
+      .entries = "split gemm_bf16x3", .params = "BLK_N BLK_K STAGES WARPGROUPS", .costs = VN_TILES_COSTS " MOVE" },
     { .name = "gemm_splitk", .was = "gemm_deep", HOOKS(splitk),
       .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS", .costs = "SUMS" },
-    { .name = "gemm_wgmma_splitk", .was = "gemm_wgmma_deep", HOOKS(wgmma_splitk),
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/wgmma.cl cl/gemm/splitk_sum.cl",
-      .entries = "gemm_wgmma gemm_sum", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS),
-      .defines = "#define PARTS 1\n" OLD_MAJORS },
-    { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192", HOOKS(wgmma),
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/wgmma.cl",
+    { .name = "gemm_wgmma_splitk", .was = "gemm_wgmma_deep", HOOKS(wgmma_splitk), .trial = vn__trial_gemm,
+      .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma_splitk.cl cl/gemm/splitk_sum.cl",
+      .entries = "gemm_wgmma_splitk gemm_sum", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS) },
+    { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192",
+      HOOKS(wgmma), .trial = vn__trial_gemm, .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma.cl",
       .entries = "gemm_wgmma", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS),
-      .defines = "#define PARTS 0\n" OLD_MAJORS },
+      .defines = "#define UNALIGNED_C 0\n" },
     { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/pad.h cl/gemm/wgmma.cl cl/gemm/padded.cl",
-      .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK", CONSTANTS(padded, MAJORS),
-      .defines = "#define PARTS 0\n#define PADS 1\n#define ODD_LINES 1\n" OLD_MAJORS },
+      .trial = vn__trial_gemm,
+      .texts = TMA "cl/gemm/wgmma.h cl/atoms/nvidia/cp_async.h cl/gemm/repack.h cl/gemm/wgmma_repack.cl cl/gemm/padded.cl",
+      .entries = "gemm_wgmma_repack pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK",
+      CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n" },
     { .name = "gemm_padded", HOOKS(padded), .layout = vn__layout_padded,
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/boxes.h cl/gemm/wgmma.cl cl/gemm/padded.cl",
-      .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK", CONSTANTS(padded, MAJORS),
-      .defines = "#define PARTS 0\n#define PADS 0\n#define ODD_LINES 1\n" OLD_MAJORS },
-    { .name = "gemm_mma", HOOKS(mma),
-      .trial = vn__trial_gemm, .texts = NVIDIA "cl/gemm/mma.cl", .entries = "gemm_mma",
-      .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K", .costs = VN_TILES_COSTS " ODD",
-      CONSTANTS(mma, MAJORS), .defines = "#define ACROSS_A MN_MAJOR_A\n#define ACROSS_B MN_MAJOR_B\n" },
+      .trial = vn__trial_gemm, .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma.cl cl/gemm/padded.cl",
+      .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK",
+      CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n" },
+    { .name = "gemm_mma", HOOKS(mma), .trial = vn__trial_gemm,
+      .texts = RESULT MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/store_fragment.h cl/gemm/mma.cl",
+      .entries = "gemm_mma", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
+      .costs = VN_TILES_COSTS " ODD", CONSTANTS(mma, MAJORS) },
 
     /* AMD's and Intel's */
     { .name = "gemm_mfma", HOOKS(matrix_mfma), .trial = vn__trial_gemm,
-      .texts = EPILOGUE "cl/atoms/amd/matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix", .params = MATRIX,
-      .costs = VN_TILES_COSTS },
+      .texts = RESULT "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix",
+      .params = MATRIX, .costs = VN_TILES_COSTS },
     { .name = "gemm_wmma", HOOKS(matrix_wmma), .trial = vn__trial_gemm,
-      .texts = EPILOGUE "cl/atoms/amd/matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix", .params = MATRIX,
-      .costs = VN_TILES_COSTS },
+      .texts = RESULT "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix",
+      .params = MATRIX, .costs = VN_TILES_COSTS },
     { .name = "gemm_dpas", .was = "gemm_dpas8", HOOKS(matrix_dpas), .trial = vn__trial_gemm,
-      .texts = EPILOGUE "cl/atoms/intel/matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix", .params = MATRIX,
-      .costs = VN_TILES_COSTS },
+      .texts = RESULT "cl/atoms/intel/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix",
+      .params = MATRIX, .costs = VN_TILES_COSTS },
 
     /* multiply-adds */
     { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .trial = vn__trial_gemm,
-      .texts = NVIDIA "cl/gemm/pipelined.cl", .entries = "gemm_async", .params = TILED " STAGES",
-      .costs = VN_TILES_COSTS " ODD", CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
-      .defines = "#define ACROSS_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
-                 "#define ACROSS_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },
+      .texts = RESULT "cl/tile/store_blocks.h cl/atoms/nvidia/cp_async.h cl/gemm/pipelined.cl",
+      .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD",
+      CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
+      .defines = "#define MN_MAJOR_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
+                 "#define MN_MAJOR_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },
     { .name = "gemm", .was = "gemm_tiny gemm_small", HOOKS(tiled),
-      .texts = EPILOGUE "cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", .params = TILED, .costs = VN_TILES_COSTS },
+      .texts = RESULT "cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", .params = TILED, .costs = VN_TILES_COSTS },
     { .name = NULL }
 };

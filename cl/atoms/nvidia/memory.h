@@ -1,0 +1,148 @@
+/* cl/atoms/nvidia/memory.h - pairs, 16-byte vectors, and device memory that other work-groups write too
+ *
+ * Takes: TYPE, T and STORE() of cl/types.h.
+ * Source: the PTX ISA manual, sections on cvt, prmt, ld, st, atom, red and fence.
+ */
+
+/* ---- pairs of 16-bit elements ---------------------------------------------------------------- */
+
+/* Two elements of bf16, the first in the lower half. */
+DEVICE UINT32 bf16_pair_of(float low, float high)
+{
+    UINT32 u;
+
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(u) : "f"(high), "f"(low));
+    return u;
+}
+
+/* Two elements of the type, f16 or bf16. */
+DEVICE UINT32 pair_of(float low, float high)
+{
+#if TYPE == 2
+    return bf16_pair_of(low, high);
+#else
+    UINT32 u;
+
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(u) : "f"(high), "f"(low));
+    return u;
+#endif
+}
+
+/* The lower halves of u and v; their upper halves. */
+DEVICE UINT32 lowers_of(UINT32 u, UINT32 v)
+{
+    UINT32 w;
+
+    asm("prmt.b32 %0, %1, %2, 0x5410;" : "=r"(w) : "r"(u), "r"(v));
+    return w;
+}
+
+DEVICE UINT32 uppers_of(UINT32 u, UINT32 v)
+{
+    UINT32 w;
+
+    asm("prmt.b32 %0, %1, %2, 0x7632;" : "=r"(w) : "r"(u), "r"(v));
+    return w;
+}
+
+/* Of 16 elements in eight words, elements `by` to `by` + 7 become the first four words; by is below 8.  As in
+ * transpose4(), both words are read before one is chosen. */
+DEVICE void shift_words(UINT32 *w, int by)
+{
+    UNROLL for (int i = 0; i < 6; i++) {
+        const UINT32 u = w[i], v = w[i + 2];
+
+        w[i] = by & 4 ? v : u;
+    }
+    UNROLL for (int i = 0; i < 5; i++) {
+        const UINT32 u = w[i], v = w[i + 1];
+
+        w[i] = by & 2 ? v : u;
+    }
+    UNROLL for (int i = 0; i < 4; i++)
+        asm("shf.r.wrap.b32 %0, %0, %1, %2;" : "+r"(w[i]) : "r"(w[i + 1]), "r"(by % 2 * 16));
+}
+
+/* ---- loads and stores ---------------------------------------------------------------------------- */
+
+/* Local memory by address, in order with copies and barriers. */
+#define LOAD_F64(x, at) asm volatile("ld.shared.f64 %0, [%1];" : "=d"(x) : "r"(at))
+#define LOAD_B32(x, at) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at))
+#define STORE_B32X4(at, x, y, z, w) \
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" \
+                 :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory")
+
+/* 16 bytes to a multiple of 16, if `go`. */
+DEVICE void store16(GLOBAL T *to, const unsigned int *u, int go)
+{
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0; @p st.global.v4.b32 [%0], {%1, %2, %3, %4}; }"
+                 :: "l"((unsigned INT64)to), "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]), "r"(go) : "memory");
+}
+
+/* Two adjacent elements to device memory, at a multiple of their size. */
+#if TYPE == 3
+#define STORE_PAIR(p, x, y) \
+    asm volatile("st.global.v2.f64 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "d"(x), "d"(y) : "memory")
+#elif TYPE == 0
+#define STORE_PAIR(p, x, y) STORE_F32_PAIR(p, x, y)
+#else
+#define STORE_PAIR(p, x, y) (*(GLOBAL unsigned int *)(p) = pair_of(x, y))
+#endif
+
+/* ... of f32, whatever the type. */
+#define STORE_F32_PAIR(p, x, y) \
+    asm volatile("st.global.v2.f32 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "f"(x), "f"(y) : "memory")
+
+/* ---- work-groups that may not be resident together --------------------------------------------- */
+
+/* Adds the pairs of partial sums of two work-items by one exchange.  The first leaves its pair in the slot
+ * and gets 0; the second gets 1, x and y are the sums of both, and the slot is empty again.  An empty slot
+ * is 0, so a pair of zeros is stored as all ones, a NaN that no sum has.  No fence is needed, since the
+ * exchange carries all the data. */
+DEVICE int meet_in_slot(GLOBAL UINT64 *slot, float *x, float *y)
+{
+    const UINT64 both = (UINT64)FLOAT_BITS(*y) << 32 | FLOAT_BITS(*x), zeros = ~(UINT64)0;
+    UINT64 other;
+
+    asm volatile("atom.relaxed.gpu.global.exch.b64 %0, [%1], %2;"
+                 : "=l"(other) : "l"((unsigned INT64)slot), "l"(both ? both : zeros) : "memory");
+    if (other == 0)
+        return 0;
+    *slot = 0;
+    *x += other == zeros ? 0.0f : BITS_FLOAT((UINT32)other);
+    *y += other == zeros ? 0.0f : BITS_FLOAT((UINT32)(other >> 32));
+    return 1;
+}
+
+/* The same for `parts` work-items, of which this is number `part`: pairwise, in a tree, so that the order
+ * is always the same.  There are parts - 1 slots, `apart` from each other.  One work-item gets 1, with the
+ * sums of all. */
+DEVICE int meet_in_slots(GLOBAL UINT64 *slots, int apart, int part, int parts, float *x, float *y)
+{
+    for (; parts > 1; part /= 2, parts = (parts + 1) / 2) {
+        if ((part ^ 1) < parts && !meet_in_slot(slots + part / 2 * apart, x, y))
+            return 0;
+        slots += parts / 2 * apart;
+    }
+    return 1;
+}
+
+/* Adds n to *p.  What the warp wrote before warp_meet() is visible to whoever acquires the new value. */
+DEVICE void count_release(GLOBAL int *p, int n)
+{
+    asm volatile("red.release.gpu.global.add.s32 [%0], %1;" :: "l"((unsigned INT64)p), "r"(n) : "memory");
+}
+
+DEVICE int load_acquire(GLOBAL const int *p)
+{
+    int v;
+
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"((unsigned INT64)p) : "memory");
+    return v;
+}
+
+/* Orders writes to device memory before later copies by TMA. */
+DEVICE void copies_follow_writes(void)
+{
+    asm volatile("fence.proxy.async.global;" ::: "memory");
+}

@@ -1,0 +1,133 @@
+/* cl/gemm/wgmma.h - A and B of a product by wgmma: slices of K that TMA loads and warpgroups multiply
+ *
+ * A tile of C has 64 rows for each warpgroup, and BLK_N columns.  A slice of K is as long as a row of 128
+ * bytes. A stage has a slice of A, then one of B.
+ *
+ *                 BLK_N
+ *              +---------+
+ *      BLK_K   |    B    |
+ *              +---------+
+ *     +-----+  +---------+  64 rows: warpgroup 0
+ *     |  A  |  |         |
+ *     +-----+  +---------+
+ *     |     |  |         |  64 rows: warpgroup 1
+ *     +-----+  +---------+
+ *
+ * Every work-group makes tensor maps of A and B for itself, in the workspace, so that the host needs no
+ * library.  TMA fills with zeros what is outside of A and B, so edges need no care.
+ *
+ * Takes: WARPGROUPS, BLK_N, STAGES, RASTER; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major
+ * (N-major).
+ * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MULTIPLY(), struct gemm, gemm_*().
+ */
+#define BLK_M        (64 * WARPGROUPS)
+#define BLK_K        OPERAND_ROW
+#define BYTES_A      (BLK_M * 128)              /* of a slice */
+#define BYTES_B      (BLK_N * 128)
+#define STAGE        (BYTES_A + BYTES_B)
+#define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
+#if TYPE == 0
+#define MAP_KIND     MAP_TF32
+#define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_TF32, "", d, a, b, add)
+#elif TYPE == 2
+#define MAP_KIND     MAP_BF16
+#define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_BF16, WGMMA_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
+#else
+#define MAP_KIND     MAP_F16
+#define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_F16, WGMMA_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
+#endif
+#define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
+
+/* Maps of both operands, by one warp.  A batch stride of 0 means one matrix for all. */
+DEVICE void gemm_describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int lane, int M, int N,
+                          int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
+{
+    const int is_b = lane == 1, mn_major = is_b ? MN_MAJOR_B : MN_MAJOR_A, wide = is_b ? N : M;
+    const INDEX row = is_b ? (MN_MAJOR_B ? vB.s5 : vB.s6) : (MN_MAJOR_A ? vA.s6 : vA.s5);
+    const INDEX step = is_b ? vB.s4 : vA.s4;
+    const UINT32 map = LOCAL_ADDRESS(room) + lane * MAP_BYTES;
+
+    room[lane] = 0;
+    warp_meet();
+    if (lane < 2) {                             /* both at the same time */
+        MAP_TILED(map, MAP_KIND, "2", is_b ? gB + vB.s0 : gA + vA.s0);
+        MAP_DIM(map, "0", mn_major ? wide : K, BLK_K, 1);
+        MAP_DIM(map, "1", mn_major ? K : wide, mn_major ? BLK_K : is_b ? BLK_N : BLK_M, 1);
+        MAP_DIM(map, "2", step ? batches : 1, 1, 1);
+        MAP_STRIDE(map, "0", T_BYTES * row);
+        MAP_STRIDE(map, "1", step ? T_BYTES * step : 16);
+    }
+    warp_meet();
+    map_release_own(maps, LOCAL_ADDRESS(room));
+    map_release_own(maps + MAP_WORDS, LOCAL_ADDRESS(room) + MAP_BYTES);
+}
+
+/* The producer, before its first slice. */
+DEVICE void gemm_acquire_maps(GLOBAL const unsigned INT64 *maps)
+{
+    map_acquire_own(maps);
+    map_acquire_own(maps + MAP_WORDS);
+}
+
+/* The producer: `count` slices of K, from number `first` on, of a tile; step_a, step_b: 0 if all batches
+ * have one A (B). */
+DEVICE struct pipeline gemm_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
+                                 struct tile t, int first, int count, int step_a, int step_b)
+{
+    for (int i = 0; i < count; i++) {
+        const UINT32 to = stages + p.stage * STAGE;
+
+        p = producer_acquire(p);
+        producer_expect(p, STAGE);
+        operand_load(to, maps, MN_MAJOR_A, BLK_M, t.m0, (first + i) * BLK_K, t.batch * step_a, pipe_full(p));
+        operand_load(to + BYTES_A, maps + MAP_WORDS, MN_MAJOR_B, BLK_N, t.n0, (first + i) * BLK_K,
+                     t.batch * step_b, pipe_full(p));
+        p = pipe_next(p, STAGES);
+    }
+    return p;
+}
+
+/* The descriptors of stage 0: of the 64 rows of A that a warp's warpgroup multiplies, and of B. */
+DEVICE UINT32 gemm_a(UINT32 stages, int warp)
+{
+    return operand_descriptor(stages + warp / 4 * 8192, 64);
+}
+
+DEVICE UINT32 gemm_b(UINT32 stages)
+{
+    return operand_descriptor(stages + BYTES_A, 64);
+}
+
+/* A warpgroup: hands the products of a slice to the tensor cores; first: of a tile, so that d begins with
+ * them. */
+DEVICE void gemm_issue(float *d, struct pipeline p, UINT32 a, UINT32 b, const int first)
+{
+    a += p.stage * (STAGE / 16);
+    b += p.stage * (STAGE / 16);
+    consumer_wait(p);
+    wgmma_begin();
+    UNROLL for (int k = 0; k < 4; k++)
+        MULTIPLY(d, operand_product(a, MN_MAJOR_A, BLK_M, k), operand_product(b, MN_MAJOR_B, BLK_N, k),
+                 !first || k > 0);
+    wgmma_commit();
+}
+
+/* ... after the first of a tile's slices, all others. */
+DEVICE struct pipeline gemm_multiply(float *d, struct pipeline p, UINT32 a, UINT32 b, int count)
+{
+    const int releases = LOCAL_ID() % 128 == 0;
+
+    for (int i = 1; i < count; i++) {
+        const struct pipeline before = p;
+
+        p = pipe_next(p, STAGES);
+        gemm_issue(d, p, a, b, 0);
+        WGMMA_WAIT(BLK_N, d, "1");              /* the slice before is read */
+        if (releases)
+            consumer_release(before);
+    }
+    WGMMA_WAIT(BLK_N, d, "0");
+    if (releases)
+        consumer_release(p);
+    return pipe_next(p, STAGES);
+}

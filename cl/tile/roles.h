@@ -1,0 +1,31 @@
+/* cl/tile/roles.h - which warps of a work-group multiply and which one copies
+ *
+ * The first 4 WARPGROUPS warps consume.  One lane of the next warp produces; where consumers need more
+ * registers than their share, it belongs to a warpgroup of its own, which gives up most of its registers.
+ *
+ * Takes: WARPGROUPS; atoms/nvidia/warp.h.
+ * Gives: ROLE_WARPS, role_give_registers(), role_take_registers().
+ */
+#define ROLE_WARPS (4 * WARPGROUPS)             /* that consume; the number of the warp that produces */
+
+/* What two or three warpgroups of consumers can have of the 64 Ki registers of a compute unit. */
+#if WARPGROUPS == 3
+#define ROLE_FEW   24
+#define ROLE_MANY  160
+#else
+#define ROLE_FEW   40
+#define ROLE_MANY  232
+#endif
+
+/* move, a constant: 0 where there are registers enough for all. */
+DEVICE void role_give_registers(const int move)
+{
+    if (move)
+        REGISTERS_DROP(ROLE_FEW);
+}
+
+DEVICE void role_take_registers(const int move)
+{
+    if (move)
+        REGISTERS_TAKE(ROLE_MANY);
+}

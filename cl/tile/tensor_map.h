@@ -1,0 +1,90 @@
+/* cl/tile/tensor_map.h - describes tensors of rank 2 to 5 to TMA
+ *
+ * Dimension 0 is contiguous.  A tiled map brings boxes: in each dimension, `box` elements are looked at and
+ * every `step`-th is brought.  An im2col map brings pixels of an NHWC image, as convolution needs them.
+ * Elements outside the tensor are zeros.  Rows of a box have up to 128 bytes and are swizzled.
+ *
+ * There are two ways to make a map, in 128 zeroed bytes of local memory: MAP_TILED(), MAP_DIM() and
+ * MAP_STRIDE(), one lane a map; or map_word(), words 0 to 15 by as many lanes, which is the only one for
+ * im2col.
+ *
+ * Takes: atoms/nvidia/tma.h.
+ * Gives: MAP_F16 ... MAP_TF32, MAP_TILED, MAP_DIM, MAP_STRIDE, MAP_TYPE_*, struct tensor_map, map_word().
+ */
+#define MAP_F16  "6"
+#define MAP_F32  "7"
+#define MAP_BF16 "10"
+#define MAP_TF32 "11"                           /* f32 in memory, rounded to nearest on the way */
+
+/* what all dimensions share; of_rank: "1" to "4", one less than the rank */
+#define MAP_TILED(map, kind, of_rank, address)                             \
+    do {                                                                   \
+        MAP_SET64(map, "global_address", "", address);                     \
+        MAP_CHOOSE(map, "rank", of_rank);                                  \
+        MAP_CHOOSE(map, "elemtype", kind);                                 \
+        MAP_CHOOSE(map, "interleave_layout", "0");                         \
+        MAP_CHOOSE(map, "swizzle_mode", "3");       /* 128 bytes */        \
+        MAP_CHOOSE(map, "fill_mode", "0");          /* zeros */            \
+    } while (0)
+
+/* dimension "0" to "4" */
+#define MAP_DIM(map, dim, extent, box, step)                               \
+    do {                                                                   \
+        MAP_SET32(map, "global_dim", dim ", ", extent);                    \
+        MAP_SET32(map, "box_dim", dim ", ", box);                          \
+        MAP_SET32(map, "element_stride", dim ", ", step);                  \
+    } while (0)
+
+/* from one element of dimension 1 ("0") to 4 ("3") to the next, a multiple of 16 bytes */
+#define MAP_STRIDE(map, dim_less_1, bytes) MAP_SET64(map, "global_stride", dim_less_1 ", ", bytes)
+
+/* ---- word by word --------------------------------------------------------------------- */
+
+#define MAP_TYPE_F16  6
+#define MAP_TYPE_F32  7
+#define MAP_TYPE_BF16 10
+
+/* stride[i], in bytes, is that of dimension i + 1.  im2col: box[0] is the channels of a pixel, and pixels
+ * > 0 how many a copy brings; lower, upper: the corners, in pixels from the first (last) one, of W and H
+ * (of rank 4). */
+struct tensor_map {
+    UINT64 address, stride[4];
+    int type, rank, extent[5], box[5], step[5], pixels, lower[2], upper[2];
+};
+
+/* Word i, 0 to 15, of the 32 of a map: those after it are 0.  Fields that the rank does not have are not
+ * read. */
+DEVICE UINT32 map_word(struct tensor_map m, int i)
+{
+    const int im2col = m.pixels > 0;
+    UINT32 w = 0;
+
+    if (i == 0)
+        w = (UINT32)m.address;
+    if (i == 1)
+        w = (UINT32)(m.address >> 32);
+    if (i == 2)                                 /* version 1, swizzled in 128 bytes */
+        w = (UINT32)(im2col | 1 << 1 | (m.rank - 1) << 4 | m.type << 7 | 3 << 13);
+    UNROLL for (int j = 0; j < 4; j++) {
+        if (j + 1 < m.rank && i == 3 + j)
+            w = (UINT32)(m.stride[j] >> 4);
+        if (j + 1 < m.rank && i == 7)
+            w |= (UINT32)(m.stride[j] >> 36 & 15) << 4 * j;
+    }
+    UNROLL for (int j = 0; j < 5; j++) {
+        if (j < m.rank && i == 8 + j)
+            w = (UINT32)(m.extent[j] - 1);
+        if (j < m.rank && i == 13)
+            w |= (UINT32)(m.step[j] - 1) << 3 * j;
+        if (j > 0 && j < m.rank && i == 14 && !im2col)
+            w |= (UINT32)(m.box[j] - 1) << 8 * (j - 1);
+    }
+    if (i == 13)
+        w |= (UINT32)(m.box[0] - 1) << 24;
+    if (i == 14 && im2col)
+        w = (UINT32)(m.lower[0] & 255) | (UINT32)(m.lower[1] & 255) << 8 |
+            (UINT32)(m.upper[0] & 255) << 16 | (UINT32)(m.upper[1] & 255) << 24;
+    if (i == 15 && im2col)
+        w = (UINT32)(m.pixels - 1);
+    return w;
+}
