@@ -70,8 +70,8 @@ cl/atoms/nvidia/nvidia.h cl/gemm/bf16x3.cl cl/gemm/bf16x3_rows.cl cl/gemm/boxes.
 cl/gemm/pad.h cl/gemm/skinny.cl cl/gemm/skinny.h cl/gemm/skinny_lines.cl cl/gemm/splitk_sum.cl
 cl/gemm/tf32.cl cl/gemm/wgmma.cl lib/choose.c lib/conv/checks.c lib/conv/conv.c
 lib/conv/conv.h lib/conv/cpu.c lib/conv/tiled.c lib/conv/variants.c lib/core.h lib/gemm/bf16x3.c
-lib/gemm/bf16x3.h lib/gemm/bf16x3_rows.c lib/gemm/cost.c lib/gemm/cpu.c lib/gemm/cpu_dot.c
-lib/gemm/cpu_rank.c lib/gemm/cpu_strip.c lib/gemm/gemm.c lib/gemm/gemm.h lib/gemm/matrix.c lib/gemm/mma.c
+lib/gemm/bf16x3.h lib/gemm/bf16x3_rows.c lib/gemm/cost.c 
+lib/gemm/gemm.c lib/gemm/gemm.h lib/gemm/matrix.c lib/gemm/mma.c
 lib/gemm/pack.c lib/gemm/padded.c lib/gemm/pipelined.c lib/gemm/skinny.c lib/gemm/splitk.c lib/gemm/tf32.c
 lib/gemm/tiled.c lib/gemm/trial.c lib/gemm/variants.c lib/gemm/wgmma.c lib/memo.c lib/softmax/cpu.c
 lib/softmax/rows.c lib/softmax/softmax.c lib/softmax/variants.c lib/tune.c tests/api/test_again.c
@@ -88,7 +88,8 @@ tools/compare.c tools/explain.c tools/gap/disassembly.c tools/gap/gap.c tools/ga
 tools/gap/pair.c tools/gap/pinned.c tools/gap/report.c tools/gap/row.c tools/main.c tools/measure/dictated.c
 tools/measure/interposed_cuda.c tools/peers/clblast.c tools/peers/nvidia.c tools/problem/problem.c
 tools/problem/problem.h tools/problem/values.c tools/problem/values.h tools/report/html.c
-tools/report/html.h tools/report/report.h tools/report/svg.c tools/tune/race.c tools/tune/tune.c'
+tools/report/html.h tools/report/report.h tools/report/svg.c tools/tune/candidates.c tools/tune/race.c
+tools/tune/tune.c'
 wide $(but $long_lines -- $c_files $texts)
 
 # cl/tile: a macro is defined by one header, so that any of them can meet in a kernel; and each says at its top

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cpu.c - the variants gemm_cpu, gemm_cpu_packed, gemm_cpu_unpacked, gemm_cpu_direct and gemm_cpu_narrow: CPUs, one
- * kernel that packs A, A and B, or neither, beforehand.
+ * cpu.c - the variants gemm_cpu, gemm_cpu_packed, gemm_cpu_unpacked, gemm_cpu_direct and gemm_cpu_narrow:
+ * CPUs, one kernel that packs A, A and B, or neither, beforehand.
  */
 #include <limits.h>
 #include <stdint.h>
@@ -9,11 +9,11 @@
 
 #include "gemm.h"
 
-/* What a work-group packs: a panel, K-major; or, of an operand that is not, a few of K of many panels, so that it
- * reads whole pages.                                                                                     */
+/* What a work-group packs: one panel of a K-major operand; of another, a few rows of k of many panels, so
+ * that it reads whole pages. */
 enum { PACK_K = 1024, PACK_ROWS = 16, PACK_PANELS = 4096 };
 
-/* Work units that a core wants to find, and tiles in the smallest; bytes of B that are not worth a copy. */
+/* Work units per core, at least; tiles in a unit; the largest B, in bytes, that is not worth packing. */
 enum { UNITS_EACH = 8, UNIT_TILES = 4, IN_PLACE_B = 1 << 18 };
 
 /* ---- fits -------------------------------------------------------------------- */
@@ -21,15 +21,15 @@ enum { UNITS_EACH = 8, UNIT_TILES = 4, IN_PLACE_B = 1 << 18 };
 const char *vn__fits_cpu(const void *problem, const struct vn_facts *f)
 {
     if (strcmp(f->family, "cpu"))
-        return "the device is no CPU";
+        return "the device is not a CPU";
     if (f->vector < 2)
-        return "the device does not ask for explicit vectors";
+        return "the device needs no explicit vectors";
     return vn__fits_sizes(problem);
 }
 
-/* Partial sums may stay in C between blocks of K, if C is f32, row-major and beta is 0: then rows of A are packed
- * once, and in the cache, for all columns.  Measured, that gains where there are many rows, so that the small work
- * units at the end are few, and not too many columns; with f64 it loses.                                    */
+/* Partial sums may stay in C between blocks of K, if C is f32, row-major and beta is 0: then rows of A are
+ * packed once, in the cache, for all columns. This gains where there are many rows, so that the small work
+ * units at the end are few, and not too many columns; with f64 it loses.                            */
 static int sums_in_c(const struct gemm *g)
 {
     enum { MANY_ROWS = 1280, FEW_COLUMNS = 3072 };
@@ -38,9 +38,20 @@ static int sums_in_c(const struct gemm *g)
         && vn__col(&g->a) == 1 && vn__col(&g->b) == 1 && vn__col(&g->c) == 1;
 }
 
-const char *vn__fits_cpu_panels(const void *problem, const struct vn_facts *f)   { return vn__fits_cpu(problem, f); }
-const char *vn__fits_cpu_unpacked(const void *problem, const struct vn_facts *f) { return vn__fits_cpu(problem, f); }
-const char *vn__fits_cpu_narrow(const void *problem, const struct vn_facts *f)   { return vn__fits_cpu_direct(problem, f); }
+const char *vn__fits_cpu_panels(const void *problem, const struct vn_facts *f)
+{
+    return vn__fits_cpu(problem, f);
+}
+
+const char *vn__fits_cpu_unpacked(const void *problem, const struct vn_facts *f)
+{
+    return vn__fits_cpu(problem, f);
+}
+
+const char *vn__fits_cpu_narrow(const void *problem, const struct vn_facts *f)
+{
+    return vn__fits_cpu_direct(problem, f);
+}
 
 const char *vn__fits_cpu_direct(const void *problem, const struct vn_facts *f)
 {
@@ -56,8 +67,8 @@ const char *vn__fits_cpu_direct(const void *problem, const struct vn_facts *f)
 enum { CPU_THR_M, CPU_THR_V, CPU_VEC, CPU_BLK_M, CPU_BLK_N, CPU_BLK_K };
 enum { PACK, PRODUCT, PACK_B };                 /* kernels */
 
-/* Rows along K, of A or of the transpose of B, `per` to a panel.  Batches that repeat them share their panels.  s5
- * of the view is the step from panel to panel.                                                            */
+/* K-major rows, of A or of the transpose of B, `per` to a panel. Batches that broadcast share their
+ * panels. s5 of the view is the step from panel to panel. */
 struct place { vn_buffer *buffer; int64_t view[8]; };
 struct panels {
     vn_tensor    rows;
@@ -76,7 +87,7 @@ static struct panels panels_of(const struct gemm *g, vn_tensor rows, int per)
         return s;
     for (int i = rows.rank - 3; i >= 0; i--) {
         if (!rows.stride[i])
-            s.rows.extent[i] = 1;              /* what there is to pack */
+            s.rows.extent[i] = 1;               /* packed once */
         if (s.rows.extent[i] > 1)
             s.at.view[7 - rows.rank + i] = step;
         if (!vn__mul(&step, step, s.rows.extent[i]))
@@ -100,15 +111,16 @@ static size_t bytes_of(const struct gemm *g, const struct panels *s)
     return s->elements < 0 ? SIZE_MAX : (size_t)s->elements * real_bytes(g);
 }
 
-static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const struct gemm *g, const struct panels *s)
+static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const struct gemm *g,
+                      const struct panels *s)
 {
     const int64_t rows = s->rows.extent[s->rows.rank - 2];
-    const int in_rows = vn__row(&s->rows) == 1, deep = in_rows ? PACK_ROWS : PACK_K;
+    const int in_rows = vn__row(&s->rows) == 1, k_block = in_rows ? PACK_ROWS : PACK_K;
     const int panels = in_rows ? VN_CEIL_DIV(PACK_PANELS, s->per) : 1;
     struct vn_launch l;
 
     l.nargs = 0;
-    l.groups[0] = VN_CEIL_DIV(g->k, deep);
+    l.groups[0] = VN_CEIL_DIV(g->k, k_block);
     l.groups[1] = VN_CEIL_DIV(rows, (int64_t)s->per * panels);
     l.groups[2] = 1;
     for (int i = 0; i < s->rows.rank - 2; i++)
@@ -116,7 +128,7 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
     l.items = 1;
     vn__arg_int(&l, rows);
     vn__arg_int(&l, g->k);
-    vn__arg_int(&l, deep);
+    vn__arg_int(&l, k_block);
     vn__arg_int(&l, panels);
     vn__arg_extents(&l, &s->rows);
     vn__arg_tensor(&l, &s->rows);
@@ -125,26 +137,28 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
     return vn__launch(q, it, kernel, &l);
 }
 
-/* How the kernel cuts C: blocks of columns; at most so many rows of them, as work-groups take them; at the end,
- * units of a row of tiles.  A small B is read in place, so that small units cost nothing more.              */
+/* How the kernel divides C: blocks of `cols` columns; tasks of at most `rows` rows of a block; at the
+ * end, work units of `unit` columns of a row of tiles. A small B is read in place, so that small tasks
+ * cost no more. */
 struct blocks { int64_t rows, cols, unit; int in_place, in_c; };
 
-/* All columns in one block, for which A is packed once, unless partial sums wait for more of K or there are too few
- * rows for all cores.  In the room of BLK_M x BLK_K there are more rows where K is small.  Of few rows and columns,
- * blocks half as wide: sums that wait leave the second-level cache to A.                                    */
+/* One block holds all columns, for which A is packed once, unless there are partial sums in local memory,
+ * or too few rows for all cores. The room of BLK_M x BLK_K holds more rows where K is small. With few
+ * rows and columns, blocks are half as wide, so that the partial sums leave the second-level cache to A. */
 static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const struct vn_choice *it)
 {
     const int *p = it->p;
     const int packed = it->variant->run == vn__run_cpu_panels || it->variant->run == vn__run_cpu_packed;
     const int direct = it->variant->run == vn__run_cpu_direct || it->variant->run == vn__run_cpu_narrow;
     const int64_t tile = p[CPU_THR_V] * p[CPU_VEC], all = VN_CEIL_DIV(g->n, tile) * tile;
-    const int in_c = !packed && sums_in_c(g), waits = packed || (g->k > p[CPU_BLK_K] && !in_c);
+    const int in_c = !packed && sums_in_c(g), has_partial = packed || (g->k > p[CPU_BLK_K] && !in_c);
     const int64_t down = VN_CEIL_DIV(g->m, p[CPU_THR_M]), wanted = UNITS_EACH * q->device->facts.units;
-    struct blocks c = { p[CPU_BLK_M], waits && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0, 0, in_c };
+    struct blocks c = { p[CPU_BLK_M], has_partial && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0, 0, in_c };
 
-    if (waits && !packed && down <= 2 * p[CPU_BLK_M] / p[CPU_THR_M] && all > c.cols && all <= 4 * c.cols)
+    if (has_partial && !packed && down <= 2 * p[CPU_BLK_M] / p[CPU_THR_M] && all > c.cols &&
+        all <= 4 * c.cols)
         c.cols = VN_CEIL_DIV(c.cols / 2, tile) * tile;
-    if (!waits && g->k && g->k < p[CPU_BLK_K])
+    if (!has_partial && g->k && g->k < p[CPU_BLK_K])
         c.rows = c.rows * p[CPU_BLK_K] / g->k;
     if (c.rows > down * p[CPU_THR_M])
         c.rows = down * p[CPU_THR_M];
@@ -155,37 +169,39 @@ static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const s
     return c;
 }
 
-/* How units are dealt to work-groups.  Of a C that is one block and may be one wave: all but a rest is dealt evenly,
- * for each share reads B once.  Of a B in place small shares cost nothing.                              */
-struct deal { int64_t groups, even, shares; };
+/* The schedule of the tasks: `quota` units for each work-group at first; then what is left, divided by
+ * `divisor`. A C that may be computed in one wave is scheduled statically but for a rest, since each task
+ * reads B once; with B in place small tasks cost nothing. */
+struct schedule { int64_t groups, quota, divisor; };
 
-static struct deal deal_for(const struct blocks *cut, int64_t all, int64_t across, int64_t rows, int64_t groups)
+static struct schedule schedule_for(const struct blocks *cut, int64_t all, int64_t row_units, int64_t rows,
+                                    int64_t groups)
 {
     enum { REST = 32, SMALL = 4 };
-    const int is_wave = groups > 1 && !cut->in_place && all <= groups * rows * across;
-    const int64_t even = is_wave ? (all - all / REST) / groups / across * across : 0;
+    const int is_wave = groups > 1 && !cut->in_place && all <= groups * rows * row_units;
+    const int64_t quota = is_wave ? (all - all / REST) / groups / row_units * row_units : 0;
 
-    return (struct deal){ groups, even, cut->in_place && groups > 1 ? SMALL * groups : groups };
+    return (struct schedule){ groups, quota, cut->in_place && groups > 1 ? SMALL * groups : groups };
 }
 
 static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
                          const struct place *a, const struct place *b)
 {
     const struct blocks cut = blocks_for(q, g, it);
-    const int64_t across = VN_CEIL_DIV(cut.cols, cut.unit), units = q->device->facts.units;
+    const int64_t row_units = VN_CEIL_DIV(cut.cols, cut.unit), units = q->device->facts.units;
     int64_t all = VN_CEIL_DIV(g->m, it->p[CPU_THR_M]) * VN_CEIL_DIV(g->n, cut.cols);
-    struct deal deal;
+    struct schedule schedule;
     vn_buffer *taken;
     struct vn_launch l;
     vn_status s;
 
-    if (!vn__mul(&all, all, across * g->batches) || all > INT_MAX)
-        return vn__fail(VN_UNSUPPORTED, "C has more than %d tiles in columns", INT_MAX);
+    if (!vn__mul(&all, all, row_units * g->batches) || all > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "C has more than %d work units", INT_MAX);
     if ((s = vn__counters(&taken, q)))
         return s;
-    deal = deal_for(&cut, all, across, cut.rows / it->p[CPU_THR_M], all < units ? all : units);
+    schedule = schedule_for(&cut, all, row_units, cut.rows / it->p[CPU_THR_M], all < units ? all : units);
     l.nargs = 0;
-    l.groups[0] = deal.groups;
+    l.groups[0] = schedule.groups;
     l.groups[1] = l.groups[2] = 1;
     l.items = 1;
     vn__gemm_sizes(&l, g);
@@ -195,9 +211,9 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     vn__arg_int(&l, cut.in_place);
     vn__arg_int(&l, cut.in_c);
     vn__arg_int(&l, all);
-    vn__arg_int(&l, deal.groups);
-    vn__arg_int(&l, deal.even);
-    vn__arg_int(&l, deal.shares);
+    vn__arg_int(&l, schedule.groups);
+    vn__arg_int(&l, schedule.quota);
+    vn__arg_int(&l, schedule.divisor);
     vn__arg_buffer(&l, taken);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
@@ -211,7 +227,8 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     return vn__launch(q, it, kernel, &l);
 }
 
-vn_status vn__run_cpu_unpacked(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cpu_unpacked(vn_queue *q, const struct vn_choice *it, const void *problem,
+                               const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     const struct place none = { .buffer = g->c.buffer };
@@ -220,17 +237,20 @@ vn_status vn__run_cpu_unpacked(vn_queue *q, const struct vn_choice *it, const vo
     return run_cpu(q, it, g, 0, &none, &none);
 }
 
-vn_status vn__run_cpu_direct(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cpu_direct(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan)
 {
     return vn__run_cpu_unpacked(q, it, problem, plan);
 }
 
-vn_status vn__run_cpu_narrow(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cpu_narrow(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan)
 {
     return vn__run_cpu_unpacked(q, it, problem, plan);
 }
 
-vn_status vn__run_cpu_panels(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cpu_panels(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     const struct place none = { .buffer = g->c.buffer };
@@ -244,7 +264,8 @@ vn_status vn__run_cpu_panels(vn_queue *q, const struct vn_choice *it, const void
 
 /* ---- panels of B, too ------------------------------------------------------------------ */
 
-static vn_status pack_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
+static vn_status pack_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to,
+                        size_t at)
 {
     const struct gemm *g = problem;
     struct panels b = panels_b(g, it->p);
@@ -261,7 +282,7 @@ struct vn_layout vn__layout_cpu_packed(const void *problem, const int *p)
     return (struct vn_layout){ pack_b, b.per, bytes_of(problem, &b) };
 }
 
-/* The panels of both operands are counted in 31 bits where the operands are. */
+/* Offsets in the panels of both operands have 31 bits where those of the operands have. */
 const char *vn__fits_cpu_packed(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
@@ -271,7 +292,8 @@ const char *vn__fits_cpu_packed(const void *problem, const struct vn_facts *f)
     return vn__fits_cpu(problem, f);
 }
 
-vn_status vn__run_cpu_packed(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cpu_packed(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     struct panels a = panels_a(g, it->p), b = panels_b(g, it->p);
@@ -288,16 +310,17 @@ vn_status vn__run_cpu_packed(vn_queue *q, const struct vn_choice *it, const void
 
 /* ---- plans ------------------------------------------------------------------------------ */
 
-/* Long rows of B lie in a page each: 128 bytes of each at a time, once for every block of rows of A, stall the core.
- * Where there are many rows, a copy in panels costs less.                                              */
+/* Each long row of B lies in a page of its own: reading 128 bytes of each, once for every block of rows of A,
+ * stalls the core. Where A has many rows, packing B costs less.                                      */
 static int pays_once(const struct gemm *g)
 {
-    enum { MANY_ROWS = 2048, MANY_COLUMNS = 3072, DEEP = 1024 };
+    enum { MANY_ROWS = 2048, MANY_COLUMNS = 3072, LONG_K = 1024 };
 
-    return g->head.type == VN_F32 && vn__col(&g->b) == 1 && g->m >= MANY_ROWS && g->n > MANY_COLUMNS && g->k > DEEP;
+    return g->head.type == VN_F32 && vn__col(&g->b) == 1 && g->m >= MANY_ROWS && g->n > MANY_COLUMNS &&
+           g->k > LONG_K;
 }
 
-/* Panels hold f32 for 16 bits, and what fills less than a panel is mostly zeros. */
+/* Panels hold f32 for 16-bit elements, and a panel that is filled in part is mostly zeros. */
 const char *vn__plan_cpu_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
@@ -309,27 +332,28 @@ const char *vn__plan_cpu_packed(struct vn_plan *out, const void *problem, const 
     (void)site;
     out->workspace = vn__workspace_and_b(g, bytes_of(g, &a), &l);
     if (!vn__is_packed_by(g, pack_b))
-        return pays_once(g) ? NULL : "B is not packed, and to do so for one product costs more than it saves";
+        return pays_once(g) ? NULL
+             : "B is not packed, and packing it for one product costs more than it saves";
     return g->m < least[g->head.type] || g->n < 32
-         ? "M is below 4 (f64: 8, 16 bits: 32) or N below 32: B is read as quickly unpacked" : NULL;
+         ? "M is below 4 (f64: 8, 16-bit types: 32) or N below 32: unpacked B is as fast" : NULL;
 }
 
-/* Else a work-group packs rows of A for itself, and keeps them in the cache for all of N.  A few rows it packs
- * several times, but its tiles prefetch the next of B, which is most of the work then.                  */
+/* Otherwise a work-group packs rows of A for itself, and keeps them in the cache for all of N. A few rows are
+ * packed several times, but tiles prefetch the next columns of B, which dominate then.               */
 const char *vn__plan_cpu_panels(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
-    enum { ONE_BLOCK = 512, ONE_STRETCH = 1024, FEW_ROWS = 144 };
+    enum { ONE_BLOCK = 512, ONE_BLOCK_K = 1024, FEW_ROWS = 144 };
     const struct gemm *g = problem;
     const struct panels a = panels_a(g, row->p);
 
     (void)site;
     out->workspace = bytes_of(g, &a);
     if (g->m <= (vn__col(&g->b) == 1 ? 2 * FEW_ROWS : FEW_ROWS))
-        return "M is at most 144, or 288 where B is N-major: they are packed as they come";
+        return "M is at most 144, or 288 where B is N-major: A is packed in the cache";
     if (sums_in_c(g))
-        return "sums that wait for more of K can do so in C: rows of A are packed as they come";
-    return g->n <= ONE_BLOCK || g->k <= ONE_STRETCH
+        return "partial sums can stay in C: A is packed in the cache";
+    return g->n <= ONE_BLOCK || g->k <= ONE_BLOCK_K
          ? "N is at most 512, or K at most 1024: packing A for all costs more than it saves" : NULL;
 }
 
@@ -343,11 +367,11 @@ const char *vn__plan_cpu_unpacked(struct vn_plan *out, const void *problem, cons
     return NULL;
 }
 
-/* Rows of A that are long lie in the same set of the first-level cache, where a tile's do not fit. */
+/* Long rows of A fall into the same set of the first-level cache, which the rows of a tile exceed. */
 const char *vn__plan_cpu_direct(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
-    enum { SHORT = 3072 };                      /* bytes from row to row, and of a row */
+    enum { SHORT = 3072 };                      /* bytes of a row, and from row to row */
     const struct gemm *g = problem;
     const int64_t bytes = vn_type_bytes(g->head.type);
 
@@ -355,12 +379,12 @@ const char *vn__plan_cpu_direct(struct vn_plan *out, const void *problem, const 
     (void)row;
     (void)site;
     if (bytes == 2)
-        return "16-bit elements are quicker to read many at a time";
+        return "16-bit elements are faster packed, many at a time";
     return g->k * bytes > SHORT || vn__row(&g->a) * bytes > SHORT || g->n > 1024
-         ? "rows of A are longer than 3072 bytes, or N is above 1024: packing A pays" : NULL;
+         ? "rows of A are longer than 3072 bytes, or N is above 1024: packing A is faster" : NULL;
 }
 
-/* Columns that fill two vectors and need a third: a tile of three wastes less than two tiles of two. */
+/* For columns that need three vectors: one tile of three wastes less than two tiles of two. */
 const char *vn__plan_cpu_narrow(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
@@ -370,6 +394,6 @@ const char *vn__plan_cpu_narrow(struct vn_plan *out, const void *problem, const 
     (void)out;
     (void)row;
     if (g->head.type == VN_F16 || g->head.type == VN_BF16)
-        return "16-bit elements are quicker to read many at a time";
-    return g->n <= 2 * vector || g->n > 3 * vector ? "N is no more than two vectors, or more than three" : NULL;
+        return "16-bit elements are faster packed, many at a time";
+    return g->n <= 2 * vector || g->n > 3 * vector ? "N is at most two vectors, or more than three" : NULL;
 }

@@ -26,15 +26,17 @@ const char *vn__plan_cpu_dot(struct vn_plan *out, const void *problem, const str
     (void)out;
     (void)row;
     (void)site;
-    return g->k < 64 || (g->m > 48 && g->n > 48) ? "M and N are above 48, or K below 64: packed panels are faster" : NULL;
+    return g->k < 64 || (g->m > 48 && g->n > 48)
+         ? "M and N are above 48, or K below 64: packed panels are faster" : NULL;
 }
 
-vn_status vn__run_cpu_dot(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cpu_dot(vn_queue *q, const struct vn_choice *it, const void *problem,
+                          const struct vn_plan *plan)
 {
     const struct gemm g = vn__gemm_few_rows(problem);
     const int *p = it->p;
-    const int64_t parts = 8 * (int64_t)q->device->facts.units;
-    const int64_t even = VN_CEIL_DIV(VN_CEIL_DIV(g.n, p[THR_N]), parts) * p[THR_N];
+    const int64_t wanted = 8 * (int64_t)q->device->facts.units;     /* work-groups */
+    const int64_t even = VN_CEIL_DIV(VN_CEIL_DIV(g.n, p[THR_N]), wanted) * p[THR_N];
     const int64_t cols = even < p[BLK_N] ? even : p[BLK_N];
     struct vn_launch l;
 

@@ -20,11 +20,11 @@ const char *vn__fits_cpu_rank(const void *problem, const struct vn_facts *f)
     return vn__fits_cpu(problem, f);
 }
 
-/* How the problem is cut: columns for a work-group; splits of K; and how many columns ahead B is prefetched, 0 for
- * not at all.                                                                                           */
+/* How the problem is divided: columns of a work-group; splits of K; and how many columns ahead B is
+ * prefetched, 0 where it is not. */
 struct cut { int64_t cols, splits, ahead; };
 
-/* Splits of K that pay: none of a small B, else such that each has BLK_K at least. */
+/* The most splits of K that pay: none for a small B, else each must have at least BLK_K. */
 static int64_t most_splits(const struct gemm *g, const int *p)
 {
     const int pays = g->n * g->k >= SPLIT_FROM && g->math != VN_MATH_BITWISE;
@@ -32,8 +32,8 @@ static int64_t most_splits(const struct gemm *g, const int *p)
     return pays && g->k / p[BLK_K] > 1 ? g->k / p[BLK_K] : 1;
 }
 
-/* Long rows of a B that is no longer in the caches come sooner if they are prefetched; others, or where
- * arithmetic takes longer anyway, later.                                                          */
+/* Prefetching gains for long rows of a B that is not in the caches; elsewhere, or where arithmetic takes
+ * longer anyway, it costs. */
 static int64_t ahead_for(const struct gemm *g, int tile)
 {
     enum { CACHED = 1 << 22, LONG = 1024, PANELS = 8 };
@@ -41,8 +41,8 @@ static int64_t ahead_for(const struct gemm *g, int tile)
     return g->m <= 8 && g->n >= LONG && g->n * g->k > CACHED ? PANELS * tile : 0;
 }
 
-/* Of a large B long rows are read, and K is split among all cores; of a small one columns are, which needs no
- * second launch, unless waking another core would take longer.                                      */
+/* A large B is read in long rows, and split along K among all cores. A small one is divided into columns,
+ * which needs no second launch, among as many cores as are worth waking. */
 static struct cut cut_for(const struct gemm *g, const int *p, int units)
 {
     const int tile = p[THR_V] * p[VEC];
@@ -69,7 +69,8 @@ static size_t sum_bytes(const struct gemm *g, int64_t splits)
 {
     int64_t bytes = splits * (g->head.type == VN_F64 ? 8 : 4);
 
-    return vn__mul(&bytes, bytes, g->m * g->batches) && vn__mul(&bytes, bytes, g->n) ? (size_t)bytes : SIZE_MAX;
+    return vn__mul(&bytes, bytes, g->m * g->batches) && vn__mul(&bytes, bytes, g->n)
+         ? (size_t)bytes : SIZE_MAX;
 }
 
 const char *vn__plan_cpu_rank(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -83,7 +84,8 @@ const char *vn__plan_cpu_rank(struct vn_plan *out, const void *problem, const st
     return g->m > 32 ? "M is above 32: packed panels are faster" : NULL;
 }
 
-static vn_status add_splits(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int64_t splits, vn_buffer *sums)
+static vn_status add_splits(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int64_t splits,
+                            vn_buffer *sums)
 {
     struct vn_launch l;
 
@@ -102,7 +104,8 @@ static vn_status add_splits(vn_queue *q, const struct vn_choice *it, const struc
     return vn__launch(q, it, 1, &l);
 }
 
-vn_status vn__run_cpu_rank(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cpu_rank(vn_queue *q, const struct vn_choice *it, const void *problem,
+                           const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     const struct cut cut = { plan->v[0], plan->v[1], plan->v[2] };

@@ -8,7 +8,7 @@
 
 enum { VEC, STRIP_1, STRIP_2, STRIP_4, ROWS_MOST = 4 };
 
-/* Elements of B: up to so many it is in the caches; so many are worth another core. */
+/* Elements of B: the most that stay in the caches; and those that are worth another core. */
 enum { CACHED_B = 1 << 21, LEAST_B = 1 << 17 };
 
 const char *vn__fits_cpu_strip(const void *problem, const struct vn_facts *f)
@@ -16,7 +16,7 @@ const char *vn__fits_cpu_strip(const void *problem, const struct vn_facts *f)
     const struct gemm *g = problem;
 
     if (g->batches != 1)
-        return "it makes one matrix at a time";
+        return "it takes no batches";
     if (g->activation)
         return "it has no activation, whose constants would take its registers";
     return vn__fits_cpu_rank(problem, f);
@@ -40,14 +40,14 @@ const char *vn__plan_cpu_strip(struct vn_plan *out, const void *problem, const s
     (void)out;
     (void)row;
     if (g->head.type == VN_F16)
-        return "rows of halves are quicker to read in shorter stretches";
+        return "f16 is faster in shorter pieces of a row";
     if (g->k < SHORT || g->n < WIDE * f->vector * cores_for(g, f->units))
-        return "K is below 64, or C has fewer strips than cores could make";
+        return "K is below 64, or C has too few strips for the cores";
     return g->m > ROWS_MOST || g->n * g->k >= CACHED_B
-         ? "M is above 4, or B has 2097152 elements or more: then B is read in longer stretches" : NULL;
+         ? "M is above 4, or B has 2097152 elements or more: longer pieces of rows are faster" : NULL;
 }
 
-/* Vectors of a strip; 1 where C is narrower than that. */
+/* Vectors of a strip; 1 where C is narrower than the strip. */
 static int64_t vectors_for(const struct gemm *g, const int *p)
 {
     const int vectors = p[g->m == 1 ? STRIP_1 : g->m == 2 ? STRIP_2 : STRIP_4];
@@ -62,19 +62,20 @@ static int64_t groups_for(const struct gemm *g, int64_t strips, int units)
     return strips < cores ? strips : cores;
 }
 
-vn_status vn__run_cpu_strip(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_cpu_strip(vn_queue *q, const struct vn_choice *it, const void *problem,
+                            const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     const vn_tensor *bias = g->has_bias ? &g->bias : &g->c;
     const int64_t vectors = vectors_for(g, it->p);
-    const int64_t across = VN_CEIL_DIV(g->n, vectors * it->p[VEC]);
+    const int64_t row_strips = VN_CEIL_DIV(g->n, vectors * it->p[VEC]);
     int64_t strips;
     vn_buffer *counters;
     struct vn_launch l;
     vn_status s;
 
     (void)plan;
-    if (!vn__mul(&strips, across, VN_CEIL_DIV(g->m, ROWS_MOST)) || strips > INT_MAX / 2)
+    if (!vn__mul(&strips, row_strips, VN_CEIL_DIV(g->m, ROWS_MOST)) || strips > INT_MAX / 2)
         return vn__fail(VN_UNSUPPORTED, "C has more than %d strips", INT_MAX / 2);
     if ((s = vn__counters(&counters, q)))
         return s;

@@ -14,9 +14,9 @@
 #include "core.h"
 #include "check/suite.h"
 
-enum { ENGINE = 5, TURNS = 3 };         /* the place of that parameter; the most rows that an engine has for a type */
+enum { ENGINE = 5, TURNS = 3 };         /* index of that parameter; the most rows of an engine for a type */
 
-/* turn: says which type is tested with which row, so that each row has its turn; number: of the rows' engine, 0: any. */
+/* turn: which type is tested with which row, so that each row is tested; number: of the engine, 0: any. */
 static const struct engine { const char *family, *arch, *variant; int types, turn, number; } engines[] = {
     { "amd",   "gfx908",  "gemm_mfma",  3, 0 },
     { "amd",   "gfx90a",  "gemm_mfma",  4, 1 },
