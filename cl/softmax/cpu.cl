@@ -297,16 +297,16 @@ DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
     R maxes[VEC];
 
     VSTORE(VEC, maxes, max);
-    UNROLL for (int half = VEC / 2; half > 0; half /= 2)
-        UNROLL for (int i = 0; i < half; i++)
-            maxes[i] = MAX_LANES(maxes[i], maxes[i + half]);
+    UNROLL for (int span = VEC / 2; span > 0; span /= 2)
+        UNROLL for (int i = 0; i < span; i++)
+            maxes[i] = MAX_LANES(maxes[i], maxes[i + span]);
     *row_max = maxes[0];
     sum = sum * exp_lanes(max - (vector)maxes[0]);
 #endif
     VSTORE(VEC, sums, sum);
-    UNROLL for (int half = VEC / 2; half > 0; half /= 2)
-        UNROLL for (int i = 0; i < half; i++)
-            sums[i] = sums[i] + sums[i + half];
+    UNROLL for (int span = VEC / 2; span > 0; span /= 2)
+        UNROLL for (int i = 0; i < span; i++)
+            sums[i] = sums[i] + sums[i + span];
     *row_sum = sums[0];
 }
 
