@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A program is made of the C file of its name, unless more is said, and linked with LDADD.
-LDADD = libsuite.la libproblem.la libcore.la -lm
+LDADD = libproblem.la libcore.la -lm
 disk  = %D%/disk.c %D%/disk.h
 trial = %D%/trial.c %D%/trial.h
 

@@ -10,16 +10,6 @@
 #include "check/oracle.h"
 #include "check/suite.h"
 
-static vn_tensor *tensor_of(struct operands *o, int i)
-{
-    return i < 3 ? &o->t[i] : i == 3 ? &o->bias : &o->mask;
-}
-
-static int64_t elements_of(const struct operands *o, int i)
-{
-    return i < 3 ? o->elements[i] : i == 3 ? o->bias_elements : o->mask_elements;
-}
-
 static vn_status fill(vn_buffer *b, vn_queue *q, vn_type type, int64_t elements, struct random *r)
 {
     const size_t bytes = (size_t)elements * vn_type_bytes(type);
@@ -45,25 +35,23 @@ int trial_open(struct trial *out, vn_device *d, vn_queue *q, const char *text)
         printf("not ok: %s\n", why);
         return -1;
     }
-    for (int i = 0; i < TRIAL_SLOTS; i++) {
-        const int64_t elements = elements_of(&out->o, i);
-
-        if (!tensor_of(&out->o, i)->rank)
+    for (int i = 0; i < out->o.count; i++) {
+        if (!out->o.t[i].rank)
             continue;
-        if (vn_buffer_open(&out->buffers[i], d, (size_t)elements * vn_type_bytes(out->p.type))
-            || fill(out->buffers[i], q, out->p.type, elements, &r)) {
+        if (vn_buffer_open(&out->buffers[i], d, operand_bytes(&out->o, i))
+            || fill(out->buffers[i], q, out->o.t[i].type, out->o.elements[i], &r)) {
             printf("not ok: %s: %s\n", text, vn_last_error());
             return -1;
         }
-        tensor_of(&out->o, i)->buffer = out->buffers[i];
+        out->o.t[i].buffer = out->buffers[i];
     }
-    out->bytes = (size_t)out->o.elements[out->o.output] * vn_type_bytes(out->p.type);
+    out->bytes = operand_bytes(&out->o, out->o.output);
     return 0;
 }
 
 void trial_close(struct trial *t)
 {
-    for (int i = 0; i < TRIAL_SLOTS; i++)
+    for (int i = 0; i < OPERANDS; i++)
         vn_buffer_close(t->buffers[i]);
 }
 

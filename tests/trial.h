@@ -8,13 +8,11 @@
 
 #include "problem/problem.h"
 
-enum { TRIAL_SLOTS = 5 };         /* the operands, the bias, the mask */
-
 struct trial {
     struct problem  p;
     struct operands o;
-    vn_buffer      *buffers[TRIAL_SLOTS];
-    size_t          bytes;        /* of the output */
+    vn_buffer      *buffers[OPERANDS];
+    size_t          bytes;        /* of the (first) output */
 };
 
 /* The same text, the same data, whatever the device.  -1 after a sentence on stdout. */

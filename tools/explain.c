@@ -55,6 +55,7 @@ struct explained {
     struct roofline roofline;
     double          first, warm;          /* seconds of the first run, and of a later one */
     json_t         *how;                  /* vn_queue_explain() */
+    int             packed;               /* an operand is, beforehand */
 };
 
 static vn_status timed(double *seconds, const struct explained *e, vn_queue *q, const struct operands *o)
@@ -102,6 +103,7 @@ static vn_status explain(struct explained *e, vn_device *d, vn_queue *q)
         s = VN_NO_MEMORY;
     } else if ((s = run(e, q, &v.o)) || (s = roofline_measure(&e->roofline, q, e->problem.type)))
         complain("%s", vn_last_error());
+    e->packed = v.o.pack != NULL;
     values_close(&v);
     return s;
 }
@@ -167,7 +169,7 @@ static void print(FILE *to, const struct explained *e)
     fputc('\n', to);
     print_passed_over(to, e);
     fprintf(to, "workspace   %s\n", bytes_text(a, json_number_value(json_object_get(e->how, "workspace"))));
-    if (e->problem.packed)
+    if (e->packed)
         fprintf(to, "packed      %s\n", bytes_text(a, json_number_value(json_object_get(e->how, "packed"))));
     fprintf(to, "work        %s, %s: %.3g flops a byte\n", quantity(a, flops, "FLOP"), quantity(b, bytes, "B"),
             flops / bytes);

@@ -15,7 +15,7 @@ vernier_SOURCES += \
 	%D%/options.h
 vernier_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) \
 	-DINSTALLED_SUITES='"$(pkgdatadir)"' -DSOURCE_SUITES='"$(abs_srcdir)/suites"'
-vernier_LDADD    = libsuite.la libproblem.la libpeers.la libcore.la $(JANSSON_LIBS) $(TOOLS_LIBS)
+vernier_LDADD    = libproblem.la libpeers.la libcore.la $(JANSSON_LIBS) $(TOOLS_LIBS)
 vernier_LDFLAGS  = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup \
 	-Wl,--wrap=clSetKernelArg,--wrap=clEnqueueNDRangeKernel,--wrap=vn__tune_find,--wrap=vn__choose,--wrap=vn__call_again

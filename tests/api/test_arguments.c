@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "problem/problem.h"
+#include "problem/conv.h"
 #include "../start.h"
 
 static vn_device *device, *second;                /* the same one, opened twice: two devices to us */
@@ -53,7 +53,7 @@ static int expect(vn_status got, vn_status wanted, const char *function, const c
 
 /* ---- calls that work ---------------------------------------------------------------- */
 
-enum { BIAS = 3, MASK = 4, TENSORS = 5, BYTES = 1 << 14 };
+enum { OPTION = 3, TENSORS = 4, BYTES = 1 << 14 };      /* OPTION: the bias or the mask */
 
 struct signature { const char *function, *text, *names[TENSORS]; };
 
@@ -75,22 +75,12 @@ static const struct signature signatures[] = {
     { "vn_conv_backward_data", "conv:n2c4w8k6s3:f16:backward-data:groups=2:nhwc", { "dy", "w", "dx" } },
     { "vn_conv_backward_filter", "conv:n2c3h7w8k4r3s2:f32:pad=1:beta=1:backward-filter", { "x", "dy", "dw" } },
     { "vn_conv_backward_filter", "conv:n2c4w8k6s3:bf16:backward-filter", { "x", "dy", "dw" } },
-    { "vn_softmax", "softmax:6x9:f32:mask=full",                    { "x", "y", NULL, NULL, "mask" } },
+    { "vn_softmax", "softmax:6x9:f32:mask=full",                    { "x", "y", NULL, "mask" } },
     { "vn_softmax", "softmax:6x9:f16:inner=3:batch=2:log",          { "x", "y" } },
-    { "vn_softmax", "softmax:6x9:bf16:causal:mask=row",             { "x", "y", NULL, NULL, "mask" } },
+    { "vn_softmax", "softmax:6x9:bf16:causal:mask=row",             { "x", "y", NULL, "mask" } },
     { "vn_softmax_backward", "softmax:6x9:f32:backward",            { "y", "dy", "dx" } },
     { "vn_softmax_backward", "softmax:6x9:f16:backward:inner=2:log:batch=3", { "y", "dy", "dx" } },
 };
-
-static vn_tensor *tensor_of(struct operands *o, int i)
-{
-    return i == BIAS ? &o->bias : i == MASK ? &o->mask : &o->t[i];
-}
-
-static int64_t elements_of(const struct operands *o, int i)
-{
-    return i == BIAS ? o->bias_elements : i == MASK ? o->mask_elements : o->elements[i];
-}
 
 static int open_call(struct call *c, const struct signature *s)
 {
@@ -103,12 +93,12 @@ static int open_call(struct call *c, const struct signature *s)
         return -1;
     }
     for (int i = 0; i < TENSORS; i++) {
-        const size_t bytes = (size_t)elements_of(&c->o, i) * vn_type_bytes(c->p.type);
+        const size_t bytes = operand_bytes(&c->o, i);
 
         if (c->names[i] && (vn_buffer_open(&c->buffers[i], device, bytes)
                             || vn_write(queue, c->buffers[i], 0, zeros, bytes)))
             return -1;
-        tensor_of(&c->o, i)->buffer = c->buffers[i];
+        c->o.t[i].buffer = c->buffers[i];
     }
     return vn_buffer_open(&c->shared, device, BYTES) ? -1 : 0;
 }
@@ -126,7 +116,7 @@ static int read_all(const struct call *c, unsigned char *to)
     memset(to, 0, TENSORS * BYTES);
     for (int i = 0; i < TENSORS; i++)
         if (c->names[i] && vn_read(queue, to + i * BYTES, c->buffers[i], 0,
-                                   (size_t)elements_of(&c->o, i) * vn_type_bytes(c->p.type)))
+                                   operand_bytes(&c->o, i)))
             return -1;
     return 0;
 }
@@ -174,7 +164,7 @@ static vn_buffer *closed_buffer, *foreign_buffer;
     static int name(vn_tensor *t, int d, const struct call *c, int i) \
     { (void)t; (void)d; (void)c; (void)i; if (!(condition)) return 0; __VA_ARGS__; return 1; }
 
-#define OPTIONAL (i == BIAS || i == MASK)                       /* without a buffer or a rank: none */
+#define OPTIONAL (i == OPTION)                                  /* without a buffer or a rank: none */
 #define OUTPUT   (i == c->o.output)
 
 HARM(no_buffer,      !OPTIONAL, t->buffer = NULL)
@@ -267,11 +257,11 @@ static void harm_tensors(const struct call *c)
     for (int i = 0; i < TENSORS; i++)
         for (size_t h = 0; c->names[i] && h < sizeof harms / sizeof harms[0]; h++) {
             struct operands o = c->o;
-            const int       times = harms[h].each_dimension ? tensor_of(&o, i)->rank : 1;
+            const int       times = harms[h].each_dimension ? o.t[i].rank : 1;
 
             for (int d = 0; d < times; d++) {
                 o = c->o;
-                if (harms[h].apply(tensor_of(&o, i), d, c, i))
+                if (harms[h].apply(&o.t[i], d, c, i))
                     try_call(c, &c->p, &o, c->names[i], harms[h].what, harms[h].disagree);
             }
         }
@@ -285,10 +275,10 @@ static void harm_overlap(const struct call *c)
 
         if (!c->names[i] || i == c->o.output)
             continue;
-        tensor_of(&o, i)->buffer = o.t[o.output].buffer = c->shared;
+        o.t[i].buffer = o.t[o.output].buffer = c->shared;
         o.t[o.output].start += 1;
         try_call(c, &c->p, &o, c->names[c->o.output], "the output overlaps another, one later", 0);
-        o.t[o.output].start = tensor_of(&o, i)->start + elements_of(&o, i) - 1;
+        o.t[o.output].start = o.t[i].start + o.elements[i] - 1;
         try_call(c, &c->p, &o, c->names[c->o.output], "the output overlaps another's last element", 0);
     }
 }
@@ -299,7 +289,7 @@ static void harm_options(const struct call *c)
 {
     static const int enums[] = { -1, 99, INT_MIN, INT_MAX };
 
-    for (size_t i = 0; i < sizeof enums / sizeof enums[0] && c->p.op != SOFTMAX; i++) {
+    for (size_t i = 0; i < sizeof enums / sizeof enums[0] && c->p.op->has_epilogue; i++) {
         struct problem p = c->p;
 
         p.math = (vn_math)enums[i];
@@ -322,16 +312,20 @@ static void harm_conv(const struct call *c)
     static const int   bad[] = { -1, INT_MIN };
     static const char *const names[] = { "stride", "dilation", "pad_before", "pad_after" };
 
-    if (c->p.op != CONV)
+    static const struct op *const conv[] = { &op_conv, NULL };
+    const struct conv_problem *const of = conv_of(&c->p);
+
+    if (op_place(conv, c->p.op) < 0)
         return;
     for (int b = 0; b < 2; b++) {
         struct problem p = c->p;
+        struct conv_problem *const o = conv_of(&p);
 
-        p.groups = bad[b];
+        o->groups = bad[b];
         try_call(c, &p, &c->o, "groups", "negative groups", 0);
-        for (int d = 3 - c->p.spatial; d < 3; d++)
+        for (int d = 3 - of->spatial; d < 3; d++)
             for (int field = 0; field < 4; field++) {
-                int *const fields[] = { p.stride, p.dilation, p.pad_before, p.pad_after };
+                int *const fields[] = { o->stride, o->dilation, o->pad_before, o->pad_after };
 
                 p = c->p;
                 fields[field][d] = bad[b];
@@ -340,21 +334,23 @@ static void harm_conv(const struct call *c)
     }
     for (int groups = 5; groups <= INT_MAX / 7; groups *= 7) {
         struct problem p = c->p;
+        struct conv_problem *const o = conv_of(&p);
 
-        p.groups = groups;
+        o->groups = groups;
         try_call(c, &p, &c->o, "groups", "groups that do not divide the channels", 0);
     }
-    for (int d = 3 - c->p.spatial; d < 3; d++) {
+    for (int d = 3 - of->spatial; d < 3; d++) {
         struct problem p = c->p;
+        struct conv_problem *const o = conv_of(&p);
 
-        p.dilation[d] = INT_MAX;
+        o->dilation[d] = INT_MAX;
         try_call(c, &p, &c->o, NULL, "a dilation out of all bounds", 0);
         p = c->p;
-        p.pad_before[d] = p.pad_after[d] = INT_MAX;
+        o->pad_before[d] = o->pad_after[d] = INT_MAX;
         try_call(c, &p, &c->o, NULL, "padding out of all bounds", 0);
         p = c->p;
-        p.stride[d] = INT_MAX;
-        if (c->p.out[d] > 1)
+        o->stride[d] = INT_MAX;
+        if (of->out[d] > 1)
             try_call(c, &p, &c->o, NULL, "a stride past the image", 0);
     }
 }
@@ -369,7 +365,9 @@ static void harm_softmax(const struct call *c)
 {
     static const int axes[] = { -1, INT_MIN, VN_RANK, INT_MAX };
 
-    if (c->p.op != SOFTMAX)
+    static const struct op *const softmax[] = { &op_softmax, NULL };
+
+    if (op_place(softmax, c->p.op) < 0)
         return;
     for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
         const vn_softmax_options o = { .axis = axes[i] };
@@ -411,7 +409,7 @@ static void harm_again(struct call *c)
     enum { MOST = 1000 };
 
     for (int i = 0; i < TENSORS; i++) {
-        vn_buffer **const slot = &tensor_of(&c->o, i)->buffer, *const old = c->buffers[i];
+        vn_buffer **const slot = &c->o.t[i].buffer, *const old = c->buffers[i];
         vn_buffer *b = NULL;
         int tries = 0;
 
@@ -427,7 +425,7 @@ static void harm_again(struct call *c)
                "again, with a smaller buffer in the place of one");
         vn_buffer_close(b);
         c->buffers[i] = NULL;
-        if (vn_buffer_open(&c->buffers[i], device, (size_t)elements_of(&c->o, i) * vn_type_bytes(c->p.type)))
+        if (vn_buffer_open(&c->buffers[i], device, operand_bytes(&c->o, i)))
             printf("not ok: %s: %s\n", c->text, vn_last_error());
         *slot = c->buffers[i];
     }

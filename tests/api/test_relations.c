@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "check/oracle.h"
-#include "problem/problem.h"
+#include "problem/conv.h"
+#include "problem/gemm.h"
+#include "problem/softmax.h"
 #include "../start.h"
 #include "check/suite.h"
 
@@ -68,7 +70,7 @@ static int compute(double *out, const struct problem *p, const double *first, co
         o.t[i].buffer = buffers[i];
     }
     if (problem_run(queue, p, &o)
-        || vn_read(queue, room, buffers[o.output], 0, (size_t)o.elements[o.output] * vn_type_bytes(p->type)))
+        || vn_read(queue, room, buffers[o.output], 0, operand_bytes(&o, o.output)))
         return -1;
     for (int64_t i = 0; i < o.elements[o.output]; i++)
         out[i] = oracle_load(p->type, room, i);
@@ -123,22 +125,24 @@ static double a[ELEMENTS], b[ELEMENTS], c[ELEMENTS], d[ELEMENTS], e[ELEMENTS], f
 static void transposed(struct problem p)
 {
     struct problem t = p;
+    const struct gemm_problem *const g = gemm_of(&p);
 
-    t.m = p.n, t.n = p.m;
-    t.trans_a = t.trans_b = t.trans_c = 1;
-    draw(a, p.m * p.k);
-    draw(b, p.k * p.n);
-    check(!compute(c, &p, a, b) && !compute(d, &t, b, a) && equal(c, d, p.m * p.n), "(A B)^T = B^T A^T", &p);
+    gemm_of(&t)->m = g->n, gemm_of(&t)->n = g->m;
+    gemm_of(&t)->trans = TRANS_A | TRANS_B | TRANS_C;
+    draw(a, g->m * g->k);
+    draw(b, g->k * g->n);
+    check(!compute(c, &p, a, b) && !compute(d, &t, b, a) && equal(c, d, g->m * g->n), "(A B)^T = B^T A^T", &p);
 }
 
 static void linear(struct problem p)
 {
-    const int64_t n = p.m * p.n;
+    const struct gemm_problem *const g = gemm_of(&p);
+    const int64_t n = g->m * g->n;
 
-    draw(a, p.m * p.k);
-    draw(b, p.k * p.n);
-    draw(c, p.k * p.n);
-    add(f, b, c, p.k * p.n);
+    draw(a, g->m * g->k);
+    draw(b, g->k * g->n);
+    draw(c, g->k * g->n);
+    add(f, b, c, g->k * g->n);
     check(!compute(d, &p, a, b) && !compute(e, &p, a, c) && !compute(f + ELEMENTS / 2, &p, a, f)
           && (add(d, d, e, n), equal(d, f + ELEMENTS / 2, n)), "A (B + B') = A B + A B'", &p);
 }
@@ -147,15 +151,16 @@ static void linear(struct problem p)
 static void split(struct problem p)
 {
     struct problem first = p, second = p;
+    struct gemm_problem *const g = gemm_of(&p), *const g1 = gemm_of(&first), *const g2 = gemm_of(&second);
 
-    first.k  = p.k / 2;
-    second.k = p.k - first.k;
+    g1->k = g->k / 2;
+    g2->k = g->k - g1->k;
     second.beta = 1;
-    p.trans_a = first.trans_a = second.trans_a = 1;             /* then halves of A lie together */
-    draw(a, p.m * p.k);
-    draw(b, p.k * p.n);
+    g->trans = g1->trans = g2->trans = TRANS_A;                 /* then halves of A are contiguous */
+    draw(a, g->m * g->k);
+    draw(b, g->k * g->n);
     check(!compute(c, &p, a, b) && !compute(d, &first, a, b)
-          && !compute(d, &second, a + first.k * p.m, b + first.k * p.n) && equal(c, d, p.m * p.n),
+          && !compute(d, &second, a + g1->k * g->m, b + g1->k * g->n) && equal(c, d, g->m * g->n),
           "A B = A1 B1 + A2 B2", &p);
 }
 
@@ -164,17 +169,19 @@ static void split(struct problem p)
 /* y = W x, image by image */
 static void pointwise(vn_type type)
 {
-    struct problem p = problem("conv:n2c3h4w5k6r1s1:f32"), g = problem("gemm:6x20x3:f32:nn:batch=2:share=a");
+    struct problem p = problem("conv:n2c3h4w5k6r1s1:f32"), product = problem("gemm:6x20x3:f32:nn:batch=2:share=a");
+    struct conv_problem *const o = conv_of(&p);
+    struct gemm_problem *const g = gemm_of(&product);
 
-    p.type = g.type = type;
-    g.k = p.c = size(20);
-    g.m = p.filters = size(20);
-    p.size[1] = p.out[1] = size(7);
-    p.size[2] = p.out[2] = size(7);
-    g.n = p.size[1] * p.size[2];
-    draw(a, p.images * p.c * g.n);
-    draw(b, p.filters * p.c);
-    check(!compute(c, &p, a, b) && !compute(d, &g, b, a) && equal(c, d, p.images * p.filters * g.n),
+    p.type = product.type = type;
+    g->k = o->c = size(20);
+    g->m = o->filters = size(20);
+    o->size[1] = o->out[1] = size(7);
+    o->size[2] = o->out[2] = size(7);
+    g->n = o->size[1] * o->size[2];
+    draw(a, o->images * o->c * g->n);
+    draw(b, o->filters * o->c);
+    check(!compute(c, &p, a, b) && !compute(d, &product, b, a) && equal(c, d, o->images * o->filters * g->n),
           "a 1 x 1 convolution is a product", &p);
 }
 
@@ -229,7 +236,7 @@ static void adjoint(vn_type type)
 /* x and c are multiples of 1/8, so that x + c is exact and each difference stays the same. */
 static void shifted(struct problem p)
 {
-    const int64_t n = p.rows * p.n;
+    const int64_t n = softmax_of(&p)->rows * softmax_of(&p)->n;
 
     for (int64_t i = 0; i < n; i++) {
         a[i] = (double)random_below(&source, 64) / 8;
@@ -242,18 +249,18 @@ static void shifted(struct problem p)
 static void sums_to_one(struct problem p)
 {
     static const double half_ulp[] = { [VN_F32] = 0x1p-24, [VN_F16] = 0x1p-11, [VN_BF16] = 0x1p-8, [VN_F64] = 0x1p-53 };
-    const double slack = half_ulp[p.type] + (p.type == VN_F64 ? 0x1p-53 : 0x1p-24) * (double)(7 * p.n + 12)
-                       + (p.type == VN_F16 ? 0x1p-25 * (double)p.n : 0);
+    const double slack = half_ulp[p.type] + (p.type == VN_F64 ? 0x1p-53 : 0x1p-24) * (double)(7 * softmax_of(&p)->n + 12)
+                       + (p.type == VN_F16 ? 0x1p-25 * (double)softmax_of(&p)->n : 0);
     int right;
 
-    for (int64_t i = 0; i < p.rows * p.n; i++)
+    for (int64_t i = 0; i < softmax_of(&p)->rows * softmax_of(&p)->n; i++)
         a[i] = oracle_round(p.type, random_real(&source, -1, 1));
     right = !compute(b, &p, a, NULL);
-    for (int64_t row = 0; row < p.rows && right; row++) {
+    for (int64_t row = 0; row < softmax_of(&p)->rows && right; row++) {
         double sum = 0;
 
-        for (int64_t i = 0; i < p.n; i++)
-            sum += b[row * p.n + i];
+        for (int64_t i = 0; i < softmax_of(&p)->n; i++)
+            sum += b[row * softmax_of(&p)->n + i];
         right = fabs(sum - 1) <= slack;
     }
     check(right, "a row sums to 1", &p);
@@ -263,7 +270,7 @@ static void in_place(struct problem p)
 {
     static double room[ELEMENTS];
     struct operands o;
-    const int64_t n = p.rows * p.n;
+    const int64_t n = softmax_of(&p)->rows * softmax_of(&p)->n;
     int right;
 
     for (int64_t i = 0; i < n; i++)
@@ -285,7 +292,9 @@ static void run_matrices(vn_type type)
     struct problem p = problem("gemm:1x1x1:f32:nn");
 
     p.type = type;
-    p.m = size(40), p.n = size(40), p.k = size(type == VN_BF16 ? 14 : 60);      /* exact as stored */
+    gemm_of(&p)->m = size(40);
+    gemm_of(&p)->n = size(40);
+    gemm_of(&p)->k = size(type == VN_BF16 ? 14 : 60);           /* exact as stored */
     transposed(p);
     linear(p);
     split(p);
@@ -296,12 +305,12 @@ static void run_softmax(vn_type type)
     struct problem p = problem("softmax:1x1:f32");
 
     p.type = type;
-    p.rows = size(6);
-    p.n    = size(random_chance(&source, 0.5) ? 40 : 1500);
+    softmax_of(&p)->rows = size(6);
+    softmax_of(&p)->n    = size(random_chance(&source, 0.5) ? 40 : 1500);
     sums_to_one(p);
     in_place(p);
     shifted(p);
-    p.log = 1;
+    softmax_of(&p)->log = 1;
     in_place(p);
 }
 

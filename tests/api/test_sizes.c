@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core.h"
-#include "problem/problem.h"
+#include "problem/gemm.h"
 #include "check/suite.h"
 
 typedef __int128 wide;
@@ -149,14 +149,16 @@ static wide most(int64_t rows, int64_t cols, int64_t gap, int64_t start)
 /* problem_operands() refuses what overflows, and nothing else. */
 static void test_gemm(struct random *r)
 {
-    struct problem p = { .op = GEMM, .batch = 1, .alpha = 1, .scale = 1, .inner = 1, .groups = 1 };
+    struct problem p;
+    struct gemm_problem *const g = gemm_of(&p);
     struct operands o;
 
-    p.m = draw(r), p.n = draw(r), p.k = draw(r), p.gap = draw(r), p.start = draw(r);
-    if (p.m < 0 || p.n < 0 || p.k < 0 || p.gap < 0 || p.start < 0)
+    problem_usual(&p, &op_gemm);
+    g->m = draw(r), g->n = draw(r), g->k = draw(r), p.gap = draw(r), p.start = draw(r);
+    if (g->m < 0 || g->n < 0 || g->k < 0 || p.gap < 0 || p.start < 0)
         return;
 
-    const int64_t rows[] = { p.m, p.k, p.m }, cols[] = { p.k, p.n, p.n };
+    const int64_t rows[] = { g->m, g->k, g->m }, cols[] = { g->k, g->n, g->n };
     const int     refused = problem_operands(&o, &p) != 0;
     int           may = 0;
 

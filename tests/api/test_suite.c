@@ -57,9 +57,9 @@ int main(int argc, char **argv)
               : has_option(argc, argv, "--full")  ? SUITE_FULL  : SUITE_USUAL;
     s->group_done = say;
     printf("on %s (%s)\n", s->info.name, s->info.platform);
-    for (const struct suite_part *p = suite_parts; p->name; p++)
-        if (wanted(argc, argv, p->name))
-            p->run(s);
+    for (const struct op *const *o = ops; *o; o++)
+        if (wanted(argc, argv, (*o)->name))
+            (*o)->cases(s);
     printf("1..%d\n", s->reported);
     suite_report(s, stdout);
     failed = suite_status(s);

@@ -115,8 +115,6 @@ static vn_status solve(struct work *w, const char *text)
     }
     for (int i = 0; i < w->o.count; i++)
         w->o.t[i].buffer = w->b[i];
-    if (w->o.bias.rank)
-        w->o.bias.buffer = w->b[3];
     return problem_run(w->q, &p, &w->o);
 }
 

@@ -222,7 +222,7 @@ static void *some(size_t bytes)
 /* Small integers, so that gemm and conv are exact. */
 static void prepare(struct run *r, const char *text)
 {
-    struct oracle_inputs in = { { NULL, NULL, NULL }, NULL, NULL };
+    struct oracle right = { .p = &r->problem, .o = &r->operands };
     char why[256];
     unsigned seed = 1;
 
@@ -243,14 +243,16 @@ static void prepare(struct run *r, const char *text)
             else
                 r->host[i][j] = (float)r->number[i][j];
         }
-        in.t[i] = r->number[i];
+        right.in[i] = r->number[i];
     }
     const size_t n = (size_t)r->operands.elements[r->operands.output];
 
     r->result = some(n * sizeof *r->result);
     r->value = some(n * sizeof *r->value);
     r->bound = some(n * sizeof *r->bound);
-    oracle_run(r->value, r->bound, &r->problem, &r->operands, &in);
+    right.value[r->operands.output] = r->value;
+    right.bound[r->operands.output] = r->bound;
+    oracle_run(&right);
 }
 
 static void release(struct run *r)

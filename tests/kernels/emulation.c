@@ -39,7 +39,7 @@ vn_status __real_vn__tune_find(struct vn_row *out, int *count, const vn_device *
                                vn_type type, enum vn_bucket b);
 vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
                                vn_type type, enum vn_bucket b);
-const char *__wrap_suite_next_variant(const struct suite *s, enum op op, const char *before);
+const char *__wrap_suite_next_variant(const struct suite *s, const struct op *op, const char *before);
 
 static void read_stand_in(char *to, size_t size)
 {
@@ -89,7 +89,7 @@ vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *
 }
 
 /* The suite tests one variant. */
-const char *__wrap_suite_next_variant(const struct suite *s, enum op op, const char *before)
+const char *__wrap_suite_next_variant(const struct suite *s, const struct op *op, const char *before)
 {
     (void)s;
     (void)op;
@@ -132,28 +132,33 @@ static vn_status disguise(struct suite **s, const struct engine *e, int its_turn
     return VN_OK;
 }
 
+static struct problem problem(const char *text)
+{
+    struct problem p;
+    char why[256];
+
+    if (problem_parse(&p, text, why, sizeof why))
+        fail(why);
+    return p;
+}
+
 /* What the suite seldom draws: more than one tile each way, the last ones and the last slice not
  * whole, and each matrix along K and across it.                                              */
 static void tiles(struct suite *s)
 {
-    static const struct problem table[] = {
-        { .m = 129, .n = 131, .k = 97 },
-        { .m = 135, .n = 140, .k = 96, .trans_b = 1, .beta = 2, .bias = BIAS_ROW, .gap = 3 },
-        { .m = 257, .n = 129, .k = 33, .trans_a = 1, .act = VN_RELU, .start = 1, .batch = 2, .share_b = 1 },
-        { .m = 130, .n = 258, .k = 65, .trans_a = 1, .trans_b = 1, .trans_c = 1, .beta = -1,
-          .bias = BIAS_COL },
+    static const char *const table[] = {
+        "gemm:129x131x97:f32:nn",
+        "gemm:135x140x96:f32:nt:beta=2:bias=row:gap=3",
+        "gemm:257x129x33:f32:tn:act=relu:start=1:batch=2:share=b",
+        "gemm:130x258x65:f32:ttt:beta=-1:bias=col",
     };
 
     for (int type = 0; type < VN_TYPE_COUNT; type++) {
         suite_begin(s, "tiles %s %s", vn_type_name((vn_type)type), engine->variant);
         for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-            struct problem p = table[i];
+            struct problem p = problem(table[i]);
 
-            p.op    = GEMM;
-            p.type  = (vn_type)type;
-            p.alpha = p.scale = 1;
-            p.inner = p.groups = 1;
-            p.batch = p.batch ? p.batch : 1;
+            p.type = (vn_type)type;
             strcpy(p.variant, engine->variant);
             suite_case(s, &p, EXACT);
         }
@@ -187,8 +192,7 @@ static vn_status test_suite(const struct engine *e, int its_turn)
 static void test_choice(const struct engine *e, int is_wrong, const char *expected)
 {
     struct suite *s;
-    const struct problem p = { .op = GEMM, .type = VN_F16, .m = 48, .n = 80, .k = 64, .alpha = 1, .batch = 1,
-                               .inner = 1, .groups = 1, .scale = 1 };
+    const struct problem p = problem("gemm:48x80x64:f16:nn");
     char member[64];
 
     wrong = is_wrong;

@@ -28,7 +28,7 @@ static vn_status run(struct suite **out, int jobs)
     if (status)
         return status;
     (*out)->extent = SUITE_SMALL;
-    status = suite_run(*out, &suite_parts[SOFTMAX], jobs);
+    status = suite_run(*out, &op_softmax, jobs);
     qsort((*out)->groups, (size_t)(*out)->group_count, sizeof *(*out)->groups, by_name);
     return status;
 }

@@ -130,7 +130,7 @@ static void test_operands(void)
             check(0, table[i].text, why);
             continue;
         }
-        check(!memcmp(o.elements, table[i].elements, sizeof o.elements), "elements", table[i].text);
+        check(!memcmp(o.elements, table[i].elements, sizeof table[i].elements), "elements", table[i].text);
         check(o.t[0].stride[0] == table[i].first_stride, "stride", table[i].text);
         check(problem_flops(&p) == table[i].flops, "flops", table[i].text);
         check(problem_bytes(&p) == table[i].bytes, "bytes", table[i].text);

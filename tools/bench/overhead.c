@@ -191,7 +191,7 @@ static int measure(struct overhead *out, const struct subject *s)
 
 int overhead_measure(struct overhead *out, const char *spec)
 {
-    struct subject s = { .problem = { .op = GEMM } };
+    struct subject s = { .recorder = NULL };
     const int failed = subject_open(&s, spec) || measure(out, &s);
 
     subject_close(&s);

@@ -11,15 +11,16 @@
 #include <unistd.h>
 #include "bench.h"
 #include "core.h"
+#include "problem/op.h"
 
 /* ---- the table ---- */
 
 /* The longest name that a variant of this operation has. */
-static int variant_width(enum op op)
+static int variant_width(const struct op *op)
 {
     int width = 7;
 
-    for (const struct vn_variant *v = vn__operations[op]->variants; v->name; v++)
+    for (const struct vn_variant *v = op->variants; v->name; v++)
         width = (int)strlen(v->name) > width ? (int)strlen(v->name) : width;
     return width;
 }
@@ -37,8 +38,8 @@ void sheet_open(struct sheet *s, const struct bench *b, const struct workloads *
 
         width = length > width ? length : width;
         names = name > names ? name : names;
-        s->gflops |= w->it[i].problem.op != SOFTMAX;
-        s->gbytes |= w->it[i].problem.op == SOFTMAX || row_is_bound_by_memory(b, &w->it[i].problem);
+        s->gflops |= !w->it[i].problem.op->by_bytes;
+        s->gbytes |= w->it[i].problem.op->by_bytes || row_is_bound_by_memory(b, &w->it[i].problem);
     }
     table_open(&s->table, to);
     table_column(&s->table, "problem", width, 1);
@@ -89,9 +90,9 @@ void sheet_row(struct sheet *s, const struct bench *b, const struct workload *w,
     table_cell(t, PLAIN, r->variant);
     table_cell(t, PLAIN, figure(cell, r->seconds * 1e3));
     if (s->gflops)
-        table_cell(t, PLAIN, w->problem.op == SOFTMAX ? "" : figure(cell, r->flops / r->seconds * 1e-9));
+        table_cell(t, PLAIN, w->problem.op->by_bytes ? "" : figure(cell, r->flops / r->seconds * 1e-9));
     if (s->gbytes)
-        table_cell(t, PLAIN, w->problem.op == SOFTMAX || row_is_bound_by_memory(b, &w->problem)
+        table_cell(t, PLAIN, w->problem.op->by_bytes || row_is_bound_by_memory(b, &w->problem)
                            ? figure(cell, r->bytes / r->seconds * 1e-9) : "");
     table_cell(t, PLAIN, share(cell, r->roofline));
     if (s->gbytes)

@@ -67,7 +67,7 @@ struct ours {
     struct values         values;
     struct copier        *copier;        /* of as many bytes; NULL if that says nothing */
     struct series         series, copies;
-    void                 *result;        /* of the first run */
+    struct results        result;        /* of the first run */
 };
 
 /* Not measured: they wake the threads.  Long runs do not notice. */
@@ -141,15 +141,9 @@ int theirs_by_device(const struct theirs *them, int by_events)
 
 /* ---- first runs, and whether they agree ---- */
 
-static int64_t output_elements(const struct ours *us)
-{
-    return us->values.o.elements[us->values.o.output];
-}
-
 static int first_run(struct row *r, struct ours *us)
 {
     const struct operands *const o = &us->values.o;
-    const size_t bytes = (size_t)output_elements(us) * vn_type_bytes(us->problem->type);
     const double start = vn__seconds();
     vn_status s = problem_run(us->bench->queue, us->problem, o);
 
@@ -166,31 +160,29 @@ static int first_run(struct row *r, struct ours *us)
         snprintf(r->note, SENTENCE, "skipped: %.3g s for the first run is too long", vn__seconds() - start);
         return -1;
     }
-    if (!(us->result = malloc(bytes ? bytes : 1))
-        || vn_read(us->bench->queue, us->result, o->t[o->output].buffer, 0, bytes)) {
+    if (results_open(&us->result, o, NULL) || results_read(&us->result, o, us->bench->queue)) {
         r->failed = 1;
         snprintf(r->note, SENTENCE, "failed: the result cannot be read");
         return -1;
     }
-    r->failed = spot_check(us->problem, &us->values, us->result, r->note, SENTENCE);
+    r->failed = spot_check(us->problem, &us->values, &us->result, r->note, SENTENCE);
     return r->failed ? -1 : 0;
 }
 
 /* Runs the peer once; whatever ours left between rows is left so in its result too. */
 static int peer_agrees(struct row *r, const struct ours *us, const struct theirs *them, char *note)
 {
-    const size_t bytes = (size_t)output_elements(us) * vn_type_bytes(us->problem->type);
-    void *const result = malloc(bytes ? bytes : 1);
+    const struct operands *const o = &us->values.o;
+    struct results result;
     int right = 0;
 
-    if (!result)
+    if (results_open(&result, o, &us->result))
         snprintf(note, SENTENCE, "host memory ran out");
-    else if (them->peer->run(them->state) || them->peer->read(them->state, memcpy(result, us->result, bytes)))
+    else if (them->peer->run(them->state) || peer_results(them->peer, them->state, &result, o))
         snprintf(note, SENTENCE, "%s failed", them->peer->name);
     else
-        right = results_agree(us->problem, us->result, result, output_elements(us), r->note,
-                              SENTENCE, them->peer->name);
-    free(result);
+        right = results_agree(us->problem, o, &us->result, &result, r->note, SENTENCE, them->peer->name);
+    results_close(&result);
     if (*r->note)
         r->failed = 1;
     return right;
@@ -198,12 +190,10 @@ static int peer_agrees(struct row *r, const struct ours *us, const struct theirs
 
 static int peer_ready(struct row *r, const struct ours *us, struct theirs *them, int index)
 {
-    const struct values *const v = &us->values;
-    const struct peer_data data = { { v->operand[0], v->operand[1], v->operand[2] }, v->bias, v->mask };
     char *const note = r->peer[index].note;
 
     them->peer = us->bench->peer[index];
-    if (them->peer->prepare(&them->state, us->problem, &data, note, SENTENCE))
+    if (them->peer->prepare(&them->state, us->problem, &us->values, note, SENTENCE))
         return 0;
 
     const double start = vn__seconds();
@@ -283,7 +273,7 @@ void row_measure(struct row *r, struct bench *b, const struct problem *p)
             them[i].peer->finish(them[i].state);
     copier_close(us.copier);
     values_close(&us.values);
-    free(us.result);
+    results_close(&us.result);
 }
 
 double row_ratio(const struct row *r, int peer)

@@ -98,24 +98,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* ---- what to run ------------------------------------------------------------ */
 
-static const struct suite_part *part_named(const char *name)
-{
-    for (const struct suite_part *p = suite_parts; p->name; p++)
-        if (!strcmp(p->name, name))
-            return p;
-    return NULL;
-}
-
 /* Before anything runs: a wrong word should not be found after minutes. */
 static int check_what(const char *what)
 {
     struct problem p;
-    char why[512];
+    char why[512], list[128];
 
-    if (!strcmp(what, "all") || part_named(what))
+    if (!strcmp(what, "all") || op_named(what))
         return 0;
     if (!strchr(what, ':')) {
-        complain("\"%s\" is nothing to check: gemm, conv, softmax, all, or a problem such as gemm:17x33x5:f16:tn", what);
+        complain("\"%s\" is nothing to check: %s, all, or a problem such as gemm:17x33x5:f16:tn", what, op_list(list));
         return -1;
     }
     if (problem_parse(&p, what, why, sizeof why)) {
@@ -131,11 +123,11 @@ static vn_status run(struct suite *s, const char *what, int jobs)
     char why[512];
     vn_status status = VN_OK;
 
-    if (part_named(what))
-        return suite_run(s, part_named(what), jobs);
+    if (op_named(what))
+        return suite_run(s, op_named(what), jobs);
     if (!strcmp(what, "all"))
-        for (const struct suite_part *part = suite_parts; part->name && !status; part++)
-            status = suite_run(s, part, jobs);
+        for (const struct op *const *o = ops; *o && !status; o++)
+            status = suite_run(s, *o, jobs);
     else if (problem_parse(&p, what, why, sizeof why) == 0)
         suite_problem(s, &p);
     return status;

@@ -7,18 +7,25 @@
 
 #include "suite.h"
 
-enum { BIAS = 3, MASK = 4, SLOTS = 5 };           /* after the operands of a problem */
-
 struct data {
     const struct problem  *p;
     const struct operands *o;
-    double                *values[SLOTS];         /* what the oracle reads */
-    void                  *bytes[SLOTS];          /* what the device gets */
+    double                *values[OPERANDS];      /* what the oracle reads */
+    void                  *bytes[OPERANDS];       /* what the device gets */
     struct random          random;
 };
 
-/* Sets every element that the operation reads, as numbers and as bytes. */
-void data_fill(struct data *d, enum kind kind);
+/* ---- for the operations: elements of operand `slot` ---- */
+
+void data_set     (struct data *d, int slot, int64_t at, double v);     /* one, as a number and as bytes */
+void data_reals   (struct data *d, int slot, double low, double high);  /* all, uniform */
+void data_integers(struct data *d, int slot, int64_t largest);          /* all, with either sign, but never 0 */
+void data_value   (struct data *d, int slot, double v);                 /* all */
+
+/* Of operations that sum products of their operands 0 and 1 into 2, perhaps with a bias as operand 3. */
+void data_fill_products(struct data *d, enum kind kind);
+
+/* ---- unusual numbers ---- */
 
 enum place { FIRST, MIDDLE, LAST };
 
@@ -28,9 +35,18 @@ struct pattern {
     int         slot;
     double    (*value)(vn_type t);
     int         everywhere;       /* in each element, rather than in one */
-    int       (*suits)(const struct problem *p);
+    int       (*suits)(const struct problem *p);          /* NULL: always, if the operand is there */
 };
-extern const struct pattern patterns[];
+extern const struct pattern product_patterns[];
+
+double not_a_number (vn_type t);
+double infinity     (vn_type t);
+double minus_inf    (vn_type t);
+double minus_zero   (vn_type t);
+double large        (vn_type t);  /* leaves room for what is added */
+double largest      (vn_type t);
+double minus_largest(vn_type t);
+double denormal     (vn_type t);
 
 int  data_suits(const struct problem *p, const struct pattern *t);
 void data_place(struct data *d, const struct pattern *t, enum place place);

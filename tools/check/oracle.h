@@ -6,7 +6,7 @@
 #ifndef VERNIER_ORACLE_H
 #define VERNIER_ORACLE_H
 
-#include "problem/problem.h"
+#include "problem/op.h"
 
 /* Elements of host memory as numbers.  Storing rounds once, to nearest even. */
 double oracle_load (vn_type t, const void *base, int64_t at);
@@ -22,12 +22,24 @@ void   oracle_store_canary(vn_type t, void *base, int64_t at);
 typedef void oracle_visit(void *context, int64_t offset, const int64_t place[VN_RANK]);
 void   oracle_each(const vn_tensor *t, oracle_visit *visit, void *context);
 
-/* The operands as numbers, indexed as the elements of their buffers are. */
-struct oracle_inputs { const double *t[3], *bias, *mask; };
+int64_t oracle_offset(const vn_tensor *t, const int64_t *place);     /* an extent of 1 repeats */
 
-/* For each element of the output: its exact value, and the most by which what is stored
- * may differ from it.  Both arrays are indexed as the output's buffer is; what is not of
- * the view stays as it was.                                                            */
-void   oracle_run(long double *value, long double *bound, const struct problem *p,
-                  const struct operands *o, const struct oracle_inputs *in);
+/* What is asked of the oracle.  in: the operands as numbers.  value, bound: for each element of an output its
+ * exact value, and the most by which what is stored may differ from it; what is not of the view stays as it
+ * was.  All arrays are indexed as the buffers of the operands are.                                       */
+struct oracle {
+    const struct problem  *p;
+    const struct operands *o;
+    const double          *in[OPERANDS];
+    long double           *value[OPERANDS], *bound[OPERANDS];      /* of outputs */
+};
+void   oracle_run(const struct oracle *c);
+
+/* ---- rounding, for the operations ---- */
+
+long double oracle_unit(vn_type t);               /* u of the type that sums: f64, or f32 for the others */
+long double oracle_tiny(vn_type t);               /* its smallest normal number */
+long double oracle_gamma(vn_type t, long double n);
+/* The bound on what is stored, from that on what is computed. */
+long double oracle_stored(vn_type t, long double value, long double computed);
 #endif

@@ -7,10 +7,10 @@
 
 #include "problem/values.h"
 
-/* result: the output's buffer after one run.  0, or -1 with a sentence in why[]. */
-int spot_check(const struct problem *p, const struct values *v, const void *result,
+/* result: the outputs' buffers after one run (results_read).  0, or -1 with a sentence in why[]. */
+int spot_check(const struct problem *p, const struct values *v, const struct results *result,
                char *why, size_t why_size);
-/* Do two outputs of one problem agree to rounding?  If not, 0 and a sentence that names the other. */
-int results_agree(const struct problem *p, const void *ours, const void *theirs, int64_t count,
-                  char *why, size_t why_size, const char *name);
+/* Do two results of one problem agree to rounding?  If not, 0 and a sentence that names the other. */
+int results_agree(const struct problem *p, const struct operands *o, const struct results *ours,
+                  const struct results *theirs, char *why, size_t why_size, const char *name);
 #endif

@@ -16,10 +16,6 @@
 
 const char *const suite_kinds[KIND_COUNT] = { "exact", "real", "special" };
 
-const struct suite_part suite_parts[] = {
-    { "gemm", GEMM, suite_gemm }, { "conv", CONV, suite_conv }, { "softmax", SOFTMAX, suite_softmax },
-    { NULL, GEMM, NULL } };
-
 /* ---- random numbers -------------------------------------------------------- */
 
 uint64_t random_bits(struct random *r)
@@ -104,33 +100,14 @@ struct run {
     const struct pattern *pattern;                /* NULL: none */
     enum place            place;
     struct operands       o;
-    vn_tensor            *view[SLOTS];            /* in o; NULL: this problem has none */
-    int64_t               elements[SLOTS];        /* of its buffer, guards included */
-    long double          *value, *bound;
+    struct oracle         right;
+    int                   at;                     /* the output that is being compared */
     char                  why[256];
     double                worst;
     int                   refused;                /* as it should be: the device lacks the type */
     int64_t               wrong, seen, zeros, different;
     double                first;
 };
-
-static void find_views(struct run *r)
-{
-    struct operands *o = &r->o;
-
-    for (int i = 0; i < o->count; i++) {
-        r->view[i]     = &o->t[i];
-        r->elements[i] = o->elements[i];
-    }
-    if (o->bias.rank) {
-        r->view[BIAS]     = &o->bias;
-        r->elements[BIAS] = o->bias_elements;
-    }
-    if (o->mask.rank) {
-        r->view[MASK]     = &o->mask;
-        r->elements[MASK] = o->mask_elements;
-    }
-}
 
 static void find_fault(struct run *r, const char *sentence, ...) __attribute__((format(printf, 2, 3)));
 
@@ -148,16 +125,17 @@ static void find_fault(struct run *r, const char *sentence, ...)
 
 static int find_room(struct run *r)
 {
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; i < r->o.count; i++) {
         struct arena *a = &r->s->arenas[i];
+        vn_tensor    *t = &r->o.t[i];
 
-        if (!r->view[i])
+        if (!t->rank)
             continue;
-        r->view[i]->start += GUARD;
-        r->elements[i]    += 2 * GUARD;
-        if (arena_grow(a, r->s->device, (size_t)r->elements[i] * vn_type_bytes(r->p->type)))
+        t->start         += GUARD;
+        r->o.elements[i] += 2 * GUARD;
+        if (arena_grow(a, r->s->device, operand_bytes(&r->o, i)))
             return -1;
-        r->view[i]->buffer = vn__elements(r->view[i]) ? a->buffer : NULL;
+        t->buffer = vn__elements(t) ? a->buffer : NULL;
     }
     return 0;
 }
@@ -165,47 +143,44 @@ static int find_room(struct run *r)
 /* Guards, gaps and unwritten outputs: NaNs everywhere, and the data over them. */
 static void fill(struct run *r)
 {
-    const vn_type type = r->p->type;
-    struct data   d = { .p = r->p, .o = &r->o };
-    char          text[PROBLEM_TEXT];
+    struct data d = { .p = r->p, .o = &r->o };
+    char        text[PROBLEM_TEXT];
 
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; i < r->o.count; i++) {
         const struct arena *a = &r->s->arenas[i];
 
-        if (!r->view[i])
+        if (!r->o.t[i].rank)
             continue;
-        for (int64_t e = 0; e < r->elements[i]; e++)
-            oracle_store_canary(type, a->before, e);
+        for (int64_t e = 0; e < r->o.elements[i]; e++)
+            oracle_store_canary(r->o.t[i].type, a->before, e);
         d.values[i] = a->values;
         d.bytes[i]  = a->before;
     }
     problem_format(text, r->p);
     d.random.state = hash(hash(r->s->seed, text), suite_kinds[r->kind]);
-    data_fill(&d, r->kind);
+    r->p->op->fill(&d, r->kind);
     if (r->pattern)
         data_place(&d, r->pattern, r->place);
 }
 
 static vn_status send(struct run *r)
 {
-    const size_t size = vn_type_bytes(r->p->type);
-    vn_status    s = VN_OK;
+    vn_status s = VN_OK;
 
     fill(r);
-    for (int i = 0; i < SLOTS && s == VN_OK; i++)
-        if (r->view[i])
-            s = vn_write(r->s->queue, r->s->arenas[i].buffer, 0, r->s->arenas[i].before, (size_t)r->elements[i] * size);
+    for (int i = 0; i < r->o.count && s == VN_OK; i++)
+        if (r->o.t[i].rank)
+            s = vn_write(r->s->queue, r->s->arenas[i].buffer, 0, r->s->arenas[i].before, operand_bytes(&r->o, i));
     return s;
 }
 
 static vn_status fetch(struct run *r)
 {
-    const size_t size = vn_type_bytes(r->p->type);
-    vn_status    s = VN_OK;
+    vn_status s = VN_OK;
 
-    for (int i = 0; i < SLOTS && s == VN_OK; i++)
-        if (r->view[i])
-            s = vn_read(r->s->queue, r->s->arenas[i].after, r->s->arenas[i].buffer, 0, (size_t)r->elements[i] * size);
+    for (int i = 0; i < r->o.count && s == VN_OK; i++)
+        if (r->o.t[i].rank)
+            s = vn_read(r->s->queue, r->s->arenas[i].after, r->s->arenas[i].buffer, 0, operand_bytes(&r->o, i));
     return s;
 }
 
@@ -236,10 +211,11 @@ static double share_of(enum kind kind, vn_type type, double is, long double valu
 static void compare_one(void *context, int64_t at, const int64_t place[VN_RANK])
 {
     struct run         *r = context;
-    struct arena       *a = &r->s->arenas[r->o.output];
-    const vn_type       type = r->p->type;
+    struct arena       *a = &r->s->arenas[r->at];
+    const vn_type       type = r->o.t[r->at].type;
+    const long double   value = r->right.value[r->at][at], bound = r->right.bound[r->at][at];
     const double        is = oracle_load(type, a->after, at);
-    const double        share = share_of(r->kind, type, is, r->value[at], r->bound[at]);
+    const double        share = share_of(r->kind, type, is, value, bound);
     const size_t        size = vn_type_bytes(type);
 
     r->first      = r->seen ? r->first : is;
@@ -250,40 +226,37 @@ static void compare_one(void *context, int64_t at, const int64_t place[VN_RANK])
     memcpy(a->before + (size_t)at * size, a->after + (size_t)at * size, size);      /* what follows compares the rest */
     if (!(share <= 1)) {
         char where[96], slack[32] = "";
+        const int several = (r->o.outputs & (r->o.outputs - 1)) != 0;
 
-        say_place(where, sizeof where, place, r->o.t[r->o.output].rank);
-        if (r->kind != EXACT && isfinite((double)r->value[at]))
-            snprintf(slack, sizeof slack, " give or take %.3g", (double)r->bound[at]);
-        find_fault(r, "element [%s] is %.9g and should be %.9g%s", where, is, (double)r->value[at], slack);
+        say_place(where, sizeof where, place, r->o.t[r->at].rank);
+        if (r->kind != EXACT && isfinite((double)value))
+            snprintf(slack, sizeof slack, " give or take %.3g", (double)bound);
+        find_fault(r, "element [%s]%s%s is %.9g and should be %.9g%s", where, several ? " of " : "",
+                   several ? r->p->op->operands[r->at] : "", is, (double)value, slack);
     }
 }
 
-static const char *const slot_names[SLOTS] = { "the first operand", "the second operand", "the third operand",
-                                               "the bias", "the mask" };
-
-/* All bytes but the elements of the output. */
+/* All bytes but the elements of the outputs. */
 static void compare_rest(struct run *r)
 {
-    const size_t size = vn_type_bytes(r->p->type);
-
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; i < r->o.count; i++) {
         const struct arena *a = &r->s->arenas[i];
-        const size_t bytes = (size_t)r->elements[i] * size;
+        const size_t bytes = operand_bytes(&r->o, i);
         size_t at = 0;
 
-        if (!r->view[i] || memcmp(a->before, a->after, bytes) == 0)
+        if (!r->o.t[i].rank || memcmp(a->before, a->after, bytes) == 0)
             continue;
         while (a->before[at] == a->after[at])
             at++;
         find_fault(r, "%s changed outside the result, at element %lld of its buffer's %lld (the view starts at %lld)",
-                   slot_names[i], (long long)(at / size) - GUARD, (long long)r->elements[i] - 2 * GUARD,
-                   (long long)r->view[i]->start - GUARD);
+                   r->p->op->operands[i], (long long)(at / vn_type_bytes(r->o.t[i].type)) - GUARD,
+                   (long long)r->o.elements[i] - 2 * GUARD, (long long)r->o.t[i].start - GUARD);
     }
 }
 
 static int intends_zeros(const struct problem *p)
 {
-    return p->act == VN_RELU || p->op == SOFTMAX || (p->alpha == 0 && p->beta == 0) || p->k == 0;
+    return p->act == VN_RELU || p->op->has_zeros || (p->alpha == 0 && p->beta == 0) || p->op->summands(p) == 0;
 }
 
 /* A case whose output is mostly zeros, or one number everywhere, shows little. */
@@ -294,23 +267,37 @@ static int is_vacuous(const struct run *r)
     return 10 * r->zeros > 3 * r->seen || (r->different == 0 && (r->p->alpha != 0 || r->p->beta != 0));
 }
 
+/* -1: no memory. */
+static int ask_oracle(struct run *r)
+{
+    struct oracle *const c = &r->right;
+
+    *c = (struct oracle){ .p = r->p, .o = &r->o };
+    for (int i = 0; i < r->o.count; i++) {
+        const size_t n = (size_t)r->o.elements[i];
+
+        c->in[i] = r->s->arenas[i].values;
+        if (is_output(&r->o, i) && (!(c->value[i] = malloc(n * sizeof *c->value[i]))
+                                    || !(c->bound[i] = malloc(n * sizeof *c->bound[i]))))
+            return -1;
+    }
+    oracle_run(c);
+    return 0;
+}
+
 static void compare(struct run *r)
 {
-    const struct arena *arenas = r->s->arenas;
-    const struct oracle_inputs in = { { arenas[0].values, arenas[1].values, arenas[2].values },
-                                      arenas[BIAS].values, arenas[MASK].values };
-    const size_t n = (size_t)r->elements[r->o.output];
-
-    r->value = malloc(n * sizeof *r->value);
-    r->bound = malloc(n * sizeof *r->bound);
-    if (r->value && r->bound) {
-        oracle_run(r->value, r->bound, r->p, &r->o, &in);
-        oracle_each(r->view[r->o.output], compare_one, r);
+    if (!ask_oracle(r)) {
+        for (r->at = 0; r->at < r->o.count; r->at++)
+            if (is_output(&r->o, r->at))
+                oracle_each(&r->o.t[r->at], compare_one, r);
         compare_rest(r);
     } else
         find_fault(r, "host memory ran out");
-    free(r->value);
-    free(r->bound);
+    for (int i = 0; i < r->o.count; i++) {
+        free(r->right.value[i]);
+        free(r->right.bound[i]);
+    }
 }
 
 /* ---- keeping count ---------------------------------------------------------------- */
@@ -363,52 +350,6 @@ static void note(struct suite *s, const struct run *r)
     }
 }
 
-/* Other ways to say the same to a GEMM with batches: what a stride of 0 repeats, an
- * extent of 1 repeats too; and batches may have two dimensions.                      */
-enum manner { AS_IS, NARROW, DEEP, MANNERS };
-
-static int can_say(const struct problem *p, enum manner manner)
-{
-    if (manner == AS_IS)
-        return 1;
-    if (p->op != GEMM || p->batch < 2)
-        return 0;
-    return manner == NARROW ? p->share_a || p->share_b : p->batch % 2 == 0;
-}
-
-static void narrow(struct operands *o)
-{
-    for (int i = 0; i < 2; i++)
-        if (o->t[i].stride[0] == 0)
-            o->t[i].extent[0] = 1;
-}
-
-/* batch x m x n is 2 x batch / 2 x m x n */
-static void deepen(vn_tensor *t)
-{
-    if (t->rank == 0)
-        return;
-    memmove(t->extent + 1, t->extent, (size_t)t->rank * sizeof t->extent[0]);
-    memmove(t->stride + 1, t->stride, (size_t)t->rank * sizeof t->stride[0]);
-    t->rank++;
-    t->extent[0] = t->extent[1] > 1 ? 2 : 1;
-    t->extent[1] = t->extent[1] > 1 ? t->extent[1] / 2 : 1;
-    t->stride[0] = t->stride[1] * t->extent[1];
-}
-
-static struct operands say(const struct operands *o, enum manner manner)
-{
-    struct operands said = *o;
-
-    if (manner == NARROW)
-        narrow(&said);
-    for (int i = 0; manner == DEEP && i < 3; i++)
-        deepen(&said.t[i]);
-    if (manner == DEEP)
-        deepen(&said.bias);
-    return said;
-}
-
 /* A variant asked for by name may not fit: then nothing need be made for it. */
 static int is_refused(struct run *r, const struct operands *said)
 {
@@ -446,18 +387,23 @@ static int run_and_compare(struct run *r, struct operands *said)
     return 1;
 }
 
-static void run_once(struct suite *s, const struct problem *p, enum kind kind, const struct pattern *pattern,
-                     enum place place, enum manner manner)
+/* restated: 0, or the way of op->restate() in which it is posed; -1 when there is no such way. */
+static int run_once(struct suite *s, const struct problem *p, enum kind kind, const struct pattern *pattern,
+                    enum place place, int restated)
 {
     struct run r = { .s = s, .p = p, .kind = kind, .pattern = pattern, .place = place,
                      .refused = p->type == VN_F64 && !s->info.has_f64 };
 
     if (problem_operands(&r.o, p))
-        return;
-    find_views(&r);
+        return 0;
 
     const int       room = find_room(&r);
-    struct operands said = say(&r.o, manner);
+    struct operands said = r.o;
+    const int       way = restated ? p->op->restate(&said, p, restated) : 1;
+
+    if (way < 1)
+        return way;
+
     int             fits = room || !is_refused(&r, &said);
 
     if (room || (fits && send(&r)))
@@ -470,21 +416,22 @@ static void run_once(struct suite *s, const struct problem *p, enum kind kind, c
         group_of(s)->passed_over++;
         s->passed_over++;
     }
+    return 0;
 }
 
 void suite_case(struct suite *s, const struct problem *p, enum kind kind)
 {
     if (kind == SPECIAL && s->specials++ % 3 && (s->extent == SUITE_SMALL || s->extent == SUITE_QUICK))
         return;
-    for (int manner = AS_IS; manner < MANNERS; manner++)
-        if (can_say(p, (enum manner)manner))
-            run_once(s, p, kind, NULL, FIRST, (enum manner)manner);
+    run_once(s, p, kind, NULL, FIRST, 0);
+    for (int way = 1; p->op->restate && run_once(s, p, kind, NULL, FIRST, way) == 0; way++)
+        ;
     if (kind != SPECIAL || s->extent == SUITE_SMALL)            /* no simulator is needed to look at numbers */
         return;
-    for (const struct pattern *t = patterns; t->name; t++)
+    for (const struct pattern *t = p->op->patterns; t->name; t++)
         for (int place = FIRST; place <= LAST; place++)
             if (data_suits(p, t) && (place == FIRST || !t->everywhere))
-                run_once(s, p, kind, t, (enum place)place, AS_IS);
+                run_once(s, p, kind, t, (enum place)place, 0);
 }
 
 /* ---- groups ------------------------------------------------------------------------- */
@@ -537,9 +484,9 @@ void suite_problem(struct suite *s, const struct problem *p)
 }
 
 /* Vendors' libraries are not ours to test: variant=NAME in a problem does. */
-const char *suite_next_variant(const struct suite *s, enum op op, const char *before)
+const char *suite_next_variant(const struct suite *s, const struct op *op, const char *before)
 {
-    const struct vn_variant *v = vn__operations[op]->variants;
+    const struct vn_variant *v = op->variants;
 
     if (s->variant)
         return before ? NULL : s->variant;
@@ -570,7 +517,7 @@ static struct suite *suite_make(void)
 {
     struct suite *s = calloc(1, sizeof *s);
 
-    if (!s || !(s->arenas = calloc(SLOTS, sizeof *s->arenas))) {
+    if (!s || !(s->arenas = calloc(OPERANDS, sizeof *s->arenas))) {
         free(s);
         return NULL;
     }
@@ -617,7 +564,7 @@ void suite_close(struct suite *s)
     if (!s)
         return;
     if (s->queue) {                               /* else vn_last_error() still has something to say */
-        for (int i = 0; i < SLOTS; i++)
+        for (int i = 0; i < OPERANDS; i++)
             arena_close(&s->arenas[i]);
         vn_queue_close(s->queue);
     }

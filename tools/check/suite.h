@@ -14,9 +14,8 @@
 #ifndef VERNIER_SUITE_H
 #define VERNIER_SUITE_H
 
-#include "problem/problem.h"
+#include "problem/op.h"
 
-enum kind { EXACT, REAL, SPECIAL, KIND_COUNT };
 extern const char *const suite_kinds[KIND_COUNT];
 
 /* How much: small is for simulators (no dimension above 24), quick for a first look. */
@@ -57,22 +56,14 @@ vn_status suite_open(struct suite **out, const char *spec);
 vn_status suite_open_beside(struct suite **out, const struct suite *lender);
 void      suite_close(struct suite *s);
 
-/* The tables: each runs its groups. */
-void suite_gemm   (struct suite *s);
-void suite_conv   (struct suite *s);
-void suite_softmax(struct suite *s);
-
-struct suite_part { const char *name; enum op op; void (*run)(struct suite *s); };
-extern const struct suite_part suite_parts[];     /* ends with a NULL name */
-
-/* suite_jobs.c: one of them, `jobs` of its variants at a time.  The cases are the same as in a
- * run of the table, their groups come in another order.                                       */
-vn_status suite_run(struct suite *s, const struct suite_part *part, int jobs);
+/* suite_jobs.c: the cases of one operation, `jobs` of its variants at a time.  They are the same as in a
+ * run of op->cases, their groups come in another order.                                              */
+vn_status suite_run(struct suite *s, const struct op *op, int jobs);
 
 /* One problem, in every kind. */
 void suite_problem(struct suite *s, const struct problem *p);
 
-/* For the tables. */
+/* For the operations. */
 void suite_begin(struct suite *s, const char *name, ...) __attribute__((format(printf, 2, 3)));
 void suite_case (struct suite *s, const struct problem *p, enum kind kind);
 void suite_end  (struct suite *s);
@@ -81,7 +72,7 @@ void suite_fault(struct suite *s, const char *sentence, ...) __attribute__((form
 /* The next name after `before` (NULL: the first) among the variants of an operation that
  * this device can try; "" is the library's own choice and comes first (not where the suite is
  * small); NULL at the end.                                                                */
-const char *suite_next_variant(const struct suite *s, enum op op, const char *before);
+const char *suite_next_variant(const struct suite *s, const struct op *op, const char *before);
 
 /* How many cases to draw where the usual is `usual`. */
 int suite_times(const struct suite *s, int usual);

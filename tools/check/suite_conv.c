@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "problem/conv.h"
 #include "suite.h"
 
 static const int64_t images[]   = { 1, 1, 2, 3 };
@@ -22,72 +23,67 @@ static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_ROW, BIAS_F
 
 enum { WORK = 1 << 17 };
 
-static const struct problem plain = {
-    .op = CONV, .alpha = 1, .batch = 1, .inner = 1, .groups = 1, .scale = 1,
-    .size = { 1, 1, 1 }, .filter = { 1, 1, 1 }, .out = { 1, 1, 1 },
-    .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
-};
-
 /* One spatial dimension; 0 if the filter does not fit into it. */
-static int draw_dimension(struct problem *p, struct random *r, int i)
+static int draw_dimension(struct conv_problem *o, struct random *r, int i)
 {
     int64_t room;
 
-    p->size[i]       = RANDOM_OF(r, sizes);
-    p->filter[i]     = RANDOM_OF(r, filters);
-    p->stride[i]     = RANDOM_OF(r, steps);
-    p->dilation[i]   = RANDOM_OF(r, dilations);
-    p->pad_before[i] = RANDOM_OF(r, pads);
-    p->pad_after[i]  = random_chance(r, 0.6) ? p->pad_before[i] : RANDOM_OF(r, pads);
-    room = p->size[i] + p->pad_before[i] + p->pad_after[i] - p->dilation[i] * (p->filter[i] - 1) - 1;
-    p->out[i] = room < 0 ? 0 : room / p->stride[i] + 1;
+    o->size[i]       = RANDOM_OF(r, sizes);
+    o->filter[i]     = RANDOM_OF(r, filters);
+    o->stride[i]     = RANDOM_OF(r, steps);
+    o->dilation[i]   = RANDOM_OF(r, dilations);
+    o->pad_before[i] = RANDOM_OF(r, pads);
+    o->pad_after[i]  = random_chance(r, 0.6) ? o->pad_before[i] : RANDOM_OF(r, pads);
+    room = o->size[i] + o->pad_before[i] + o->pad_after[i] - o->dilation[i] * (o->filter[i] - 1) - 1;
+    o->out[i] = room < 0 ? 0 : room / o->stride[i] + 1;
     return room >= 0;
 }
 
 /* Groups: mostly one, sometimes a few, sometimes one a channel (depthwise). */
-static void draw_channels(struct problem *p, struct random *r, enum suite_extent extent)
+static void draw_channels(struct conv_problem *o, struct random *r, enum suite_extent extent)
 {
     const int wide = extent != SUITE_SMALL && random_chance(r, 0.15);
 
-    p->groups  = 1;
-    p->c       = wide ? RANDOM_OF(r, many) : RANDOM_OF(r, channels);
-    p->filters = wide && random_chance(r, 0.5) ? RANDOM_OF(r, many) : RANDOM_OF(r, channels);
+    o->groups  = 1;
+    o->c       = wide ? RANDOM_OF(r, many) : RANDOM_OF(r, channels);
+    o->filters = wide && random_chance(r, 0.5) ? RANDOM_OF(r, many) : RANDOM_OF(r, channels);
     if (random_chance(r, 0.15)) {
-        p->groups  = (int)p->c;
-        p->filters = p->c * (1 + random_below(r, 2));
+        o->groups  = (int)o->c;
+        o->filters = o->c * (1 + random_below(r, 2));
     } else if (random_chance(r, 0.2)) {
-        p->groups  = 2 + (int)random_below(r, 2);
-        p->c       = p->groups * (1 + random_below(r, 5));
-        p->filters = p->groups * (1 + random_below(r, 5));
+        o->groups  = 2 + (int)random_below(r, 2);
+        o->c       = o->groups * (1 + random_below(r, 5));
+        o->filters = o->groups * (1 + random_below(r, 5));
     }
 }
 
-static int64_t work(const struct problem *p)
+static int64_t work(const struct conv_problem *o)
 {
-    int64_t n = p->images * p->filters * (p->c / p->groups);
+    int64_t n = o->images * o->filters * (o->c / o->groups);
 
     for (int i = 0; i < 3; i++)
-        n *= p->out[i] * p->filter[i];
+        n *= o->out[i] * o->filter[i];
     return n;
 }
 
 static void draw(struct problem *p, struct random *r, enum suite_extent extent)
 {
-    const struct problem start = *p;
+    struct conv_problem *const o = conv_of(p);
+    const struct conv_problem start = *o;
     const double which = random_real(r, 0, 1);
     const int    spatial = which < 0.2 ? 1 : which < 0.85 ? 2 : 3;
     int fits;
 
     do {
-        *p = start;
-        p->spatial = spatial;
-        p->images  = RANDOM_OF(r, images);
-        draw_channels(p, r, extent);
+        *o = start;
+        o->spatial = spatial;
+        o->images  = RANDOM_OF(r, images);
+        draw_channels(o, r, extent);
         fits = 1;
         for (int i = 3 - spatial; i < 3; i++)
-            fits &= draw_dimension(p, r, i);
-    } while (!fits || work(p) > WORK);
-    p->channels_last = random_chance(r, 0.5);
+            fits &= draw_dimension(o, r, i);
+    } while (!fits || work(o) > WORK);
+    o->channels_last = random_chance(r, 0.5);
     p->alpha = RANDOM_OF(r, factors);
     p->beta  = RANDOM_OF(r, factors);
     if (p->alpha == 0 && random_chance(r, 0.8))
@@ -108,18 +104,17 @@ static void draw_real(struct problem *p, struct random *r)
     p->math  = random_chance(r, 0.1) ? VN_MATH_TF32 : random_chance(r, 0.1) ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
 }
 
-static const char *const directions[] = { "forward", "backward-data", "backward-filter" };
-
 static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant, enum kind kind,
                   int times)
 {
     struct random r = { s->seed + kind };
 
-    suite_begin(s, "conv %s %s %s %s", directions[direction], suite_kinds[kind], vn_type_name(type),
+    suite_begin(s, "conv %s %s %s %s", direction_names[direction], suite_kinds[kind], vn_type_name(type),
                 *variant ? variant : "(chosen)");
     for (int i = 0; i < suite_times(s, times); i++) {
-        struct problem p = plain;
+        struct problem p;
 
+        problem_usual(&p, &op_conv);
         p.type = type;
         p.direction = direction;
         strcpy(p.variant, variant);
@@ -149,13 +144,13 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "n2c3h2w7k4r3s3",     "" },
     };
 
-    suite_begin(s, "conv %s special %s %s", directions[direction], vn_type_name(type),
+    suite_begin(s, "conv %s special %s %s", direction_names[direction], vn_type_name(type),
                 *variant ? variant : "(chosen)");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;
 
-        snprintf(text, sizeof text, "conv:%s:%s:%s%s%s%s", table[i].sizes, vn_type_name(type), directions[direction],
+        snprintf(text, sizeof text, "conv:%s:%s:%s%s%s%s", table[i].sizes, vn_type_name(type), direction_names[direction],
                  table[i].parts, *variant ? ":variant=" : "", variant);
         if (problem_parse(&p, text, why, sizeof why) == 0)
             suite_case(s, &p, SPECIAL);
@@ -167,7 +162,7 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
 
 void suite_conv(struct suite *s)
 {
-    for (const char *v = suite_next_variant(s, CONV, NULL); v; v = suite_next_variant(s, CONV, v))
+    for (const char *v = suite_next_variant(s, &op_conv, NULL); v; v = suite_next_variant(s, &op_conv, v))
         for (int direction = FORWARD; direction <= BACKWARD_FILTER; direction++)
             for (int type = 0; type < VN_TYPE_COUNT; type++) {
                 draws(s, (enum direction)direction, (vn_type)type, v, EXACT, 400);

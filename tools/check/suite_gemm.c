@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "problem/gemm.h"
 #include "suite.h"
 
 static const int64_t small[]   = { 1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15, 16, 17, 19, 23, 24 };
@@ -33,42 +34,43 @@ static int64_t draw_size(struct random *r, enum suite_extent extent)
 
 static int64_t round_up(int64_t n) { return (n + 7) / 8 * 8; }
 
-/* Lines of whole 16 bytes: what copy engines ask for. */
+/* Rows of whole 16-byte vectors: what TMA asks for. */
 static void align(struct problem *p)
 {
-    p->m = round_up(p->m);
-    p->n = round_up(p->n);
-    p->k = round_up(p->k);
+    struct gemm_problem *const g = gemm_of(p);
+
+    g->m = round_up(g->m);
+    g->n = round_up(g->n);
+    g->k = round_up(g->k);
     p->gap = p->gap / 16 * 16;
     p->start = p->start > 1 ? 16 : 0;
 }
 
-static const struct problem plain = { .op = GEMM, .alpha = 1, .batch = 1, .inner = 1, .groups = 1, .scale = 1 };
-
 static void draw(struct problem *p, struct random *r, enum suite_extent extent)
 {
+    struct gemm_problem *const g = gemm_of(p);
     const int is_deep = extent != SUITE_SMALL && random_chance(r, 0.06);
 
     do {
-        p->m = draw_size(r, extent);
-        p->n = draw_size(r, extent);
-        p->k = is_deep ? RANDOM_OF(r, deep) : random_chance(r, 0.02) ? 0 : draw_size(r, extent);
-        p->batch = RANDOM_OF(r, batches);
-    } while (p->m * p->n * p->k * p->batch > WORK);
-    p->trans_a = random_chance(r, 0.5);
-    p->trans_b = random_chance(r, 0.5);
-    p->trans_c = random_chance(r, 0.2);
-    p->share_a = p->batch > 1 && random_chance(r, 0.25);
-    p->share_b = p->batch > 1 && random_chance(r, 0.25);
-    p->alpha   = RANDOM_OF(r, factors);
-    p->beta    = RANDOM_OF(r, factors);
+        g->m = draw_size(r, extent);
+        g->n = draw_size(r, extent);
+        g->k = is_deep ? RANDOM_OF(r, deep) : random_chance(r, 0.02) ? 0 : draw_size(r, extent);
+        g->batch = RANDOM_OF(r, batches);
+    } while (g->m * g->n * g->k * g->batch > WORK);
+    g->trans  = random_chance(r, 0.5) ? TRANS_A : 0;
+    g->trans |= random_chance(r, 0.5) ? TRANS_B : 0;
+    g->trans |= random_chance(r, 0.2) ? TRANS_C : 0;
+    g->share  = g->batch > 1 && random_chance(r, 0.25) ? SHARE_A : 0;
+    g->share |= g->batch > 1 && random_chance(r, 0.25) ? SHARE_B : 0;
+    p->alpha  = RANDOM_OF(r, factors);
+    p->beta   = RANDOM_OF(r, factors);
     if (p->alpha == 0 && random_chance(r, 0.7))
         p->alpha = 1;
-    p->bias    = RANDOM_OF(r, biases);
-    p->act     = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
-    p->gap     = RANDOM_OF(r, gaps);
-    p->start   = RANDOM_OF(r, starts);
-    p->packed  = random_chance(r, 0.25);
+    p->bias   = RANDOM_OF(r, biases);
+    p->act    = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
+    p->gap    = RANDOM_OF(r, gaps);
+    p->start  = RANDOM_OF(r, starts);
+    g->packed = random_chance(r, 0.25);
     if (random_chance(r, 0.25))
         align(p);
 }
@@ -90,8 +92,9 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
 
     suite_begin(s, "gemm %s %s %s", suite_kinds[kind], vn_type_name(type), *variant ? variant : "(chosen)");
     for (int i = 0; i < suite_times(s, times); i++) {
-        struct problem p = plain;
+        struct problem p;
 
+        problem_usual(&p, &op_gemm);
         p.type = type;
         strcpy(p.variant, variant);
         draw(&p, &r, s->extent);
@@ -104,72 +107,75 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
     suite_end(s);
 }
 
-/* Longer than what kernels take of K at a time, and B large enough to be shared out along K. */
+/* One row of the tables below: problems as text, which are easier to read than structs. */
+struct row { const char *sizes, *parts; };
+
+static int parse_row(struct problem *out, struct suite *s, const struct row *row, vn_type type, const char *variant)
+{
+    char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
+
+    snprintf(text, sizeof text, "gemm:%s:%s%s%s%s", row->sizes, vn_type_name(type), row->parts,
+             *variant ? ":variant=" : "", variant);
+    if (problem_parse(out, text, why, sizeof why) == 0)
+        return 0;
+    suite_fault(s, "%s", why);
+    return -1;
+}
+
+/* K longer than what kernels take at a time, and B large enough for split-K. */
 static void stretches(struct suite *s, vn_type type, const char *variant)
 {
-    static const struct problem table[] = {
-        { .m = 1,  .n = 2055, .k = 1100 },
-        { .m = 3,  .n = 4099, .k = 530, .bias = BIAS_ROW, .beta = -1 },
-        { .m = 5,  .n = 33,   .k = 2600, .trans_b = 1, .beta = 2 },
-        { .m = 13, .n = 40,   .k = 2100, .trans_a = 1 },
-        { .m = 27, .n = 67,   .k = 1100, .trans_a = 1, .trans_b = 1, .bias = BIAS_COL },
-        { .m = 67, .n = 37,   .k = 1030 },
-        { .m = 1289, .n = 37, .k = 1100, .bias = BIAS_ROW },    /* many rows: sums may wait in C */
-        { .m = 29, .n = 70,   .k = 1100, .packed = 1 },
-        { .m = 37, .n = 97,   .k = 2100, .trans_b = 1, .packed = 1, .bias = BIAS_ROW },
-        { .m = 2,  .n = 17412, .k = 132, .trans_b = 1 },        /* more tiles than units */
+    static const struct row table[] = {
+        { "1x2055x1100",  ""                    },
+        { "3x4099x530",   ":bias=row:beta=-1"   },
+        { "5x33x2600",    ":nt:beta=2"          },
+        { "13x40x2100",   ":tn"                 },
+        { "27x67x1100",   ":tt:bias=col"        },
+        { "67x37x1030",   ""                    },
+        { "1289x37x1100", ":bias=row"           },              /* many rows: partial sums may wait in C */
+        { "29x70x1100",   ":packed"             },
+        { "37x97x2100",   ":nt:packed:bias=row" },
+        { "2x17412x132",  ":nt"                 },              /* more tiles than compute units */
     };
+    struct problem p;
 
     suite_begin(s, "gemm stretches %s %s", vn_type_name(type), *variant ? variant : "(chosen)");
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        struct problem p = table[i];
-
-        p.op    = GEMM;
-        p.type  = type;
-        p.alpha = p.scale = 1;
-        p.batch = p.inner = p.groups = 1;
-        strcpy(p.variant, variant);
-        suite_case(s, &p, EXACT);
-    }
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (!parse_row(&p, s, &table[i], type, variant))
+            suite_case(s, &p, EXACT);
     suite_end(s);
 }
 
 /* Unusual numbers, and nothing to do. */
 static void specials(struct suite *s, vn_type type, const char *variant)
 {
-    static const struct problem table[] = {
-        { .m = 5,  .n = 7,  .k = 9 },
-        { .m = 17, .n = 19, .k = 23, .beta = 1, .trans_a = 1, .bias = BIAS_ROW, .gap = 3 },
-        { .m = 33, .n = 9,  .k = 17, .beta = -1, .trans_b = 1, .bias = BIAS_FULL, .act = VN_GELU },
-        { .m = 8,  .n = 21, .k = 3,  .act = VN_RELU, .bias = BIAS_COL, .batch = 2 },
-        { .m = 1,  .n = 18, .k = 33, .act = VN_SILU, .start = 1 },
-        { .m = 24, .n = 1,  .k = 40, .act = VN_SIGMOID, .beta = 2 },
-        { .m = 6,  .n = 6,  .k = 5,  .act = VN_TANH },
-        { .m = 9,  .n = 11, .k = 13, .alpha = -2, .beta = 0.5, .trans_a = 1, .trans_b = 1 },
-        { .m = 14, .n = 35, .k = 10, .packed = 1 },
-        { .m = 0,  .n = 11, .k = 4,  .packed = 1 },
-        { .m = 9,  .n = 11, .k = 0,  .beta = 2, .bias = BIAS_ROW },
-        { .m = 9,  .n = 11, .k = 0 },
-        { .m = 0,  .n = 11, .k = 4 },
-        { .m = 9,  .n = 0,  .k = 4 },
-        { .m = 0,  .n = 0,  .k = 0 },
-        { .m = 9,  .n = 11, .k = 4, .batch = -1 },              /* none */
+    static const struct row table[] = {
+        { "5x7x9",    ""                            },
+        { "17x19x23", ":beta=1:tn:bias=row:gap=3"   },
+        { "33x9x17",  ":beta=-1:nt:bias=full:act=gelu" },
+        { "8x21x3",   ":act=relu:bias=col:batch=2"  },
+        { "1x18x33",  ":act=silu:start=1"           },
+        { "24x1x40",  ":act=sigmoid:beta=2"         },
+        { "6x6x5",    ":act=tanh"                   },
+        { "9x11x13",  ":alpha=-2:beta=0.5:tt"       },
+        { "14x35x10", ":packed"                     },
+        { "0x11x4",   ":packed"                     },
+        { "9x11x0",   ":beta=2:bias=row"            },
+        { "9x11x0",   ""                            },
+        { "0x11x4",   ""                            },
+        { "9x0x4",    ""                            },
+        { "0x0x0",    ""                            },
+        { "9x11x4",   ":batch=0"                    },
     };
+    struct problem p;
 
     suite_begin(s, "gemm special %s %s", vn_type_name(type), *variant ? variant : "(chosen)");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         for (int way = 0; way < (type == VN_F32 && s->extent != SUITE_SMALL ? 4 : 2); way++) {
-            const int without = way % 2;
-            struct problem p = table[i];
-
-            p.op    = GEMM;
-            p.type  = type;
-            p.scale = 1;
-            p.inner = p.groups = 1;
-            p.batch = p.batch < 0 ? 0 : p.batch ? p.batch : 1;
-            p.alpha = without ? 0 : p.alpha != 0 ? p.alpha : 1;
+            if (parse_row(&p, s, &table[i], type, variant))
+                continue;
+            p.alpha = way % 2 ? 0 : p.alpha;
             p.math  = way / 2 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
-            strcpy(p.variant, variant);
             suite_case(s, &p, SPECIAL);
         }
     suite_end(s);
@@ -177,7 +183,7 @@ static void specials(struct suite *s, vn_type type, const char *variant)
 
 void suite_gemm(struct suite *s)
 {
-    for (const char *v = suite_next_variant(s, GEMM, NULL); v; v = suite_next_variant(s, GEMM, v))
+    for (const char *v = suite_next_variant(s, &op_gemm, NULL); v; v = suite_next_variant(s, &op_gemm, v))
         for (int type = 0; type < VN_TYPE_COUNT; type++) {
             draws(s, (vn_type)type, v, EXACT, 400);
             draws(s, (vn_type)type, v, REAL, 100);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * suite_jobs.c - a table of the suite on several threads, each with a variant at a time.
+ * suite_jobs.c - the cases of an operation on several threads, each with a variant at a time.
  *
  * The threads share the device and its kernels; a queue and memory each has for itself.
  */
@@ -14,7 +14,7 @@
 struct pool {
     pthread_mutex_t          lock;
     struct suite            *to;                  /* who asked, and is told of each group */
-    const struct suite_part *part;
+    const struct op         *op;
     const char              *next;                /* the variant whose turn it is; NULL: none is left */
 };
 
@@ -37,7 +37,7 @@ static const char *take_variant(struct pool *pool)
 
     pthread_mutex_lock(&pool->lock);
     if ((taken = pool->next))
-        pool->next = suite_next_variant(pool->to, pool->part->op, taken);
+        pool->next = suite_next_variant(pool->to, pool->op, taken);
     pthread_mutex_unlock(&pool->lock);
     return taken;
 }
@@ -49,7 +49,7 @@ static void *work(void *suite)
 
     while ((s->variant = take_variant(pool))) {
         s->specials = 0;                          /* which of them run must not depend on who runs them */
-        pool->part->run(s);
+        pool->op->cases(s);
     }
     return NULL;
 }
@@ -74,15 +74,15 @@ static void add(struct suite *to, struct suite *from)
         to->worst[t] = from->worst[t] > to->worst[t] ? from->worst[t] : to->worst[t];
 }
 
-vn_status suite_run(struct suite *s, const struct suite_part *part, int jobs)
+vn_status suite_run(struct suite *s, const struct op *op, int jobs)
 {
-    struct pool    pool = { .to = s, .part = part, .next = suite_next_variant(s, part->op, NULL) };
+    struct pool    pool = { .to = s, .op = op, .next = suite_next_variant(s, op, NULL) };
     struct worker *w;
     vn_status      status = VN_OK;
     int            n = 0;
 
     if (jobs < 2) {
-        part->run(s);
+        op->cases(s);
         return VN_OK;
     }
     if (!(w = calloc((size_t)jobs, sizeof *w)))

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "commands.h"
 #include "gap.h"
+#include "problem/op.h"
 #include "report/html.h"
 #include "report/svg.h"
 
@@ -336,10 +337,16 @@ static void roofline_plot(const struct page *p)
     svg_close(p->to);
 }
 
-static const struct { const char *op, *style; enum mark shape; } shapes[] = {
-    { "gemm", "blue mark", CIRCLE }, { "conv", "red mark", TRIANGLE }, { "softmax", "green mark", SQUARE } };
+/* How the points of an operation look: no two of the first nine alike. */
+struct look { const char *style; enum mark mark; };
 
-enum { SHAPES = sizeof shapes / sizeof *shapes };
+static struct look look_of(int op)
+{
+    static const char *const styles[] = { "blue mark", "red mark", "green mark" };
+    static const enum mark marks[] = { CIRCLE, TRIANGLE, SQUARE };
+
+    return (struct look){ styles[op % 3], marks[(op + op / 3) % 3] };
+}
 
 static void draw_band(FILE *to, const struct axis *x, const struct axis *y)
 {
@@ -366,11 +373,11 @@ static void scatter_points(const struct page *p, const struct axis *x, const str
         char hint[PROBLEM_TEXT + 32];
         int k = 0;
 
-        while (k < SHAPES - 1 && strcmp(shapes[k].op, json_text(row, "op")))
+        while (ops[k] && strcmp(ops[k]->name, json_text(row, "op")))
             k++;
         snprintf(hint, sizeof hint, "%s: %.3f", json_text(row, "name"), json_number(row, "toolchain_gap"));
         if (second > 0)
-            svg_mark(p->to, shapes[k].style, shapes[k].shape, axis_at(x, second), axis_at(y, same_time(row, FIRST)), hint);
+            svg_mark(p->to, look_of(k).style, look_of(k).mark, axis_at(x, second), axis_at(y, same_time(row, FIRST)), hint);
     }
 }
 
@@ -405,8 +412,8 @@ static void scatter_plot(const struct page *p)
     draw_band(p->to, &f.x, &f.y);
     svg_frame(p->to, &f);
     scatter_points(p, &f.x, &f.y);
-    for (int k = 0; k < SHAPES; k++)
-        legend(p->to, LEFT + 150 + 100 * k, shapes[k].style, shapes[k].shape, shapes[k].op);
+    for (int k = 0; ops[k]; k++)
+        legend(p->to, LEFT + 150 + 100 * k, look_of(k).style, look_of(k).mark, ops[k]->name);
     svg_close(p->to);
 }
 

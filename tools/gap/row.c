@@ -18,6 +18,7 @@
 #include "measure/sampling.h"
 #include "bench/series.h"
 #include "check/spot.h"
+#include "problem/op.h"
 
 enum { CONTENDERS = 5 + LIBRARIES };
 enum { IS_SAME = 1, IS_BEST = 2 };        /* one of the pair of equal kernels; the best of ours on its device */
@@ -46,7 +47,8 @@ struct contest {
     const struct workload *w;
     struct values          values[SIDES];
     int                    has_values[SIDES];
-    void                  *result;        /* of the first device */
+    struct results         result;        /* of the first device, if has_result */
+    int                    has_result;
     struct contender       it[CONTENDERS];
     int                    count;
     char                   note[SENTENCE];
@@ -109,13 +111,6 @@ static int run_ours(void *state, int repeats, double *seconds)
 
 /* ---- first runs ---- */
 
-static int64_t output_bytes(const struct contest *c, int side)
-{
-    const struct operands *const o = &c->values[side].o;
-
-    return o->elements[o->output] * (int64_t)vn_type_bytes(c->w->problem.type);
-}
-
 static int refuse(struct contender *c, vn_status s)
 {
     c->failed = s != VN_UNSUPPORTED;
@@ -123,28 +118,26 @@ static int refuse(struct contender *c, vn_status s)
     return -1;
 }
 
-/* The output of a run that ended; NULL after a note. */
-static void *take_result(struct contender *c)
+/* The outputs of a run that ended; -1 after a note. */
+static int take_result(struct results *out, struct contender *c)
 {
     const struct contest *const t = c->contest;
     const struct operands *const o = &t->values[c->side].o;
-    const int64_t bytes = output_bytes(t, c->side);
-    void *const result = malloc(bytes ? (size_t)bytes : 1);
+    const int no_memory = results_open(out, o, NULL);
 
-    if (result && !vn_read(t->gap->side[c->side].queue, result, o->t[o->output].buffer, 0, (size_t)bytes))
-        return result;
-    free(result);
+    if (!no_memory && !results_read(out, o, t->gap->side[c->side].queue))
+        return 0;
+    results_close(out);
     c->failed = 1;
-    snprintf(c->note, SENTENCE, "its result cannot be read: %s", result ? vn_last_error() : "host memory ran out");
-    return NULL;
+    snprintf(c->note, SENTENCE, "its result cannot be read: %s", no_memory ? "host memory ran out" : vn_last_error());
+    return -1;
 }
 
-static int agrees_with_first(struct contender *c, const void *result)
+static int agrees_with_first(struct contender *c, const struct results *result)
 {
     const struct contest *const t = c->contest;
-    const struct operands *const o = &t->values[FIRST].o;
 
-    if (results_agree(&c->problem, t->result, result, o->elements[o->output], c->note, SENTENCE,
+    if (results_agree(&c->problem, &t->values[FIRST].o, &t->result, result, c->note, SENTENCE,
                       *c->name ? c->name : "the second device"))
         return 1;
     c->failed = 1;
@@ -155,18 +148,19 @@ static int agrees_with_first(struct contender *c, const void *result)
 static int judge(struct contender *c)
 {
     struct contest *const t = c->contest;
-    void *const result = take_result(c);
+    struct results result;
 
-    if (!result)
+    if (take_result(&result, c))
         return -1;
-    if (t->result) {
-        const int right = agrees_with_first(c, result);
+    if (t->has_result) {
+        const int right = agrees_with_first(c, &result);
 
-        free(result);
+        results_close(&result);
         return right ? 0 : -1;
     }
-    t->result = result;
-    if (!spot_check(&c->problem, &t->values[FIRST], result, c->note, SENTENCE))
+    t->result     = result;
+    t->has_result = 1;
+    if (!spot_check(&c->problem, &t->values[FIRST], &t->result, c->note, SENTENCE))
         return 0;
     c->failed = 1;
     return -1;
@@ -196,24 +190,22 @@ static int first_run(struct contender *c)
 static int peer_first_run(struct contender *c, const struct peer *peer)
 {
     struct contest *const t = c->contest;
-    const struct values *const v = &t->values[FIRST];
-    const struct peer_data data = { { v->operand[0], v->operand[1], v->operand[2] }, v->bias, v->mask };
-    const int64_t bytes = output_bytes(t, FIRST);
-    void *result;
+    const struct operands *const o = &t->values[FIRST].o;
+    struct results result;
     int right;
 
     c->theirs.peer = peer;
-    if (peer->prepare(&c->theirs.state, &c->problem, &data, c->note, SENTENCE))
+    if (peer->prepare(&c->theirs.state, &c->problem, &t->values[FIRST], c->note, SENTENCE))
         return -1;
-    if (!(result = malloc(bytes ? (size_t)bytes : 1)) || peer->run(c->theirs.state)
-        || peer->read(c->theirs.state, memcpy(result, t->result, (size_t)bytes))) {
-        free(result);
+    if (results_open(&result, o, &t->result) || peer->run(c->theirs.state)
+        || peer_results(peer, c->theirs.state, &result, o)) {
+        results_close(&result);
         c->failed = 1;
         snprintf(c->note, SENTENCE, "it failed");
         return -1;
     }
-    right = agrees_with_first(c, result);
-    free(result);
+    right = agrees_with_first(c, &result);
+    results_close(&result);
     c->theirs.by_device = theirs_by_device(&c->theirs, t->gap->side[FIRST].by_events);
     return right ? 0 : -1;
 }
@@ -244,10 +236,10 @@ static int give_values(struct contest *t, int side)
 /* The first of our own variants that can; the default choice was a vendor's library. */
 static void enter_own_kernel(struct contest *t, int side)
 {
-    for (const struct vn_variant *v = vn__operations[t->w->problem.op]->variants; v->name; v++) {
+    for (const struct vn_variant *v = t->w->problem.op->variants; v->name; v++) {
         struct contender *c;
 
-        if (!is_ours(v) || (v > vn__operations[t->w->problem.op]->variants && !strcmp(v->name, v[-1].name)))
+        if (!is_ours(v) || (v > t->w->problem.op->variants && !strcmp(v->name, v[-1].name)))
             continue;
         c = enter(t, side, IS_BEST | (side == FIRST ? IS_SAME : 0), v->name);
         if ((c->ready = !first_run(c)) || c->failed)
@@ -312,9 +304,9 @@ static void pair_up(struct contest *t, struct contender *first, struct contender
     t->count--;
 }
 
-static int has_variant(enum op op, const char *name)
+static int has_variant(const struct op *op, const char *name)
 {
-    for (const struct vn_variant *v = vn__operations[op]->variants; v->name; v++)
+    for (const struct vn_variant *v = op->variants; v->name; v++)
         if (!is_ours(v) && !strcmp(v->name, name))
             return 1;
     return 0;
@@ -588,11 +580,10 @@ static int is_lost(struct side *s)
 
 static json_t *row_json(struct contest *t, json_t *before)
 {
-    static const char *const operations[] = { "gemm", "conv", "softmax" };
     const struct problem *const p = &t->w->problem;
     const struct contender *const first = with_role(t, IS_BEST, 0);
     json_t *const row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", t->w->text, "run_type", "iteration",
-        "op", operations[p->op], "type", vn_type_name(p->type), "device", t->gap->side[FIRST].info.spec,
+        "op", p->op->name, "type", vn_type_name(p->type), "device", t->gap->side[FIRST].info.spec,
         "variant", first && first->how ? json_text(first->how, "variant") : "");
     json_t *const runs = json_array();
 
@@ -656,7 +647,7 @@ json_t *gap_row(struct gap *g, const struct workload *w, int *failed)
     for (int i = 0; i < SIDES; i++)
         if (t->has_values[i])
             values_close(&t->values[i]);
-    free(t->result);
+    results_close(&t->result);
     free(t);
     return row;
 }

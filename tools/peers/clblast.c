@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "peer.h"
+#include "problem/conv.h"
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112, CORRELATE = 151 };     /* of clblast_c.h */
 
@@ -58,7 +59,16 @@ static const struct peer_symbol symbols[] = {
     { NULL, NULL }
 };
 
+struct run;
+
+/* What there is for one operation. */
+struct operation {
+    int (*check)(struct run *r, char *why, size_t why_size);
+    int (*run)  (const struct run *r);
+};
+
 struct run {
+    const struct operation *operation;
     struct problem   p;
     struct operands  o;
     struct peer_blas g;
@@ -219,34 +229,50 @@ static int lies_packed(const vn_tensor *t)
     return 1;
 }
 
-static int check_conv(const struct run *r, char *why, size_t why_size)
+static int check_gemm(struct run *r, char *why, size_t why_size)
+{
+    return peer_blas(&r->g, &r->p, &r->o, why, why_size);
+}
+
+static int check_conv(struct run *r, char *why, size_t why_size)
 {
     const struct problem *p = &r->p;
+    const struct conv_problem *c = conv_of(p);
 
-    if (p->direction != FORWARD || p->spatial == 3 || p->groups > 1)
+    if (p->direction != FORWARD || c->spatial == 3 || c->groups > 1)
         return peer_refuse(why, why_size,
                            "its convolution is forward, without groups, of one or two dimensions");
     if (p->alpha != 1 || p->beta != 0 || p->bias || p->act != VN_IDENTITY)
         return peer_refuse(why, why_size, "its convolution has no alpha, beta, bias or activation");
-    if (p->pad_before[1] != p->pad_after[1] || p->pad_before[2] != p->pad_after[2])
+    if (c->pad_before[1] != c->pad_after[1] || c->pad_before[2] != c->pad_after[2])
         return peer_refuse(why, why_size, "its convolution pads both sides alike");
     if (!lies_packed(&r->o.t[0]) || !lies_packed(&r->o.t[1]) || !lies_packed(&r->o.t[2]))
         return peer_refuse(why, why_size, "its convolution needs packed NCHW");
     return 0;
 }
 
+static int run_gemm(const struct run *r);
+static int run_conv(const struct run *r);
+
+static const struct op *const has[] = { &op_gemm, &op_conv, NULL };
+static const struct operation operations[] = { { check_gemm, run_gemm }, { check_conv, run_conv } };
+
 static int check(struct run *r, char *why, size_t why_size)
 {
     const vn_type type = r->p.type;
+    char lacks[64];
+    int  place;
 
-    if (r->p.op == SOFTMAX)
-        return peer_refuse(why, why_size, "it has no softmax");
+    snprintf(lacks, sizeof lacks, "it has no %s", r->p.op->name);
+    if ((place = peer_operation(has, &r->p, lacks, why, why_size)) < 0)
+        return -1;
+    r->operation = &operations[place];
     if (!clblast.gemm[type])
         return peer_refuse(why, why_size, "it has no %s", vn_type_name(type));
     if ((type == VN_F16 && !clblast.has_half) || (type == VN_F64 && !clblast.has_double))
         return peer_refuse(why, why_size, "it needs a device with %s",
                            type == VN_F16 ? "cl_khr_fp16" : "cl_khr_fp64");
-    return r->p.op == CONV ? check_conv(r, why, why_size) : peer_blas(&r->g, &r->p, &r->o, why, why_size);
+    return r->operation->check(r, why, why_size);
 }
 
 static void finish(void *state)
@@ -262,7 +288,7 @@ static void finish(void *state)
     free(r);
 }
 
-static int fill_buffers(struct run *r, const struct peer_data *data)
+static int fill_buffers(struct run *r, const struct values *data)
 {
     const size_t size = vn_type_bytes(r->p.type);
     cl_int status = CL_SUCCESS;
@@ -279,7 +305,7 @@ static int fill_buffers(struct run *r, const struct peer_data *data)
     return status;
 }
 
-static int prepare(void **out, const struct problem *p, const struct peer_data *data,
+static int prepare(void **out, const struct problem *p, const struct values *data,
                    char *why, size_t why_size)
 {
     struct run *r = calloc(1, sizeof *r);
@@ -352,18 +378,18 @@ static int run_gemm(const struct run *r)
 
 static int run_conv(const struct run *r)
 {
-    const struct problem *p = &r->p;
+    const struct conv_problem *c = conv_of(&r->p);
 
-    return clblast.conv[p->type](CORRELATE, (size_t)p->c, (size_t)p->size[1], (size_t)p->size[2],
-        (size_t)p->filter[1], (size_t)p->filter[2], (size_t)p->pad_before[1], (size_t)p->pad_before[2],
-        (size_t)p->stride[1], (size_t)p->stride[2], (size_t)p->dilation[1], (size_t)p->dilation[2],
-        (size_t)p->filters, (size_t)p->images, r->m[0], (size_t)r->o.t[0].start,
+    return clblast.conv[r->p.type](CORRELATE, (size_t)c->c, (size_t)c->size[1], (size_t)c->size[2],
+        (size_t)c->filter[1], (size_t)c->filter[2], (size_t)c->pad_before[1], (size_t)c->pad_before[2],
+        (size_t)c->stride[1], (size_t)c->stride[2], (size_t)c->dilation[1], (size_t)c->dilation[2],
+        (size_t)c->filters, (size_t)c->images, r->m[0], (size_t)r->o.t[0].start,
         r->m[1], (size_t)r->o.t[1].start, r->m[2], (size_t)r->o.t[2].start, &clblast.queue, NULL);
 }
 
 static int enqueue(const struct run *r)
 {
-    return r->p.op == CONV ? run_conv(r) : run_gemm(r);
+    return r->operation->run(r);
 }
 
 static int run(void *state)
@@ -402,15 +428,15 @@ static double timed(void *state, int repeats)
     return seconds;
 }
 
-static int read_output(void *state, void *to)
+static int read_output(void *state, int i, void *to)
 {
     struct run *r = state;
-    const size_t bytes = (size_t)r->o.elements[2] * vn_type_bytes(r->p.type);
+    const size_t bytes = operand_bytes(&r->o, i);
     void *all = malloc(bytes ? bytes : 1);
-    int status = !all || clEnqueueReadBuffer(clblast.queue, r->m[2], CL_TRUE, 0, bytes, all, 0, NULL, NULL);
+    int status = !all || clEnqueueReadBuffer(clblast.queue, r->m[i], CL_TRUE, 0, bytes, all, 0, NULL, NULL);
 
     if (!status)
-        peer_read(to, all, &r->o.t[2]);
+        peer_read(to, all, &r->o.t[i]);
     free(all);
     return status;
 }

@@ -13,7 +13,7 @@
 
 struct nvidia {
     const char *variant;
-    unsigned    ops;                         /* 1 << enum op */
+    const struct op *ops[4];                 /* ends with NULL */
     const char *lacks;                       /* for other operations */
     const char *(*version)(void);
     vn_device  *device;
@@ -27,9 +27,9 @@ struct nvidia {
 #define VERSION_OF(library) NULL             /* without CUDA devices no peer is ever open */
 #endif
 
-static struct nvidia cublas = { .variant = "cublas", .ops = 1u << GEMM, .lacks = "it has gemm alone",
+static struct nvidia cublas = { .variant = "cublas", .ops = { &op_gemm }, .lacks = "it has gemm alone",
                                 .version = VERSION_OF(cublas) };
-static struct nvidia cudnn  = { .variant = "cudnn", .ops = 1u << CONV | 1u << SOFTMAX, .lacks = "it has no gemm",
+static struct nvidia cudnn  = { .variant = "cudnn", .ops = { &op_conv, &op_softmax }, .lacks = "it has no gemm",
                                 .version = VERSION_OF(cudnn) };
 
 struct run {
@@ -99,51 +99,49 @@ static void finish(void *state)
         return;
     for (int i = 0; i < r->o.count; i++)
         vn_buffer_close(r->o.t[i].buffer);
-    vn_buffer_close(r->o.bias.buffer);
-    vn_buffer_close(r->o.mask.buffer);
     free(r);
 }
 
-static vn_status fill(struct run *r, vn_tensor *t, int64_t elements, const void *data)
+static vn_status fill(struct run *r, int i, const void *data)
 {
-    const size_t bytes = (size_t)elements * vn_type_bytes(r->p.type);
+    vn_tensor *const t = &r->o.t[i];
+    const size_t bytes = operand_bytes(&r->o, i);
     const vn_status s = t->buffer ? VN_OK : vn_buffer_open(&t->buffer, r->peer->device, bytes);
 
     return s || !data ? s : vn_write(r->peer->queue, t->buffer, 0, data, bytes);
 }
 
-static vn_status fill_all(struct run *r, const struct peer_data *data)
+static vn_status fill_all(struct run *r, const struct values *data)
 {
     vn_status s = VN_OK;
 
     for (int i = 0; i < r->o.count && !s; i++)
-        s = fill(r, &r->o.t[i], r->o.elements[i], data->operand[i]);
-    if (!s && r->o.bias.rank)
-        s = fill(r, &r->o.bias, r->o.bias_elements, data->bias);
-    if (!s && r->o.mask.rank)
-        s = fill(r, &r->o.mask, r->o.mask_elements, data->mask);
+        if (r->o.t[i].rank)
+            s = fill(r, i, data->operand[i]);
     return s;
 }
 
 /* Once for the library to make its plan, and for the reason if it cannot. */
-static vn_status try_out(struct run *r, const struct peer_data *data)
+static vn_status try_out(struct run *r, const struct values *data)
 {
-    const int out = r->o.output;
     vn_status s;
 
     if ((s = fill_all(r, data)) || (s = problem_run(r->peer->queue, &r->p, &r->o)) ||
         (s = vn_queue_finish(r->peer->queue)))
         return s;
-    return fill(r, &r->o.t[out], r->o.elements[out], data->operand[out]);
+    for (int i = 0; i < r->o.count && !s; i++)
+        if (is_output(&r->o, i))
+            s = fill(r, i, data->operand[i]);
+    return s;
 }
 
-static int prepare(struct nvidia *n, void **out, const struct problem *p, const struct peer_data *data,
+static int prepare(struct nvidia *n, void **out, const struct problem *p, const struct values *data,
                    char *why, size_t why_size)
 {
     struct run *r;
 
-    if (!(n->ops >> p->op & 1))
-        return peer_refuse(why, why_size, "%s", n->lacks);
+    if (peer_operation(n->ops, p, n->lacks, why, why_size) < 0)
+        return -1;
     if (!(r = calloc(1, sizeof *r)))
         return peer_refuse(why, why_size, "out of memory");
     r->peer = n;
@@ -187,16 +185,15 @@ static double timed(void *state, int repeats)
     return series_time(&seconds, &r->series, enqueue, state, repeats) ? -1 : seconds;
 }
 
-static int read_output(void *state, void *to)
+static int read_output(void *state, int i, void *to)
 {
     struct run *r = state;
-    const int out = r->o.output;
-    const size_t bytes = (size_t)r->o.elements[out] * vn_type_bytes(r->p.type);
+    const size_t bytes = operand_bytes(&r->o, i);
     void *all = malloc(bytes ? bytes : 1);
-    const int failed = !all || vn_read(r->peer->queue, all, r->o.t[out].buffer, 0, bytes);
+    const int failed = !all || vn_read(r->peer->queue, all, r->o.t[i].buffer, 0, bytes);
 
     if (!failed)
-        peer_read(to, all, &r->o.t[out]);
+        peer_read(to, all, &r->o.t[i]);
     free(all);
     return failed;
 }
@@ -210,7 +207,7 @@ static int read_output(void *state, void *to)
     {                                                                                              \
         return library.version();                                                                  \
     }                                                                                              \
-    static int library##_prepare(void **out, const struct problem *p, const struct peer_data *data, \
+    static int library##_prepare(void **out, const struct problem *p, const struct values *data, \
                                  char *why, size_t why_size)                                       \
     {                                                                                              \
         return prepare(&library, out, p, data, why, why_size);                                     \

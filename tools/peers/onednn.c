@@ -15,6 +15,9 @@
 #include <string.h>
 #include <time.h>
 #include "peer.h"
+#include "problem/conv.h"
+#include "problem/gemm.h"
+#include "problem/softmax.h"
 
 typedef void *handle;                        /* an object of oneDNN */
 typedef int64_t sizes[12];                   /* dnnl_dims_t */
@@ -189,25 +192,26 @@ static void layout_close(void *layout)
         free(layout);
 }
 
-static int append_eltwise(handle ops, int algorithm, float alpha)
+static int append_eltwise(handle post, int algorithm, float alpha)
 {
-    return dnnl.major > 2 ? dnnl.v3.append_eltwise(ops, algorithm, alpha, 0)
-                          : dnnl.v2.append_eltwise(ops, 1, algorithm, alpha, 0);
+    return dnnl.major > 2 ? dnnl.v3.append_eltwise(post, algorithm, alpha, 0)
+                          : dnnl.v2.append_eltwise(post, 1, algorithm, alpha, 0);
 }
 
-static int append_sum(handle ops, float scale)
+static int append_sum(handle post, float scale)
 {
-    return dnnl.major > 2 ? dnnl.v3.append_sum(ops, scale, 0, 0) : dnnl.v2.append_sum(ops, scale);
+    return dnnl.major > 2 ? dnnl.v3.append_sum(post, scale, 0, 0) : dnnl.v2.append_sum(post, scale);
 }
 
 /* The layouts of one operation in the order of problem_operands(), as it is planned. */
 struct shape {
     const struct problem *p;
     void   *layout[3], *bias;                /* bias: the primitive's own */
+    int     rank;                            /* of the output */
     sizes   stride, dilation, before, after;
 };
 
-static int plan_matmul(handle *out, const struct shape *s, handle attr)
+static int plan_matmul(handle *out, struct shape *s, handle attr)
 {
     union description d;
 
@@ -256,12 +260,28 @@ static int plan_backward_filter(handle *out, const struct shape *s, handle hint)
         || dnnl.v2.plan_create(out, &d, NULL, dnnl.engine, hint);
 }
 
-static int plan_conv(handle *out, const struct shape *s, handle attr)
+static void fill_window(struct shape *s)
+{
+    const struct conv_problem *c = conv_of(s->p);
+    int d;
+
+    for (d = 0; d < c->spatial; d++) {
+        const int from = 3 - c->spatial + d;
+
+        s->stride[d]   = c->stride[from];
+        s->dilation[d] = c->dilation[from] - 1;
+        s->before[d]   = c->pad_before[from];
+        s->after[d]    = c->pad_after[from];
+    }
+}
+
+static int plan_conv(handle *out, struct shape *s, handle attr)
 {
     void *const *t = s->layout;
     handle hint = NULL;
     int status;
 
+    fill_window(s);
     if (s->p->direction == FORWARD)
         return plan_forward(out, s, INFERENCE, t[0], t[1], t[2], attr);
     if (s->p->direction == BACKWARD_DATA)
@@ -278,7 +298,7 @@ static int plan_conv(handle *out, const struct shape *s, handle attr)
 static int plan_softmax_forward(handle *out, const struct shape *s, int kind,
                                 const void *x, const void *y, int axis)
 {
-    const int algorithm = s->p->log ? SOFTMAX_LOG : SOFTMAX_ACCURATE;
+    const int algorithm = softmax_of(s->p)->log ? SOFTMAX_LOG : SOFTMAX_ACCURATE;
     union description d;
 
     if (dnnl.major > 2)
@@ -290,7 +310,7 @@ static int plan_softmax_forward(handle *out, const struct shape *s, int kind,
 
 static int plan_softmax_backward(handle *out, const struct shape *s, int axis, handle hint)
 {
-    const int algorithm = s->p->log ? SOFTMAX_LOG : SOFTMAX_ACCURATE;
+    const int algorithm = softmax_of(s->p)->log ? SOFTMAX_LOG : SOFTMAX_ACCURATE;
     const void *y = s->layout[0], *dy = s->layout[1], *dx = s->layout[2];
     union description d;
 
@@ -301,11 +321,14 @@ static int plan_softmax_backward(handle *out, const struct shape *s, int axis, h
         || dnnl.v2.plan_create(out, &d, NULL, dnnl.engine, hint);
 }
 
-static int plan_softmax(handle *out, const struct shape *s, int axis)
+/* It has no post-ops: attr says nothing. */
+static int plan_softmax(handle *out, struct shape *s, handle attr)
 {
+    const int axis = s->rank - (softmax_of(s->p)->inner > 1 ? 2 : 1);
     handle hint = NULL;
     int status;
 
+    (void)attr;
     if (s->p->direction == FORWARD)
         return plan_softmax_forward(out, s, INFERENCE, s->layout[0], s->layout[1], axis);
     status = plan_softmax_forward(&hint, s, TRAINING, s->layout[2], s->layout[0], axis)
@@ -321,6 +344,7 @@ enum { BIAS = 3, ARGUMENTS };                /* after up to three operands */
 struct argument { int index; handle memory; };          /* dnnl_exec_arg_t */
 
 struct run {
+    const struct operation *operation;
     handle          plan, primitive;
     struct argument argument[ARGUMENTS];
     int             count;
@@ -333,39 +357,72 @@ struct run {
 
 static const int dnnl_types[VN_TYPE_COUNT] = { F32, F16, BF16, 0 };
 
-/* What each operand is to oneDNN: by operation and direction. */
-static const int roles[][4][3] = {
-    [GEMM]    = { [FORWARD]         = { SRC, WEIGHTS, DST } },
-    [CONV]    = { [FORWARD]         = { SRC, WEIGHTS, DST },
-                  [BACKWARD_DATA]   = { DIFF_DST, WEIGHTS, DIFF_SRC },
-                  [BACKWARD_FILTER] = { SRC, DIFF_DST, DIFF_WEIGHTS } },
-    [SOFTMAX] = { [FORWARD]         = { SRC, DST, 0 },
-                  [BACKWARD]        = { DST, DIFF_DST, DIFF_SRC } },
-};
-
 static const int activations[VN_ACTIVATION_COUNT][2] = {         /* in version 2, in version 3 */
     [VN_RELU] = { 31, 32 }, [VN_GELU] = { 207, 43 }, [VN_SILU] = { 223, 44 },
     [VN_SIGMOID] = { 175, 41 }, [VN_TANH] = { 47, 33 },
 };
 static const int linear[2] = { 127, 38 };
 
+/* ---- the operations ---- */
+
 /* What oneDNN has no single primitive for: a pair of calls would be no match. */
-static const char *lacks(const struct problem *p)
+static const char *gemm_lacks(const struct problem *p)
 {
-    if (!dnnl_types[p->type])
-        return "it has no f64 on CPUs";
-    if (p->op == SOFTMAX && (p->mask || p->causal || p->scale != 1))
-        return "its softmax has no mask, no causal and no scale";
-    if (p->op == CONV && p->direction != FORWARD
-        && (p->alpha != 1 || p->beta != 0 || p->bias || p->act != VN_IDENTITY))
-        return "its backward convolutions have no alpha, beta, bias or activation";
+    (void)p;
     return NULL;
 }
 
-/* The filter of a convolution in groups has a dimension more: G, K/G, C/G, spatial. */
-static int tensor_layout(void **out, const struct problem *p, const vn_tensor *t, int role, int any)
+static const char *conv_lacks(const struct problem *p)
 {
-    const int grouped = p->op == CONV && p->groups > 1 && (role == WEIGHTS || role == DIFF_WEIGHTS);
+    return p->direction != FORWARD && (p->alpha != 1 || p->beta != 0 || p->bias || p->act != VN_IDENTITY)
+         ? "its backward convolutions have no alpha, beta, bias or activation" : NULL;
+}
+
+static const char *softmax_lacks(const struct problem *p)
+{
+    const struct softmax_problem *s = softmax_of(p);
+
+    return s->mask || s->causal || s->scale != 1 ? "its softmax has no mask, no causal and no scale" : NULL;
+}
+
+static int no_groups(const struct problem *p)
+{
+    (void)p;
+    return 1;
+}
+
+static int conv_groups(const struct problem *p)
+{
+    return (int)conv_of(p)->groups;
+}
+
+static const struct operation {
+    const char *(*lacks)(const struct problem *p);
+    int         (*plan)(handle *out, struct shape *s, handle attr);
+    int         (*groups)(const struct problem *p);
+    int           own_layouts;               /* the primitive picks the layouts of its tensors */
+    int           channels;                  /* dimension 1 is one: what a bias of rank 1 goes along */
+    int           by_sgemm;                  /* dnnl_sgemm may do it, too */
+    int           role[DIRECTIONS][3];       /* what each operand is to oneDNN */
+} operations[] = {
+    { gemm_lacks, plan_matmul, no_groups, 0, 0, 1,
+      { [FORWARD]         = { SRC, WEIGHTS, DST } } },
+    { conv_lacks, plan_conv, conv_groups, 1, 1, 0,
+      { [FORWARD]         = { SRC, WEIGHTS, DST },
+        [BACKWARD_DATA]   = { DIFF_DST, WEIGHTS, DIFF_SRC },
+        [BACKWARD_FILTER] = { SRC, DIFF_DST, DIFF_WEIGHTS } } },
+    { softmax_lacks, plan_softmax, no_groups, 0, 0, 0,
+      { [FORWARD]         = { SRC, DST, 0 },
+        [BACKWARD]        = { DST, DIFF_DST, DIFF_SRC } } },
+};
+static const struct op *const has[] = { &op_gemm, &op_conv, &op_softmax, NULL };
+
+/* The filter of a convolution in groups has a dimension more: G, K/G, C/G, spatial. */
+static int tensor_layout(void **out, const struct run *r, const struct problem *p, const vn_tensor *t, int role,
+                         int any)
+{
+    const int groups = r->operation->groups(p);
+    const int grouped = groups > 1 && (role == WEIGHTS || role == DIFF_WEIGHTS);
     sizes extent = { 0 }, stride = { 0 };
     int d;
 
@@ -374,109 +431,91 @@ static int tensor_layout(void **out, const struct problem *p, const vn_tensor *t
         stride[d + grouped] = t->stride[d] ? t->stride[d] : 1;
     }
     if (grouped) {
-        extent[0] = p->groups;
-        extent[1] /= p->groups;
+        extent[0] = groups;
+        extent[1] /= groups;
         stride[0] = stride[1] * extent[1];
     }
     return layout_open(out, t->rank + grouped, extent, dnnl_types[p->type], any ? NULL : stride);
 }
 
 /* Ours may have fewer dimensions than the output, and of one element a channel of a convolution. */
-static int bias_layout(void **out, const struct problem *p, const vn_tensor *bias, int rank)
+static int bias_layout(void **out, const struct run *r, const vn_tensor *bias, int rank)
 {
     sizes extent, stride;
     int d;
 
     for (d = 0; d < rank; d++) {
-        const int at = p->op == CONV && bias->rank == 1 ? d - 1 : d - (rank - bias->rank);
+        const int at = r->operation->channels && bias->rank == 1 ? d - 1 : d - (rank - bias->rank);
         const int real = at >= 0 && at < bias->rank;
 
         extent[d] = real ? bias->extent[at] : 1;
         stride[d] = real ? bias->stride[at] : 1;
     }
-    return layout_open(out, rank, extent, dnnl_types[p->type], stride);
+    return layout_open(out, rank, extent, dnnl_types[bias->type], stride);
 }
 
 /* A row (of a gemm) or one element a channel is what the primitives add by themselves. */
-static int own_bias(void **out, const struct problem *p, const vn_tensor *bias, int rank)
+static int own_bias(void **out, const struct run *r, const vn_tensor *bias, int rank)
 {
     const int64_t ones[] = { 1 };
 
-    if (p->op == CONV)
-        return layout_open(out, 1, bias->extent, dnnl_types[p->type], ones);
-    return bias_layout(out, p, bias, rank);
+    if (r->operation->channels)
+        return layout_open(out, 1, bias->extent, dnnl_types[bias->type], ones);
+    return bias_layout(out, r, bias, rank);
 }
 
 /* act(alpha A B + beta C + bias) as steps after A B; *step_arg is where the bias goes, if it is one. */
 static int attributes(handle *out, int *step_arg, const struct problem *p, const void *bias_step)
 {
     const int at = dnnl.major > 2;
-    handle ops = NULL;
-    int steps = 0, status = dnnl.attr_create(out) || dnnl.post_ops_create(&ops);
+    handle post = NULL;
+    int steps = 0, status = dnnl.attr_create(out) || dnnl.post_ops_create(&post);
 
     if (!status && p->alpha != 1 && ++steps)
-        status = append_eltwise(ops, linear[at], (float)p->alpha);
+        status = append_eltwise(post, linear[at], (float)p->alpha);
     if (!status && p->beta != 0 && ++steps)
-        status = append_sum(ops, (float)p->beta);
+        status = append_sum(post, (float)p->beta);
     if (!status && bias_step) {
         *step_arg = (at ? POST_OP_ARG_3 : POST_OP_ARG_2) * ++steps | SRC_1;
-        status = dnnl.append_binary(ops, BINARY_ADD, bias_step);
+        status = dnnl.append_binary(post, BINARY_ADD, bias_step);
     }
     if (!status && p->act != VN_IDENTITY)
-        status = append_eltwise(ops, activations[p->act][at], p->act == VN_SILU ? 1 : 0);
+        status = append_eltwise(post, activations[p->act][at], p->act == VN_SILU ? 1 : 0);
     if (!status)
-        status = dnnl.attr_post_ops(*out, ops);
-    if (ops)
-        dnnl.post_ops_destroy(ops);
+        status = dnnl.attr_post_ops(*out, post);
+    if (post)
+        dnnl.post_ops_destroy(post);
     return status;
-}
-
-static void fill_window(struct shape *s)
-{
-    const struct problem *p = s->p;
-    int d;
-
-    for (d = 0; d < p->spatial; d++) {
-        const int from = 3 - p->spatial + d;
-
-        s->stride[d]   = p->stride[from];
-        s->dilation[d] = p->dilation[from] - 1;
-        s->before[d]   = p->pad_before[from];
-        s->after[d]    = p->pad_after[from];
-    }
 }
 
 static int make_plan(struct run *r, const struct problem *p)
 {
+    const struct operation *const of = r->operation;
+    const vn_tensor *const bias = &r->o.t[BIAS];
     const int rank = r->o.t[r->o.output].rank;
-    const int channelwise = p->op == CONV ? p->bias && r->o.bias.rank == 1 : p->bias == BIAS_ROW;
-    const int by_itself = channelwise && p->alpha == 1;
-    struct shape s = { p, { NULL, NULL, NULL }, NULL, { 0 }, { 0 }, { 0 }, { 0 } };
+    const int by_itself = p->bias && p->alpha == 1 && (of->channels ? bias->rank == 1 : p->bias == BIAS_ROW);
+    struct shape s = { .p = p, .rank = rank };
     handle attr = NULL;
     int i, status = 0;
 
-    for (i = 0; i < r->o.count && !status; i++) {
-        const int role = roles[p->op][p->direction][i];
+    for (i = 0; i <= r->o.output && !status; i++) {
+        const int role = of->role[p->direction][i];
 
-        status = tensor_layout(&r->user[i], p, &r->o.t[i], role, 0)
-              || tensor_layout(&s.layout[i], p, &r->o.t[i], role, p->op == CONV);
+        status = tensor_layout(&r->user[i], r, p, &r->o.t[i], role, 0)
+              || tensor_layout(&s.layout[i], r, p, &r->o.t[i], role, of->own_layouts);
         r->argument[i].index = role;
     }
-    r->count = r->o.count;
+    r->count = r->o.output + 1;
     if (!status && p->bias) {                /* then there are three operands */
         r->argument[BIAS].index = BIAS_ARG;
         r->count = ARGUMENTS;
-        status = by_itself ? own_bias(&r->user[BIAS], p, &r->o.bias, rank)
-                           : bias_layout(&r->user[BIAS], p, &r->o.bias, rank);
+        status = by_itself ? own_bias(&r->user[BIAS], r, bias, rank) : bias_layout(&r->user[BIAS], r, bias, rank);
     }
     s.bias = by_itself ? r->user[BIAS] : NULL;
-    fill_window(&s);
     if (!status)
         status = attributes(&attr, &r->argument[BIAS].index, p, by_itself ? NULL : r->user[BIAS]);
     if (!status)
-        status = p->op == GEMM ? plan_matmul(&r->plan, &s, attr)
-               : p->op == CONV ? plan_conv(&r->plan, &s, attr)
-               : plan_softmax(&r->plan, &s, p->inner > 1 ? rank - 2 : rank - 1);
+        status = of->plan(&r->plan, &s, attr);
     if (attr)
         dnnl.attr_destroy(attr);
     for (i = 0; i < 3; i++)
@@ -504,7 +543,7 @@ static int reorder(handle from, const void *from_layout, handle to, const void *
 /* Moves an operand between the caller's buffer and the primitive's memory. */
 static int move(struct run *r, int i, void *data, int inwards)
 {
-    const vn_tensor *t = i == BIAS ? &r->o.bias : &r->o.t[i];
+    const vn_tensor *t = &r->o.t[i];
     const void *layout = dnnl.plan_layout(r->plan, QUERY_ARG_LAYOUT, r->argument[i].index);
     handle user = NULL, ours = r->argument[i].memory;
     int status = !layout
@@ -518,12 +557,7 @@ static int move(struct run *r, int i, void *data, int inwards)
     return status;
 }
 
-static void *host_data(const struct peer_data *data, int i)
-{
-    return (void *)(i == BIAS ? data->bias : data->operand[i]);     /* only read */
-}
-
-static int fill_memories(struct run *r, const struct problem *p, const struct peer_data *data)
+static int fill_memories(struct run *r, const struct problem *p, const struct values *data)
 {
     int i;
 
@@ -531,7 +565,7 @@ static int fill_memories(struct run *r, const struct problem *p, const struct pe
         const void *layout = dnnl.plan_layout(r->plan, QUERY_ARG_LAYOUT, r->argument[i].index);
 
         if (dnnl.memory_create(&r->argument[i].memory, layout, dnnl.engine, (void *)(intptr_t)OWN_MEMORY)
-            || ((i != r->o.output || p->beta != 0) && move(r, i, host_data(data, i), 1)))
+            || ((i != r->o.output || p->beta != 0) && move(r, i, data->operand[i], 1)))
             return -1;
     }
     return 0;
@@ -574,7 +608,7 @@ static double now(void)
 
 /* Runs both ways in turns, the first round to warm up, and keeps the one with the best time.
  * One may fail: the matmul of 3.2 refuses some vectors once it runs.                        */
-static int race(struct run *r, const struct problem *p, const struct peer_data *data)
+static int race(struct run *r, const struct problem *p, const struct values *data)
 {
     enum { ROUNDS = 4 };
     const double never = 1e30;
@@ -593,14 +627,14 @@ static int race(struct run *r, const struct problem *p, const struct peer_data *
     r->by_sgemm = best[1] < best[0];
     if (best[r->by_sgemm] == never)
         return -1;
-    return p->beta != 0 ? move(r, 2, host_data(data, 2), 1) : 0;
+    return p->beta != 0 ? move(r, 2, data->operand[2], 1) : 0;
 }
 
 static int may_race(struct run *r, const struct problem *p)
 {
     char unused[256];
 
-    return p->op == GEMM && p->type == VN_F32 && p->batch <= 1
+    return r->operation->by_sgemm && p->type == VN_F32 && gemm_of(p)->batch <= 1
         && !peer_blas(&r->blas, p, &r->o, unused, sizeof unused);
 }
 
@@ -623,16 +657,22 @@ static void finish(void *state)
     free(r);
 }
 
-static int prepare(void **out, const struct problem *p, const struct peer_data *data,
+static int prepare(void **out, const struct problem *p, const struct values *data,
                    char *why, size_t why_size)
 {
-    const char *lacking = lacks(p);
+    const int place = peer_operation(has, p, "it has no such operation", why, why_size);
+    const char *lacks;
     struct run *r;
 
-    if (lacking)
-        return peer_refuse(why, why_size, "%s", lacking);
+    if (place < 0)
+        return -1;
+    if (!dnnl_types[p->type])
+        return peer_refuse(why, why_size, "it has no f64 on CPUs");
+    if ((lacks = operations[place].lacks(p)))
+        return peer_refuse(why, why_size, "%s", lacks);
     if (!(r = calloc(1, sizeof *r)))
         return peer_refuse(why, why_size, "out of memory");
+    r->operation = &operations[place];
     r->alpha = (float)p->alpha;
     r->beta  = (float)p->beta;
     if (problem_operands(&r->o, p)) {
@@ -652,11 +692,9 @@ static int prepare(void **out, const struct problem *p, const struct peer_data *
     return 0;
 }
 
-static int read_output(void *state, void *to)
+static int read_output(void *state, int i, void *to)
 {
-    struct run *r = state;
-
-    return move(r, r->o.output, to, 0);
+    return move(state, i, to, 0);
 }
 
 static const char *version(void)

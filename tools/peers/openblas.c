@@ -99,7 +99,7 @@ static int fits_int(const struct peer_blas *g)
     return 1;
 }
 
-static int prepare(void **out, const struct problem *p, const struct peer_data *data,
+static int prepare(void **out, const struct problem *p, const struct values *data,
                    char *why, size_t why_size)
 {
     struct operands o;
@@ -147,11 +147,11 @@ static int run(void *state)
     return 0;
 }
 
-static int read_output(void *state, void *to)
+static int read_output(void *state, int i, void *to)
 {
     const struct run *r = state;
 
-    peer_read(to, r->data[2], &r->c);
+    peer_read(to, r->data[i], &r->c);
     return 0;
 }
 

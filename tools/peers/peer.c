@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "peer.h"
+#include "problem/gemm.h"
 
 extern const struct peer peer_onednn, peer_openblas, peer_clblast, peer_cublas, peer_cudnn;
 const struct peer *const peers[] = { &peer_onednn, &peer_openblas, &peer_clblast,
@@ -19,6 +20,22 @@ const struct peer *peer_named(const char *name)
     while (*it && strcmp((*it)->name, name))
         it++;
     return *it;
+}
+
+int peer_results(const struct peer *peer, void *state, const struct results *to, const struct operands *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (is_output(o, i) && peer->read(state, i, to->of[i]))
+            return -1;
+    return 0;
+}
+
+int peer_operation(const struct op *const has[], const struct problem *p, const char *lacks,
+                   char *why, size_t why_size)
+{
+    const int place = op_place(has, p->op);
+
+    return place < 0 ? peer_refuse(why, why_size, "%s", lacks) : place;
 }
 
 int peer_refuse(char *why, size_t why_size, const char *sentence, ...)
@@ -118,10 +135,13 @@ static void turn(struct peer_blas *g)
 int peer_blas(struct peer_blas *out, const struct problem *p, const struct operands *o,
               char *why, size_t why_size)
 {
-    struct peer_blas g = { .m = p->m, .n = p->n, .k = p->k, .batch = p->batch };
+    static const struct op *const gemm[] = { &op_gemm, NULL };
+    const struct gemm_problem *const of = gemm_of(p);
+    struct peer_blas g;
 
-    if (p->op != GEMM)
-        return peer_refuse(why, why_size, "it has gemm alone");
+    if (peer_operation(gemm, p, "it has gemm alone", why, why_size) < 0)
+        return -1;
+    g = (struct peer_blas){ .m = of->m, .n = of->n, .k = of->k, .batch = of->batch };
     if (p->bias != NO_BIAS || p->act != VN_IDENTITY)
         return peer_refuse(why, why_size, "its gemm has no bias and no activation");
     if (matrix(&g.a, &o->t[0], 0) || matrix(&g.b, &o->t[1], 1) || matrix(&g.c, &o->t[2], 2))

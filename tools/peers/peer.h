@@ -10,9 +10,9 @@
  *     const struct peer *peer = peer_named("onednn");
  *     void *run;
  *
- *     if (peer->open(&context, why, sizeof why) || peer->prepare(&run, &problem, &data, why, sizeof why))
+ *     if (peer->open(&context, why, sizeof why) || peer->prepare(&run, &problem, &values, why, sizeof why))
  *         puts(why);
- *     else { peer->run(run); peer->read(run, y); peer->finish(run); }
+ *     else { peer->run(run); peer->read(run, 2, y); peer->finish(run); }
  *     peer->close();
  *
  * Call peer_calm() before the first OpenCL or peer call of the process; peer_turn() when timing.
@@ -20,19 +20,14 @@
 #ifndef VERNIER_PEER_H
 #define VERNIER_PEER_H
 
-#include "problem/problem.h"
+#include "problem/op.h"
+#include "problem/values.h"
 
 /* The device that ours runs on, as vn_device_describe() tells it. */
 struct peer_context {
     int         is_cpu;
     const char *platform, *device;           /* vn_device_info's platform and name, */
     const char *uuid, *pci;                  /* and of a GPU where it is; or "" */
-};
-
-/* Host data as problem_operands() lays it out: each pointer is to the first element of the
- * whole buffer, before its start.  The output's is read only if beta is not 0.            */
-struct peer_data {
-    const void *operand[3], *bias, *mask;    /* bias, mask: NULL if the problem has none */
 };
 
 /* Functions that return int: 0, or -1 with a sentence in why[]. */
@@ -44,8 +39,9 @@ struct peer {
     int         (*open)   (const struct peer_context *c, char *why, size_t why_size);
     const char *(*version)(void);            /* "oneDNN 2.6.3", once open */
 
-    /* -1 also when the peer has no such operation: why[] says what it lacks. */
-    int         (*prepare)(void **out, const struct problem *p, const struct peer_data *data,
+    /* Of the data on the host; the outputs' is read only if beta is not 0.  -1 also when the peer has no
+     * such operation: why[] says what it lacks.                                                        */
+    int         (*prepare)(void **out, const struct problem *p, const struct values *data,
                            char *why, size_t why_size);
     /* One complete run, finished on return; 0, or the peer's own error.  Runs of several
      * peers and problems may alternate.  Where beta is not 0, each run adds to the last. */
@@ -53,9 +49,9 @@ struct peer {
     /* NULL, or: seconds that the device spent on so many runs, queued one after the other as
      * ours are; below 0 if not known.                                                     */
     double      (*timed)  (void *state, int repeats);
-    /* Writes the elements of the output into a buffer of the problem's layout and type;
-     * gaps and start are left as they are.                                             */
-    int         (*read)   (void *state, void *out);
+    /* Writes the elements of operand i, an output, into a buffer of the problem's layout and type;
+     * gaps and start are left as they are.                                                       */
+    int         (*read)   (void *state, int i, void *out);
     void        (*finish) (void *state);     /* takes NULL */
 
     void        (*close)  (void);            /* harmless if not open */
@@ -63,6 +59,8 @@ struct peer {
 
 extern const struct peer *const peers[];     /* ends with NULL */
 const struct peer *peer_named(const char *name);     /* NULL: there is none */
+/* All outputs after a run; whatever stood between their elements stays. */
+int peer_results(const struct peer *peer, void *state, const struct results *to, const struct operands *o);
 
 /* Makes the thread pools of several libraries in one process leave each other's cores alone. */
 void peer_calm(void);
@@ -85,6 +83,9 @@ int  peer_refuse(char *why, size_t why_size, const char *sentence, ...)       /*
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
+/* Which of the operations that the peer has (a list that ends with NULL) p is; -1: none, and why[] is `lacks`. */
+int  peer_operation(const struct op *const has[], const struct problem *p, const char *lacks,
+                    char *why, size_t why_size);
 /* Between the two calls a library makes its threads: each is then tied to a CPU of its own. */
 struct peer_threads { int count, id[1024]; };
 void peer_threads_note(struct peer_threads *out);
@@ -101,7 +102,7 @@ struct peer_blas {
     int64_t m, n, k, batch;
     struct peer_matrix a, b, c;
 };
-/* -1: not a gemm that BLAS can say, and why. */
+/* -1: not a gemm that BLAS can express, and why.  For a peer that has gemm alone. */
 int  peer_blas(struct peer_blas *out, const struct problem *p, const struct operands *o,
                char *why, size_t why_size);
 #endif

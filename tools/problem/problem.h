@@ -16,6 +16,8 @@
  * written, save nn, nchw and forward of gemm and conv.
  * The tests, check, bench and explain all build their tensors from this struct, so that
  * the line a failure prints reruns exactly that case.
+ *
+ * What an operation adds to this is a struct op (op.h), in the file of its name in this folder.
  */
 #ifndef VERNIER_PROBLEM_H
 #define VERNIER_PROBLEM_H
@@ -24,45 +26,33 @@
 #include <stdio.h>
 #include "vernier.h"
 
-enum op { GEMM, CONV, SOFTMAX };
-enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER, BACKWARD };   /* BACKWARD: of softmax */
-enum bias { NO_BIAS, BIAS_ROW, BIAS_COL, BIAS_FULL };   /* gemm: one per column | per row | each; conv: any = per channel */
-enum mask { NO_MASK, MASK_ROW, MASK_FULL };
+struct op;
+
+enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER, BACKWARD, DIRECTIONS };
+extern const char *const direction_names[DIRECTIONS];
+/* gemm: one per column | per row | each; conv: any = per channel */
+enum bias { NO_BIAS, BIAS_ROW, BIAS_COL, BIAS_FULL };
+
+enum { PROBLEM_TEXT = 256, PROBLEM_OWN = 32, OPERANDS = 12 };
 
 struct problem {
-    enum op        op;
+    const struct op *op;
     vn_type        type;
     enum direction direction;
+    char           variant[32];              /* "" : let the library choose */
+    int64_t        gap, start;               /* elements left out between rows, and before the first */
+
+    /* the epilogue of operations that have one: act(alpha product + beta C + bias) */
     double         alpha, beta;              /* 1 and 0 where not said */
     enum bias      bias;
     vn_activation  act;
     vn_math        math;
-    char           variant[32];              /* "" : let the library choose */
-    int64_t        gap, start;               /* elements left out between rows, and before the first */
 
-    /* gemm: op(A) is m x k, op(B) k x n */
-    int64_t        m, n, k, batch;
-    int            trans_a, trans_b, trans_c;
-    int            share_a, share_b;         /* one A, one B for all batches */
-    int            packed;                   /* B, beforehand */
-
-    /* conv: x is images x c x size, w is filters x c/groups x filter */
-    int            spatial;                  /* 1, 2 or 3; the arrays below are filled from the end: [2] is w */
-    int64_t        images, c, filters;
-    int64_t        size[3], filter[3], out[3];
-    int            stride[3], dilation[3], pad_before[3], pad_after[3];
-    int            groups;
-    int            channels_last;
-
-    /* softmax: rows of n elements, n and batch above; batch x outer x n x inner in memory,
-     * rows = outer x inner */
-    int64_t        rows, inner;              /* inner > 1: the axis is not the last */
-    int            log, causal;
-    enum mask      mask;
-    double         scale;
+    int64_t        own[PROBLEM_OWN];         /* sizes and options of the operation: gemm_of() in gemm.h */
 };
 
-enum { PROBLEM_TEXT = 256 };
+/* A problem of this operation in which nothing is said yet. */
+void   problem_usual(struct problem *out, const struct op *op);
 
 /* 0, or -1 with a sentence in why[] that names the part, what was read and what would be right. */
 int    problem_parse(struct problem *out, const char *text, char *why, size_t why_size);
@@ -72,20 +62,23 @@ const char *problem_shown(char out[PROBLEM_TEXT], const char *text);
 double problem_flops(const struct problem *p);           /* multiply and add count as two */
 double problem_bytes(const struct problem *p);           /* each operand once */
 
-/* The operands of a problem, in the order of the call: gemm A B C; conv forward x w y,
- * backward data dy w dx, backward filter x dy dw; softmax x y or y dy dx.  The third (of
- * softmax forward, the second) is the output.  elements: of the buffer, gaps and start
- * included.  Buffers are NULL: the caller opens them.                                  */
+/* The operands of a problem in the order that its operation names them; one of rank 0 is not there.
+ * elements: of the buffer, gaps and start included.  Buffers are NULL: the caller opens them.     */
 struct operands {
-    int       count, output;
-    vn_tensor t[3];
-    vn_tensor bias;                          /* rank 0: none */
-    vn_tensor mask;                          /* rank 0: none */
-    int64_t   elements[3], bias_elements, mask_elements;
+    int       count;                         /* no operand is behind these */
+    unsigned  outputs;                       /* bits */
+    int       output;                        /* the first of them */
+    vn_tensor t[OPERANDS];
+    int64_t   elements[OPERANDS];
     vn_pack  *pack;                          /* NULL: none, or not yet made */
 };
 /* -1 if some size overflows. */
 int       problem_operands(struct operands *out, const struct problem *p);
+static inline int is_output(const struct operands *o, int i) { return o->outputs >> i & 1; }
+static inline size_t operand_bytes(const struct operands *o, int i)          /* of its buffer */
+{
+    return (size_t)o->elements[i] * vn_type_bytes(o->t[i].type);
+}
 
 /* Makes the pack that the problem asks for, if it does, of operands filled in; vn_pack_close() it. */
 vn_status problem_pack(vn_queue *q, const struct problem *p, struct operands *o);

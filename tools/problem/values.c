@@ -61,12 +61,8 @@ int values_open(struct values *out, vn_queue *q, vn_device *d, const struct prob
     if (problem_operands(&out->o, p))
         return -1;
     for (int i = 0; i < out->o.count; i++)
-        if (fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], i + 1))
+        if (out->o.t[i].rank && fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], (uint64_t)i + 1))
             return -1;
-    if (out->o.bias.rank && fill(&out->bias, &out->o.bias, q, d, out->o.bias_elements, 4))
-        return -1;
-    if (out->o.mask.rank && fill(&out->mask, &out->o.mask, q, d, out->o.mask_elements, 5))
-        return -1;
     return problem_pack(q, p, &out->o) ? -1 : 0;
 }
 
@@ -76,21 +72,17 @@ int values_share(struct values *out, const struct values *from, vn_queue *q, vn_
     if (problem_operands(&out->o, p))
         return -1;
     for (int i = 0; i < out->o.count; i++)
-        if (send(&out->o.t[i], q, d, from->operand[i], out->o.elements[i]))
+        if (out->o.t[i].rank && send(&out->o.t[i], q, d, from->operand[i], out->o.elements[i]))
             return -1;
-    if (out->o.bias.rank && send(&out->o.bias, q, d, from->bias, out->o.bias_elements))
-        return -1;
-    if (out->o.mask.rank && send(&out->o.mask, q, d, from->mask, out->o.mask_elements))
-        return -1;
     return problem_pack(q, p, &out->o) ? -1 : 0;
 }
 
 int values_restore(const struct values *v, const struct values *from, vn_queue *q)
 {
-    const int i = v->o.output;
-    const size_t bytes = (size_t)v->o.elements[i] * vn_type_bytes(v->o.t[i].type);
-
-    return vn_write(q, v->o.t[i].buffer, 0, from->operand[i], bytes) ? -1 : 0;
+    for (int i = 0; i < v->o.count; i++)
+        if (is_output(&v->o, i) && vn_write(q, v->o.t[i].buffer, 0, from->operand[i], operand_bytes(&v->o, i)))
+            return -1;
+    return 0;
 }
 
 void values_close(struct values *v)
@@ -100,10 +92,49 @@ void values_close(struct values *v)
         free(v->operand[i]);
     }
     vn_pack_close(v->o.pack);
-    vn_buffer_close(v->o.bias.buffer);
-    vn_buffer_close(v->o.mask.buffer);
-    free(v->bias);
-    free(v->mask);
+}
+
+/* ---- results ---- */
+
+int results_open(struct results *out, const struct operands *o, const struct results *like)
+{
+    *out = (struct results){ { NULL } };
+    for (int i = 0; i < o->count; i++) {
+        const size_t bytes = operand_bytes(o, i);
+
+        if (!is_output(o, i))
+            continue;
+        if (!(out->of[i] = malloc(bytes ? bytes : 1))) {
+            results_close(out);
+            return -1;
+        }
+        if (like)
+            memcpy(out->of[i], like->of[i], bytes);
+    }
+    return 0;
+}
+
+int results_read(const struct results *to, const struct operands *o, vn_queue *q)
+{
+    for (int i = 0; i < o->count; i++)
+        if (is_output(o, i) && vn_read(q, to->of[i], o->t[i].buffer, 0, operand_bytes(o, i)))
+            return -1;
+    return 0;
+}
+
+int results_equal(const struct results *a, const struct results *b, const struct operands *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (is_output(o, i) && memcmp(a->of[i], b->of[i], operand_bytes(o, i)))
+            return 0;
+    return 1;
+}
+
+void results_close(struct results *r)
+{
+    for (int i = 0; i < OPERANDS; i++)
+        free(r->of[i]);
+    *r = (struct results){ { NULL } };
 }
 
 /* ---- room ---- */
@@ -125,19 +156,18 @@ static double host_memory(void)
 int values_fit(const vn_device *d, const struct problem *p, int copies, char *why, size_t why_size)
 {
     struct operands o;
-    double all, largest = 0;
+    double all = 0, largest = 0;
 
     if (problem_operands(&o, p)) {
         snprintf(why, why_size, "its size overflows");
         return -1;
     }
-    all = (double)o.bias_elements + (double)o.mask_elements;
     for (int i = 0; i < o.count; i++) {
-        all    += (double)o.elements[i];
-        largest = fmax(largest, (double)o.elements[i]);
+        const double bytes = (double)o.elements[i] * (double)vn_type_bytes(o.t[i].type);
+
+        all    += bytes;
+        largest = fmax(largest, bytes);
     }
-    all     *= (double)vn_type_bytes(p->type);
-    largest *= (double)vn_type_bytes(p->type);
     if (all > 0.9 * (double)d->info.memory || largest > (double)d->facts.buffer_bytes) {
         snprintf(why, why_size, "its %.1f GB do not fit into the device", all * 1e-9);
         return -1;

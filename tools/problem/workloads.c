@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "op.h"
 #include "workloads.h"
 
 enum { LINE = 512, FIELDS = 16 };
@@ -226,12 +227,10 @@ static void override(struct problem *p, const struct workload_options *o)
 {
     if (o->type >= 0)
         p->type = (vn_type)o->type;
-    if (o->direction == FORWARD || (o->direction > 0 && p->op == (o->direction == BACKWARD ? SOFTMAX : CONV)))
+    if (o->direction >= 0 && p->op->directions >> o->direction & 1)
         p->direction = (enum direction)o->direction;
-    if (o->batch > 0 && p->op == GEMM)
-        p->batch = o->batch;
-    if (o->batch > 0 && p->op == CONV)
-        p->images = o->batch;
+    if (o->batch > 0 && p->op->batch)
+        memcpy((char *)p + p->op->batch, &o->batch, sizeof o->batch);
     if (o->variant)
         snprintf(p->variant, sizeof p->variant, "%s", o->variant);
 }

@@ -4,92 +4,22 @@
  * that is tuned: the same layout, direction and options, small enough for the oracle.
  *
  * Each shape is long along another dimension, so that it crosses the edges of a large tile
- * there; what no shape of odd sizes fits (16 bytes to a line, say) gets sizes divisible by 16.
+ * there; what no shape of odd sizes fits (rows of whole 16-byte vectors, say) gets sizes divisible by 16.
  */
 #include <string.h>
+#include "problem/operands.h"
 #include "tune.h"
-
-enum { SHAPES = 4, EVEN = 16 };
-
-/* The row is for problems of other sizes too: what is small already is odd in some shape. */
-static int64_t shrunk(int64_t size, int64_t most, int shape, int even)
-{
-    const int64_t n = size > most ? most : shape && size > 2 ? size - 1 : size;
-
-    return even && n > EVEN ? n / EVEN * EVEN : n;
-}
-
-static int64_t at_most(int64_t size, int64_t most)
-{
-    return size < most ? size : most;
-}
-
-static void shrink_gemm(struct problem *p, int shape, int even)
-{
-    static const int64_t most[SHAPES][3] = {
-        { 131, 259, 70 }, { 37, 41, 2071 }, { 1031, 37, 35 }, { 37, 1031, 35 } };
-
-    p->m = shrunk(p->m, most[shape][0], shape, even);
-    p->n = shrunk(p->n, most[shape][1], shape, even);
-    p->k = shrunk(p->k, most[shape][2], shape, even);
-    p->batch = at_most(p->batch, 2);
-}
-
-static void shrink_conv(struct problem *p, int shape, int even)
-{
-    static const int64_t most[SHAPES][4] = {
-        { 2, 35, 21, 19 }, { 1, 131, 35, 9 }, { 1, 19, 259, 7 }, { 1, 5, 9, 67 } };
-    const int64_t groups = p->c == p->groups ? shrunk(p->groups, most[shape][1], shape, even)
-                                             : at_most(p->groups, 2);
-    const int64_t channels = shrunk(p->c / p->groups, most[shape][1], shape, even);
-    const int64_t filters = shrunk(p->filters / p->groups, most[shape][2], shape, even);
-
-    p->images  = at_most(p->images, most[shape][0]);
-    p->c       = groups * channels;
-    p->filters = groups * filters;
-    p->groups  = (int)groups;
-    for (int d = 0; d < 3; d++) {
-        const int64_t least = (p->filter[d] - 1) * p->dilation[d] + 1;
-
-        p->size[d] = shrunk(p->size[d], least > most[shape][3] ? least : most[shape][3], shape, 0);
-    }
-}
-
-static void shrink_softmax(struct problem *p, int shape, int even)
-{
-    static const int64_t most[SHAPES][2] = { { 37, 515 }, { 3, 70001 }, { 131, 67 }, { 7, 4099 } };
-    const int64_t outer = p->rows / p->inner;
-
-    p->inner = p->inner > 1 ? shrunk(p->inner, 37, shape, even) : 1;
-    p->rows  = at_most(outer, most[shape][0]) * p->inner;
-    p->n     = shrunk(p->n, most[shape][1] / p->inner + 1, shape, even);
-    p->batch = at_most(p->batch, 2);
-}
-
-static double tame(double v, double usual)
-{
-    return v == 0 || v == 1 || v == -1 || v == 2 || v == 0.5 ? v : usual;
-}
-
-/* What would have to be rounded, a row says nothing about. */
-static void make_exact(struct problem *p)
-{
-    p->alpha = tame(p->alpha, 1);
-    p->beta  = tame(p->beta, 1);
-    p->scale = p->op == SOFTMAX && p->scale > 0 ? tame(p->scale, 1) : 1;
-    p->act   = p->act == VN_RELU ? VN_RELU : VN_IDENTITY;
-    p->log   = p->log && p->direction == BACKWARD;
-}
 
 /* Its text is read back, for what follows from the sizes. */
 static int shrink(struct problem *out, const struct problem *p, int shape, int even)
 {
-    static void (*const shrinks[])(struct problem *, int, int) = { shrink_gemm, shrink_conv, shrink_softmax };
     char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
     struct problem small = *p;
 
-    shrinks[p->op](&small, shape, even);
-    make_exact(&small);
+    small.alpha = tame(p->alpha, 1);          /* what would have to be rounded, a row says nothing about */
+    small.beta  = tame(p->beta, 1);
+    small.act   = p->act == VN_RELU ? VN_RELU : VN_IDENTITY;
+    p->op->shrink(&small, shape, even);
     problem_format(text, &small);
     return problem_parse(out, text, why, sizeof why);
 }

@@ -152,23 +152,19 @@ static int take_turn(void *state, int repeats, double *seconds)
         || run(t, repeats) || stopwatch_stop(seconds, &watch) ? -1 : 0;
 }
 
-static size_t output_bytes(const struct entrant *e)
-{
-    return (size_t)e->values.o.elements[e->values.o.output] * vn_type_bytes(e->problem.type);
-}
-
-/* Runs it on what the output was at first; its result, malloc'd, or NULL after vn_last_error(). */
-static void *result_of(const struct turn *t)
+/* Runs it on what the outputs were at first; -1 after vn_last_error(). */
+static int result_of(struct results *out, const struct turn *t)
 {
     struct entrant *const e = t->entrant;
     vn_queue *const q = t->race->suite->queue;
-    void *const result = malloc(output_bytes(e) + 1);
 
-    if (result && !pack_for(t) && !values_restore(&e->values, &e->values, q) && !run(t, 1) && !vn_queue_finish(q)
-        && !vn_read(q, result, e->values.o.t[e->values.o.output].buffer, 0, output_bytes(e)))
-        return result;
-    free(result);
-    return NULL;
+    if (results_open(out, &e->values.o, NULL))
+        return -1;
+    if (!pack_for(t) && !values_restore(&e->values, &e->values, q) && !run(t, 1) && !vn_queue_finish(q)
+        && !results_read(out, &e->values.o, q))
+        return 0;
+    results_close(out);
+    return -1;
 }
 
 /* ---- a row on one problem ---- */
@@ -179,14 +175,13 @@ static int is_exact(struct race *r, const struct turn *t)
     return !check_exactly(r->suite, &t->entrant->problem, r->why, sizeof r->why);
 }
 
-static int is_right(struct race *r, const struct turn *t, const void *result)
+static int is_right(struct race *r, const struct turn *t, const struct results *result)
 {
     const struct entrant *const e = t->entrant;
     char why[SENTENCE];
 
-    if (memcmp(result, e->reference, output_bytes(e)) &&
-        !results_agree(&e->problem, result, e->reference, e->values.o.elements[e->values.o.output], why,
-                       sizeof why, "the shipped row's result")) {
+    if (!results_equal(result, &e->reference, &e->values.o) &&
+        !results_agree(&e->problem, &e->values.o, result, &e->reference, why, sizeof why, "the shipped row's result")) {
         snprintf(r->why, sizeof r->why, "it %s", why);
         return 0;
     }
@@ -259,13 +254,13 @@ static int try_row(struct measurement *m, struct race *r, struct entrant *e, str
                    const struct vn_choice *shipped)
 {
     const struct turn t = { r, e, kernels_for(k, r, e, p) };
-    void *result = NULL;
+    struct results result = { { NULL } };
 
     *r->why = '\0';
     m->ratio = INFINITY;
-    if (!t.it || !(result = result_of(&t)))
+    if (!t.it || result_of(&result, &t))
         r->illegal++;
-    else if (!is_right(r, &t, result)) {
+    else if (!is_right(r, &t, &result)) {
         char row[TUNE_WHY];
 
         r->wrong++;
@@ -275,7 +270,7 @@ static int try_row(struct measurement *m, struct race *r, struct entrant *e, str
         r->illegal++;
     } else
         r->measured++;
-    free(result);
+    results_close(&result);
     if (!isinf(m->ratio))
         return 0;
     if (!*r->why)
@@ -358,7 +353,7 @@ static int score_row(double *out, void *state, const int *p)
     for (int i = 0; i < r->count && !failed && !isinf(ratio); i++) {
         struct entrant *const e = &r->it[i];
 
-        if (!e->reference)
+        if (!e->takes_part)
             continue;
         failed = ratio_on(&ratio, r, e, &k, p, kernels_for(&f->shipped, r, e, r->shipped));
         sum += log(ratio);
@@ -399,12 +394,12 @@ static int enter(struct race *r, struct entrant *e, struct kernels *shipped)
         return 0;
     }
     if (values_open(&e->values, r->suite->queue, r->suite->device, &e->problem)
-        || !(t.it = kernels_for(shipped, r, e, r->shipped)) || !(e->reference = result_of(&t))) {
+        || !(t.it = kernels_for(shipped, r, e, r->shipped)) || !(e->takes_part = !result_of(&e->reference, &t))) {
         snprintf(r->why, sizeof r->why, "%s: %s", e->text,
                  *vn_last_error() ? vn_last_error() : "host memory ran out");
         return -1;
     }
-    if (spot_check(&e->problem, &e->values, e->reference, why, sizeof why)) {
+    if (spot_check(&e->problem, &e->values, &e->reference, why, sizeof why)) {
         snprintf(r->why, sizeof r->why, "%.200s: the shipped row's result is %s", e->text, why);
         return -1;
     }
@@ -418,7 +413,7 @@ static int enter_all(struct race *r, struct kernels *shipped)
     for (int i = 0; i < r->count; i++) {
         if (enter(r, &r->it[i], shipped))
             return -1;
-        entered += r->it[i].reference != NULL;
+        entered += r->it[i].takes_part;
     }
     if (!entered)
         snprintf(r->why, sizeof r->why, "none of its problems fits into memory");
@@ -512,7 +507,7 @@ static int hold_all(struct contest *c)
     int failed = !medians, fastest = 0;
 
     for (int i = 0; i < r->count && !failed; i++)
-        if (r->it[i].reference)
+        if (r->it[i].takes_part)
             failed = hold_on(c, &r->it[i], seconds, medians[i]);
     for (int i = 1; i < c->count; i++)
         if (c->log_ratio[i] < c->log_ratio[fastest])
@@ -531,7 +526,7 @@ int race_decide(struct race *r)
     int fastest, entered = 0;
 
     for (int i = 0; i < r->count; i++)
-        entered += r->it[i].reference != NULL;
+        entered += r->it[i].takes_part;
     compete(&c, r->current);
     compete(&c, r->shipped);
     for (int i = 0; i < TUNE_TOP; i++)
@@ -553,7 +548,7 @@ void race_close(struct race *r)
 {
     for (int i = 0; i < r->count; i++) {
         values_close(&r->it[i].values);
-        free(r->it[i].reference);
+        results_close(&r->it[i].reference);
     }
     free(r->it);
 }

@@ -85,7 +85,6 @@ static struct progress progress;
 static vn_status ask(struct asked *out, const struct tune *t, const struct problem *p, char why[TUNE_WHY])
 {
     struct operands o;
-    vn_tensor *const all[] = { &o.t[0], &o.t[1], &o.t[2], &o.bias, &o.mask };
     vn_status s = VN_OK;
 
     out->variant = NULL;
@@ -93,19 +92,16 @@ static vn_status ask(struct asked *out, const struct tune *t, const struct probl
         snprintf(why, TUNE_WHY, "its size overflows");
         return VN_INVALID;
     }
-
-    const int64_t n[] = { o.elements[0], o.elements[1], o.elements[2], o.bias_elements, o.mask_elements };
-
-    for (int i = 0; i < 5 && !s; i++)
-        if (all[i]->rank)
-            s = vn_buffer_open(&all[i]->buffer, t->suite->device, (size_t)n[i] * vn_type_bytes(p->type) + 1);
+    for (int i = 0; i < o.count && !s; i++)
+        if (o.t[i].rank)
+            s = vn_buffer_open(&o.t[i].buffer, t->suite->device, operand_bytes(&o, i) + 1);
     choice_ask(out);
     if (!s && !(s = problem_pack(t->suite->queue, p, &o)))     /* which chooses, if there is one */
         s = problem_run(t->suite->queue, p, &o);
     choice_ask(NULL);
     snprintf(why, TUNE_WHY, "%s", s ? vn_last_error() : "there is nothing to compute");
-    for (int i = 0; i < 5; i++)
-        vn_buffer_close(all[i]->buffer);
+    for (int i = 0; i < o.count; i++)
+        vn_buffer_close(o.t[i].buffer);
     return s;
 }
 
@@ -241,7 +237,7 @@ static json_t *json_race(const struct race *r, int written)
     json_t *const problems = json_array();
 
     for (int i = 0; i < r->count; i++)
-        if (r->it[i].reference)
+        if (r->it[i].takes_part)
             json_array_append_new(problems, json_pack("{s:s, s:f, s:f}", "name", r->it[i].text,
                                                       "real_time_before", r->it[i].current,
                                                       "real_time", r->it[i].winner));
@@ -263,7 +259,7 @@ static void print_race(FILE *to, const struct race *r, int better)
     if (found)
         print_row(to, r, "found", r->best.p);
     for (int i = 0; i < r->count; i++)
-        if (r->it[i].reference && found)
+        if (r->it[i].takes_part && found)
             fprintf(to, "  %s: %s ms, %s before\n", r->it[i].text, figure(after, r->it[i].winner * 1e3),
                     figure(before, r->it[i].current * 1e3));
     fprintf(to, "  %d rows measured, %d known from before, %d illegal, %d wrong; there are %.0f\n", r->measured,

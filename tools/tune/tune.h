@@ -88,7 +88,8 @@ struct entrant {
     const struct vn_variant *variant; /* of the race's name: one stands for several directions or layouts */
     int            wide, c[VN_CONSTANTS];
     struct values  values;
-    void          *reference;         /* what the shipped row made of it; NULL: it takes no part */
+    int            takes_part;
+    struct results reference;         /* what the shipped row made of it, if it takes part */
     double         shipped;           /* seconds */
     double         current, winner;   /* of the last contest */
 };

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gemm.h - what a problem of gemm says beside the common part: op(A) is m x k, op(B) k x n.
+ */
+#ifndef VERNIER_PROBLEM_GEMM_H
+#define VERNIER_PROBLEM_GEMM_H
+
+#include "op.h"
+
+enum { TRANS_A = 1, TRANS_B = 2, TRANS_C = 4 };
+enum share { SHARE_NONE, SHARE_A, SHARE_B, SHARE_AB };        /* one A, one B for all batches */
+enum { GEMM_A, GEMM_B, GEMM_C, GEMM_BIAS };
+
+struct gemm_problem {
+    int64_t m, n, k, batch;
+    int     trans;                           /* bits */
+    int     share;                           /* likewise */
+    int     packed;                          /* B, beforehand */
+} OWN_STRUCT;
+OWN_FITS(struct gemm_problem);
+
+static inline struct gemm_problem *gemm_of(const struct problem *p) { return (struct gemm_problem *)p->own; }
+#endif
