@@ -52,6 +52,9 @@ rule "kernels call words, not a language's functions" \
     '(^|[^_[:alnum:]])(__syncthreads|get_(group|local|global)_(id|size)|barrier|as_u?(int|long|float|double)[0-9]*|v(load|store)(_half)?[0-9]*)\(' $kernels
 rule "kernels do not ask which language they are in" \
     '#.*(__OPENCL|__CUDA|__cplusplus|__NVCC|__clang__)' $kernels
+rule "which operation it is, only tools/problem/ asks: a struct op says the rest" \
+    '(->|\.)op[[:space:]]*[!=]=|[!=]=[[:space:]]*&op_|case[[:space:]]+(GEMM|CONV|SOFTMAX)([^_[:alnum:]]|$)|[[:space:]]op[[:space:]]*[!=]=|op->name,[[:space:]]*"|enum op([^_[:alnum:]]|$)' \
+    $(find tools -name '*.[ch]' ! -path 'tools/problem/*')
 rule "structs do not end in _t" \
     '^[[:space:]]*}[[:space:]]*[[:alnum:]_]+_t[[:space:]]*;' $c_files
 rule "no code left behind" \

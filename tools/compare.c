@@ -11,15 +11,15 @@
 #include <string.h>
 #include "commands.h"
 #include "gap/gap.h"
+#include "options.h"
 #include "report/html.h"
 #include "report/svg.h"
 
-struct request { const char *json, *html, *file[2]; int files; };
+struct request { struct common common; const char *html, *file[2]; int files; };
 
 enum { HTML = 256 };
 
 static const struct argp_option options[] = {
-    { "json", 'j',  "FILE", 0, "Write it as JSON too; - is standard output, the table then goes to stderr", 0 },
     { "html", HTML, "FILE", 0, "Write it as one HTML file", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -29,13 +29,17 @@ static const char doc[] =
     "\v"
     "B/A is the time in the second report over that in the first: above 1, B is slower.";
 
+static const struct argp_child children[] = { OPTIONS_CHILD(json_argp), OPTIONS_END };
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct request *const r = state->input;
 
     switch (key) {
-    case 'j':  r->json = arg; return 0;
     case HTML: r->html = arg; return 0;
+    case ARGP_KEY_INIT:
+        options_begin(state, children, &r->common, NULL);
+        return 0;
     case ARGP_KEY_ARG:
         if (r->files == 2)
             argp_error(state, "two reports at a time: \"%s\" is the third", arg);
@@ -305,7 +309,7 @@ static int write_page(const char *path, const json_t *result, const char *const 
 
 int compare_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "A.json B.json", doc, NULL, NULL, NULL };
+    static const struct argp argp = { options, parse, "A.json B.json", doc, children, NULL, NULL };
     struct request r = { .files = 0 };
     json_t *a, *b, *result;
     int status = 0;
@@ -319,10 +323,10 @@ int compare_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     result = compare(a, b);
-    print(report_stream(r.json), result);
+    print(report_stream(r.common.json), result);
     if (r.html)
         status = write_page(r.html, result, r.file);
-    if (r.json && report_json(json_incref(result), r.json))
+    if (r.common.json && report_json(json_incref(result), r.common.json))
         status = EXIT_FAILURE;
     json_decref(result);
     json_decref(a);

@@ -7,14 +7,8 @@
 #include <string.h>
 #include "commands.h"
 #include "core.h"
+#include "options.h"
 #include "report/report.h"
-
-struct request { const char *json; };
-
-static const struct argp_option options[] = {
-    { "json", 'j', "FILE", 0, "Write the list as JSON; - is standard output", 0 },
-    { NULL, 0, NULL, 0, NULL, 0 }
-};
 
 static const char doc[] =
     "Lists the devices: what --device and vn_device_open() take, and what each can do.  "
@@ -22,13 +16,13 @@ static const char doc[] =
     "\v"
     "Exit status: 0, 2 if there is no device.";
 
+static const struct argp_child children[] = { OPTIONS_CHILD(json_argp), OPTIONS_END };
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct request *const r = state->input;
-
     switch (key) {
-    case 'j':
-        r->json = arg;
+    case ARGP_KEY_INIT:
+        options_begin(state, children, state->input, NULL);
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "\"%s\" is too much: it lists all devices", arg);
@@ -109,8 +103,8 @@ static void print_device(FILE *to, const vn_device_info *i, const struct facts *
 
 int devices_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, NULL, doc, NULL, NULL, NULL };
-    struct request r = { NULL };
+    static const struct argp argp = { NULL, parse, NULL, doc, children, NULL, NULL };
+    struct common r = { .json = NULL };
     char chosen[32];
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))

@@ -7,32 +7,31 @@
 #include <string.h>
 #include "bench/bench.h"
 #include "commands.h"
+#include "options.h"
 #include "core.h"
 #include "report/report.h"
 #include "measure/sampling.h"
 #include "problem/values.h"
 
-struct request { const char *device, *json, *problem; };
-
-static const struct argp_option options[] = {
-    { "device", 'd', "SPEC", 0, "Run on this device; else $VERNIER_DEVICE, else the fastest", 0 },
-    { "json",   'j', "FILE", 0,
-      "Write it as JSON too; - is standard output, the text then goes to stderr", 0 },
-    { NULL, 0, NULL, 0, NULL, 0 }
-};
+struct request { struct common common; const char *problem; };
 
 static const char doc[] =
     "Runs one problem, as gemm:1024x1024x1024:f32:nn, and says which variant was chosen, with which "
     "parameters and from where, why the ones before it were passed over, and how near to the device's "
     "roofline it came.  variant=NAME in the problem asks for a variant.";
 
+static const struct argp_child children[] = {
+    OPTIONS_CHILD(device_argp), OPTIONS_CHILD(json_argp),
+    OPTIONS_END };
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct request *const r = state->input;
 
     switch (key) {
-    case 'd': r->device = arg; return 0;
-    case 'j': r->json = arg;   return 0;
+    case ARGP_KEY_INIT:
+        options_begin(state, children, &r->common, NULL);
+        return 0;
     case ARGP_KEY_ARG:
         if (r->problem)
             argp_error(state, "one problem at a time: \"%s\" is the second", arg);
@@ -205,8 +204,8 @@ static void complain_of_user_file(void)
 
 int explain_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "PROBLEM", doc, NULL, NULL, NULL };
-    struct request r = { NULL, NULL, NULL };
+    static const struct argp argp = { NULL, parse, "PROBLEM", doc, children, NULL, NULL };
+    struct request r = { .problem = NULL };
     struct explained e = { .how = NULL };
     vn_device *d;
     vn_queue *q;
@@ -220,13 +219,13 @@ int explain_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     problem_format(e.text, &e.problem);
-    if ((status = device_open(&d, &q, r.device)))
+    if ((status = device_open(&d, &q, r.common.device)))
         return status;
     vn_device_describe(&e.info, d);
     complain_of_user_file();
     if (!(status = explain(&e, d, q) ? EXIT_FAILURE : 0)) {
-        print(report_stream(r.json), &e);
-        if (r.json && report_json(json_explained(&e), r.json))
+        print(report_stream(r.common.json), &e);
+        if (r.common.json && report_json(json_explained(&e), r.common.json))
             status = EXIT_FAILURE;
     }
     json_decref(e.how);

@@ -50,9 +50,59 @@ double option_seconds(const struct argp_state *state, const char *option, const 
     return 0;
 }
 
+/* ---- what several commands share ---- */
+
+enum { COMPARE = 640, BUDGET };                         /* the commands' own begin at 256 */
+
+static const struct argp_option device_options[] = {
+    { "device", 'd', "SPEC", 0, "Use this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+static const struct argp_option json_options[] = {
+    { "json", 'j', "FILE", 0, "Write the report as JSON too; - is standard output, the text then goes to stderr", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+static const struct argp_option compare_options[] = {
+    { "compare", COMPARE, "NAMES", 0,
+      "Measure these libraries beside ours, in turns: onednn, openblas, clblast, cublas, cudnn; or none", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+static const struct argp_option budget_options[] = {
+    { "budget", BUDGET, "SECONDS", 0, "Time to spend on a row, after the first runs; 2 unless said", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+    struct common *const c = state->input;
+
+    switch (key) {
+    case 'd':    c->device = arg;                                 return 0;
+    case 'j':    c->json = arg;                                   return 0;
+    case BUDGET: c->budget = option_seconds(state, "budget", arg); return 0;
+    case COMPARE:
+        if (snprintf(c->compare, sizeof c->compare, "%s", arg) >= (int)sizeof c->compare)
+            argp_error(state, "--compare is too long");
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp device_argp  = { device_options, parse_common, NULL, NULL, NULL, NULL, NULL };
+const struct argp json_argp    = { json_options, parse_common, NULL, NULL, NULL, NULL, NULL };
+const struct argp compare_argp = { compare_options, parse_common, NULL, NULL, NULL, NULL, NULL };
+const struct argp budget_argp  = { budget_options, parse_common, NULL, NULL, NULL, NULL, NULL };
+
+void options_begin(struct argp_state *state, const struct argp_child *children, struct common *common,
+                   struct work *work)
+{
+    for (int i = 0; children[i].argp; i++)
+        state->child_inputs[i] = children[i].argp == &work_argp ? (void *)work : common;
+}
+
 /* ---- what to work on ---- */
 
-enum { FILTER = 512, TOKENS, BATCH };                   /* the commands' own begin at 256 */
+enum { FILTER = 512, TOKENS, BATCH };
 
 static const struct argp_option work_options[] = {
     { "type",   't',    "TYPE", 0, "f32, f16, bf16 or f64, for every problem", 0 },

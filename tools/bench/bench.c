@@ -12,26 +12,17 @@
 /* ---- the command line ---- */
 
 struct request {
-    const char *device, *json, *first_call;
-    char        compare[128];
-    double      budget;
+    struct common common;
+    const char *first_call;
     struct work work;
 };
 
-enum { DIRECTION = 256, BUDGET, VARIANT, COMPARE, FIRST_CALL };
+enum { DIRECTION = 256, VARIANT, FIRST_CALL };
 
 static const struct argp_option options[] = {
-    { "device",     'd',       "SPEC",  0,
-      "Measure on this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
-    { "compare",    COMPARE,   "NAMES", 0,
-      "Measure these beside ours, in turns: onednn, openblas, clblast, cublas, cudnn", 0 },
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
     { "direction",  DIRECTION, "NAME",  0,
       "forward, backward-data or backward-filter (convolution), backward (softmax)", 0 },
-    { "budget",     BUDGET,    "SECONDS", 0,
-      "Time to spend on a row, after the first runs; 2 unless said", 0 },
-    { "json",       'j',       "FILE",  0,
-      "Write the report as JSON too; - is standard output, the table then goes to stderr", 0 },
     { "first-call", FIRST_CALL, "SPEC", OPTION_HIDDEN, NULL, 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -54,40 +45,32 @@ static const char doc[] =
     "\n"
     "Exit status: 0, 1 if a row failed, its result was wrong or it was interrupted, 2 if nothing could be tried.";
 
-static int named(const char *const *names, int count, const char *name)
+static int direction_named(const char *name)
 {
-    for (int i = 0; i < count; i++)
-        if (!strcmp(names[i], name))
+    for (int i = 0; i < DIRECTIONS; i++)
+        if (!strcmp(direction_names[i], name))
             return i;
     return -1;
 }
 
+static const struct argp_child children[] = {
+    OPTIONS_CHILD(device_argp), OPTIONS_CHILD(json_argp), OPTIONS_CHILD(compare_argp),
+    OPTIONS_CHILD(budget_argp), OPTIONS_CHILD(work_argp), OPTIONS_END };
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    static const char *const directions[] = {
-        [FORWARD] = "forward", [BACKWARD_DATA] = "backward-data", [BACKWARD_FILTER] = "backward-filter",
-        [BACKWARD] = "backward" };
     struct request *const r = state->input;
 
     switch (key) {
-    case 'd':        r->device = arg;                                        return 0;
-    case 'j':        r->json = arg;                                          return 0;
-    case VARIANT:    r->work.options.variant = arg;                          return 0;
-    case FIRST_CALL: r->first_call = arg;                                    return 0;
-    case COMPARE:
-        if (snprintf(r->compare, sizeof r->compare, "%s", arg) >= (int)sizeof r->compare)
-            argp_error(state, "--compare is too long");
-        return 0;
+    case VARIANT:    r->work.options.variant = arg; return 0;
+    case FIRST_CALL: r->first_call = arg;           return 0;
     case DIRECTION:
-        if ((r->work.options.direction = named(directions, 4, arg)) < 0)
+        if ((r->work.options.direction = direction_named(arg)) < 0)
             argp_error(state, "--direction is \"%s\", and must be forward, backward-data, backward-filter "
                               "or backward", arg);
         return 0;
-    case BUDGET:
-        r->budget = option_seconds(state, "budget", arg);
-        return 0;
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &r->work;
+        options_begin(state, children, &r->common, &r->work);
         return 0;
     case ARGP_KEY_END:
         if (!r->work.whats && !r->first_call)
@@ -144,13 +127,13 @@ static int open_peers(struct bench *b, const char *list)
 {
     const struct peer_context context = { b->info.is_cpu, b->info.platform, b->info.name,
                                           b->info.uuid, b->info.pci };
-    char why[SENTENCE], copy[sizeof ((struct request *)0)->compare], *names = copy;
+    char why[SENTENCE], copy[sizeof ((struct common *)0)->compare], *names = copy;
 
     snprintf(copy, sizeof copy, "%s", list);
     for (char *name; (name = strsep(&names, ","));) {
         const struct peer *const p = peer_named(name);
 
-        if (!*name)
+        if (!*name || !strcmp(name, "none"))
             continue;
         if (!p || b->peers == BENCH_PEERS) {
             complain("--compare: there is no peer \"%s\": onednn, openblas, clblast, cublas or cudnn", name);
@@ -275,7 +258,7 @@ static int write_json(struct session *s, const char *program)
 {
     const struct request *const r = s->request;
 
-    if (!r->json) {
+    if (!r->common.json) {
         json_decref(s->benchmarks);
         json_decref(s->suites);
         return 0;
@@ -283,7 +266,7 @@ static int write_json(struct session *s, const char *program)
     return report_json(json_pack("{s:o, s:o, s:{s:o, s:o, s:o}}",
         "context", json_context(&s->bench, program), "benchmarks", s->benchmarks,
         "vernier", "geomean", json_means(&s->bench, &s->means), "suites", s->suites,
-        "roofline", json_roofline(&s->bench)), r->json) ? EXIT_FAILURE : 0;
+        "roofline", json_roofline(&s->bench)), r->common.json) ? EXIT_FAILURE : 0;
 }
 
 static int run_session(struct session *s, const struct plan *plan, const char *program)
@@ -312,17 +295,17 @@ static int run_session(struct session *s, const struct plan *plan, const char *p
 
 static int bench(const struct request *r, const struct plan *plan, const char *program)
 {
-    struct session s = { .request = r, .to = report_stream(r->json) };
+    struct session s = { .request = r, .to = report_stream(r->common.json) };
     struct bench *const b = &s.bench;
-    int status = device_open(&b->device, &b->queue, r->device);
+    int status = device_open(&b->device, &b->queue, r->common.device);
 
     if (status)
         return status;
     vn_device_describe(&b->info, b->device);
-    b->budget    = r->budget;
+    b->budget    = r->common.budget;
     s.benchmarks = json_array();
     s.suites     = json_object();
-    if (!(status = open_peers(b, r->compare)))
+    if (!(status = open_peers(b, r->common.compare)))
         status = run_session(&s, plan, program);
     for (int i = 0; i < b->peers; i++)
         b->peer[i]->close();
@@ -334,9 +317,8 @@ static int bench(const struct request *r, const struct plan *plan, const char *p
 
 int bench_main(int argc, char **argv)
 {
-    static const struct argp_child children[] = { { &work_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
     static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
-    struct request r = { .budget = 2, .work = WORK_UNSAID };
+    struct request r = { .common = { .budget = BUDGET_USUAL }, .work = WORK_UNSAID };
     struct plan plan = { .groups = 0 };
     int status;
 

@@ -8,23 +8,24 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "options.h"
 #include "report/report.h"
 #include "suite.h"
 
 enum { WHATS = 64, JOBS_MOST = 256 };
 
 struct request {
-    const char *device, *variant, *json, *junit;
+    struct common common;                         /* its device and json */
+    const char *variant, *junit;
     int         tap, jobs, whats;
     const char *what[WHATS];
     enum suite_extent extent;
     uint64_t    seed;
 };
 
-enum { VARIANT = 256, JOBS, QUICK, FULL, SMALL, TAP, JUNIT, JSON, SEED };
+enum { VARIANT = 256, JOBS, QUICK, FULL, SMALL, TAP, JUNIT, SEED };
 
 static const struct argp_option options[] = {
-    { "device", 'd',   "SPEC", 0, "Check this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
     { "variant", VARIANT, "NAME", 0, "Run this variant only, not each in its turn", 0 },
     { "jobs",   JOBS,  "N",    0, "Run N variants at a time, each on a thread and a queue of its own; 1 unless said", 0 },
     { "quick",  QUICK, NULL,   0, "A tenth of the cases", 0 },
@@ -33,12 +34,11 @@ static const struct argp_option options[] = {
     { "seed",   SEED,  "N",    0, "Draw other problems and other data; 1 unless said", 0 },
     { "tap",    TAP,   NULL,   0, "Write the Test Anything Protocol", 0 },
     { "junit",  JUNIT, "FILE", 0, "Write a report as JUnit's XML too; - is standard output", 0 },
-    { "json",   JSON,  "FILE", 0, "Write a report as JSON too; - is standard output", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
-static const char doc[] =
-    "Tests the results on a device.  WHAT is gemm, conv, softmax, or all of them (all, or nothing said); or "
+static const char doc_form[] =                         /* %s: the operations */
+    "Tests the results on a device.  WHAT is %s, or all of them (all, or nothing said); or "
     "a problem, such as gemm:17x33x5:f16:tn:beta=2, which then runs on integers, on random numbers and on "
     "unusual ones."
     "\v"
@@ -68,12 +68,15 @@ static int parse_jobs(const char *arg, struct argp_state *state)
     return (int)n;
 }
 
+static const struct argp_child children[] = {
+    OPTIONS_CHILD(device_argp), OPTIONS_CHILD(json_argp),
+    OPTIONS_END };
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct request *const r = state->input;
 
     switch (key) {
-    case 'd':   r->device = arg;                    return 0;
     case VARIANT: r->variant = arg;                 return 0;
     case JOBS:  r->jobs   = parse_jobs(arg, state); return 0;
     case QUICK: r->extent = SUITE_QUICK;            return 0;
@@ -82,14 +85,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case SEED:  r->seed   = parse_seed(arg, state); return 0;
     case TAP:   r->tap    = 1;                      return 0;
     case JUNIT: r->junit  = arg;                    return 0;
-    case JSON:  r->json   = arg;                    return 0;
+    case ARGP_KEY_INIT:
+        options_begin(state, children, &r->common, NULL);
+        return 0;
     case ARGP_KEY_ARG:
         if (r->whats == WHATS)
             argp_error(state, "more than %d things to check", WHATS);
         r->what[r->whats++] = arg;
         return 0;
     case ARGP_KEY_END:
-        if (r->junit && r->json && !strcmp(r->junit, "-") && !strcmp(r->json, "-"))
+        if (r->junit && r->common.json && !strcmp(r->junit, "-") && !strcmp(r->common.json, "-"))
             argp_error(state, "--junit and --json cannot both go to standard output");
         return 0;
     }
@@ -253,19 +258,22 @@ static int report(const struct suite *s, const struct request *r)
         suite_report(s, text);
     if (r->junit)
         bad |= write_junit(s, r->junit);
-    if (r->json)
-        bad |= write_json(s, r->json);
+    if (r->common.json)
+        bad |= write_json(s, r->common.json);
     return bad;
 }
 
 int check_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "[WHAT...]", doc, NULL, NULL, NULL };
+    static char doc[sizeof doc_form + 128];
+    static const struct argp argp = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
     struct request r = { .extent = SUITE_USUAL, .seed = SUITE_SEED, .jobs = 1 };
     struct suite  *s;
     vn_status      status;
     int            failed;
+    char           list[128];
 
+    snprintf(doc, sizeof doc, doc_form, op_list(list));
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     if (r.whats == 0)
@@ -273,11 +281,11 @@ int check_main(int argc, char **argv)
     for (int i = 0; i < r.whats; i++)
         if (check_what(r.what[i]))
             return EXIT_USAGE;
-    if ((status = suite_open(&s, r.device))) {
+    if ((status = suite_open(&s, r.common.device))) {
         complain("%s", vn_last_error());
         return status == VN_NO_DEVICE ? EXIT_USAGE : EXIT_FAILURE;
     }
-    text = (r.json && !strcmp(r.json, "-")) || (r.junit && !strcmp(r.junit, "-")) ? stderr : stdout;
+    text = (r.common.json && !strcmp(r.common.json, "-")) || (r.junit && !strcmp(r.junit, "-")) ? stderr : stdout;
     s->extent     = r.extent;
     s->variant    = r.variant;
     s->seed       = r.seed;

@@ -12,23 +12,19 @@
 #include "options.h"
 
 struct request {
-    const char *gpu, *pair, *json, *csv, *html, *from;
-    char        compare[128];
-    double      budget;
+    struct common common;                /* its json, compare and budget */
+    const char *gpu, *pair, *csv, *html, *from;
     struct work work;
 };
 
-enum { GPU = 256, PAIR, COMPARE, CSV, HTML, FROM, BUDGET };
+enum { GPU = 256, PAIR, CSV, HTML, FROM };
 
 static const struct argp_option options[] = {
     { "gpu",     GPU,     "SPEC",      0, "Of several GPUs this one: a spec, or a word of its name", 0 },
     { "pair",    PAIR,    "SPEC,SPEC", 0, "Any two devices instead: the first is measured against the second", 0 },
-    { "compare", COMPARE, "NAMES",     0, "Libraries beside ours: cublas, cudnn, clblast, onednn, openblas, or none", 0 },
-    { "json",    'j',     "FILE",      0, "Write the report as JSON; - is standard output, the table then goes to stderr", 0 },
     { "csv",     CSV,     "FILE",      0, "Write the rows as CSV", 0 },
     { "html",    HTML,    "FILE",      0, "Write the report as one HTML file, with its charts", 0 },
     { "from",    FROM,    "FILE",      0, "Measure nothing: read the JSON of an earlier run, and write CSV or HTML", 0 },
-    { "budget",  BUDGET,  "SECONDS",   0, "Time to spend on a row, after the first runs; 2 unless said", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -42,6 +38,10 @@ static const char doc[] =
     "\n"
     "Exit status: 0, 1 if a row failed, a device was lost or it was interrupted, 2 if there is no pair of devices.";
 
+static const struct argp_child children[] = {
+    OPTIONS_CHILD(json_argp), OPTIONS_CHILD(compare_argp),
+    OPTIONS_CHILD(budget_argp), OPTIONS_CHILD(work_argp), OPTIONS_END };
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct request *const r = state->input;
@@ -49,19 +49,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case GPU:    r->gpu  = arg;                                      return 0;
     case PAIR:   r->pair = arg;                                      return 0;
-    case 'j':    r->json = arg;                                      return 0;
     case CSV:    r->csv  = arg;                                      return 0;
     case HTML:   r->html = arg;                                      return 0;
     case FROM:   r->from = arg;                                      return 0;
-    case COMPARE:
-        if (snprintf(r->compare, sizeof r->compare, "%s", arg) >= (int)sizeof r->compare)
-            argp_error(state, "--compare is too long");
-        return 0;
-    case BUDGET:
-        r->budget = option_seconds(state, "budget", arg);
-        return 0;
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &r->work;
+        options_begin(state, children, &r->common, &r->work);
         return 0;
     case ARGP_KEY_END:
         if (r->gpu && r->pair)
@@ -249,8 +241,8 @@ static int write_files(const struct request *r, json_t *report)
         failed |= gap_csv(r->csv, report);
     if (r->html)
         failed |= gap_html(r->html, report);
-    if (r->json)
-        failed |= report_json(json_incref(report), r->json);
+    if (r->common.json)
+        failed |= report_json(json_incref(report), r->common.json);
     return failed ? EXIT_FAILURE : 0;
 }
 
@@ -273,13 +265,13 @@ static int run_session(struct session *s, const char *program)
 
 static int measure(struct request *r, const char *program)
 {
-    struct session s = { .request = r, .to = report_stream(r->json), .gap = { .budget = r->budget } };
+    struct session s = { .request = r, .to = report_stream(r->common.json), .gap = { .budget = r->common.budget } };
     int status = read_workloads(&s);
 
     if (!status)
         status = pair_open(&s.gap, r->gpu, r->pair);
     if (!status)
-        status = open_libraries(&s.gap, r->compare);
+        status = open_libraries(&s.gap, r->common.compare);
     if (!status) {
         s.benchmarks  = json_array();
         s.gap.kernels = json_object();
@@ -313,7 +305,7 @@ static int rewrite(const struct request *r)
     }
     json_object_set_new(own, "geomean", gap_geomeans(json_object_get(report, "benchmarks")));
     json_object_set_new(own, "parity", gap_parity(json_object_get(report, "benchmarks")));
-    gap_summary(report_stream(r->json), report);
+    gap_summary(report_stream(r->common.json), report);
     status = write_files(r, report);
     json_decref(report);
     return status;
@@ -321,9 +313,8 @@ static int rewrite(const struct request *r)
 
 int gap_main(int argc, char **argv)
 {
-    static const struct argp_child children[] = { { &work_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
     static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
-    struct request r = { .budget = 2, .compare = "cublas,cudnn,clblast", .work = WORK_UNSAID };
+    struct request r = { .common = { .budget = BUDGET_USUAL, .compare = "cublas,cudnn,clblast" }, .work = WORK_UNSAID };
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;

@@ -15,21 +15,17 @@
 /* ---- the command line ---- */
 
 struct request {
-    const char *device, *json;
-    double      budget;                   /* 0: not said */
+    struct common common;                 /* its device and json */
+    double      budget;                   /* of all; 0: not said */
     struct work work;
 };
 
 enum { BUDGET = 256, VARIANT };
 
 static const struct argp_option options[] = {
-    { "device",  'd',     "SPEC", 0,
-      "Tune for this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
     { "budget",  BUDGET,  "TIME", 0, "To spend in all: 30, 60s, 10m, 2h; 60s for each row unless said", 0 },
     { "variant", VARIANT, "NAME", 0, "The rows of this variant of ours, or of all that can do the problem; "
                                      "else of the one that the library chooses", 0 },
-    { "json",    'j',     "FILE", 0,
-      "Write a report as JSON too; - is standard output, the text then goes to stderr", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -44,17 +40,19 @@ static const char doc[] =
     "\n"
     "Exit status: 0, 1 if something went wrong or it was interrupted, 2 if nothing could be tried.";
 
+static const struct argp_child children[] = {
+    OPTIONS_CHILD(device_argp), OPTIONS_CHILD(json_argp), OPTIONS_CHILD(work_argp),
+    OPTIONS_END };
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct request *const r = state->input;
 
     switch (key) {
-    case 'd':     r->device = arg;                                  return 0;
-    case 'j':     r->json = arg;                                    return 0;
-    case VARIANT: r->work.options.variant = arg;                   return 0;
+    case VARIANT: r->work.options.variant = arg;                    return 0;
     case BUDGET:  r->budget = option_seconds(state, "budget", arg); return 0;
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &r->work;
+        options_begin(state, children, &r->common, &r->work);
         return 0;
     case ARGP_KEY_END:
         if (!r->work.whats)
@@ -341,11 +339,11 @@ static int write_json(const struct tune *t)
 {
     const vn_device_info *const info = &t->suite->info;
 
-    if (!t->request->json)
+    if (!t->request->common.json)
         return 0;
     return report_json(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:s, s:O}", "version", vn_version(),
         "device", "spec", info->spec, "name", info->name, "platform", info->platform, "driver", info->driver,
-        "file", t->path, "rows", t->rows), t->request->json) ? EXIT_FAILURE : 0;
+        "file", t->path, "rows", t->rows), t->request->common.json) ? EXIT_FAILURE : 0;
 }
 
 static int tune(struct tune *t, const struct workloads *w)
@@ -382,7 +380,7 @@ static int open_files(struct tune *t)
 
 static int open_device(struct tune *t)
 {
-    const vn_status s = suite_open(&t->suite, t->request->device);
+    const vn_status s = suite_open(&t->suite, t->request->common.device);
 
     if (!s)
         return 0;
@@ -406,7 +404,6 @@ static int add_whats(struct workloads *w, const struct request *r)
 
 int tune_main(int argc, char **argv)
 {
-    static const struct argp_child children[] = { { &work_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
     static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
     struct request r = { .work = WORK_UNSAID };
     struct workloads w = { .count = 0 };
@@ -416,7 +413,7 @@ int tune_main(int argc, char **argv)
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     setenv("VERNIER_CACHE", "0", 1);          /* rows that are tried would crowd out what programs use */
-    t.to   = report_stream(r.json);
+    t.to   = report_stream(r.common.json);
     t.rows = json_array();
     take_interrupts();
     if (!(status = add_whats(&w, &r)) && !(status = open_device(&t)) && !(status = open_files(&t)))
