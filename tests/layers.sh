@@ -53,7 +53,7 @@ rule "kernels call words, not a language's functions" \
 rule "kernels do not ask which language they are in" \
     '#.*(__OPENCL|__CUDA|__cplusplus|__NVCC|__clang__)' $kernels
 rule "which operation it is, only tools/problem/ asks: a struct op says the rest" \
-    '(->|\.)op[[:space:]]*[!=]=|[!=]=[[:space:]]*&op_|case[[:space:]]+(GEMM|CONV|SOFTMAX)([^_[:alnum:]]|$)|[[:space:]]op[[:space:]]*[!=]=|op->name,[[:space:]]*"|enum op([^_[:alnum:]]|$)' \
+    '(->|\.)op[[:space:]]*[!=]=|[!=]=[[:space:]]*&op_|case[[:space:]]+(GEMM|CONV|SOFTMAX)([^_[:alnum:]]|$)|[[:space:]]op[[:space:]]*[!=]=|strcmp\([^;]*op->name|enum op([^_[:alnum:]]|$)' \
     $(find tools -name '*.[ch]' ! -path 'tools/problem/*')
 rule "structs do not end in _t" \
     '^[[:space:]]*}[[:space:]]*[[:alnum:]_]+_t[[:space:]]*;' $c_files
