@@ -184,7 +184,9 @@ struct vn_operation {
 /* What a public function does once it has filled in its call. */
 vn_status vn__operate(vn_queue *q, struct vn_call *call);
 
-extern const struct vn_operation vn__gemm, vn__conv, vn__softmax;
+#define OPERATION(name) extern const struct vn_operation vn__##name;
+#include "operations.h"
+#undef OPERATION
 extern const struct vn_operation *const vn__operations[];     /* all of them; ends with NULL */
 
 /* ---- queues (queue.c) ----------------------------------------------------- */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operations.c - the operations, each with the table of its variants.
+ * operations.c - the operations of operations.h as a table.
  */
 #include "core.h"
 
-const struct vn_operation *const vn__operations[] = { &vn__gemm, &vn__conv, &vn__softmax, NULL };
+#define OPERATION(name) &vn__##name,
+const struct vn_operation *const vn__operations[] = {
+#include "operations.h"
+    NULL
+};
+#undef OPERATION

@@ -16,6 +16,7 @@ libcore_la_SOURCES += \
 	%D%/memo.c \
 	%D%/operation.c \
 	%D%/operations.c \
+	%D%/operations.h \
 	%D%/plan.c \
 	%D%/queue.c \
 	%D%/status.c \

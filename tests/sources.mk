@@ -112,8 +112,20 @@ test_programs += \
 test_scripts  += \
 	%D%/tools/choice.sh \
 	%D%/tools/gap.sh \
+	%D%/tools/new_operation.sh \
 	%D%/tools/tune.sh
 EXTRA_DIST    += %D%/tools/gap_report.json %D%/start.h
+EXTRA_DIST    += \
+	%D%/tools/new_operation/cl/l2norm/l2norm.tune \
+	%D%/tools/new_operation/cl/l2norm/rows.cl \
+	%D%/tools/new_operation/cl/l2norm/sources.mk \
+	%D%/tools/new_operation/lib/l2norm/l2norm.c \
+	%D%/tools/new_operation/lib/l2norm/sources.mk \
+	%D%/tools/new_operation/tools/check/oracle/l2norm.c \
+	%D%/tools/new_operation/tools/check/suite_l2norm.c \
+	%D%/tools/new_operation/tools/problem/l2norm.c \
+	%D%/tools/new_operation/tools/problem/l2norm.h \
+	%D%/tools/new_operation/warm.c
 if TOOLS
 test_programs += %D%/tools/test_gap
 endif

@@ -246,7 +246,7 @@ static int runs_warm(int i, const char *name)
 /* One buffer with one name after the other; the last of a table is one that always fits. */
 static void test_variants(int i)
 {
-    const struct vn_variant *last = vn__operations[trial[i].p.op]->variants;
+    const struct vn_variant *last = trial[i].p.op->operation->variants;
     const char *names[2], *const text = texts[i];
     char buffer[64] = "", other[64];
 

@@ -20,7 +20,7 @@ static int variant_width(const struct op *op)
 {
     int width = 7;
 
-    for (const struct vn_variant *v = op->variants; v->name; v++)
+    for (const struct vn_variant *v = op->operation->variants; v->name; v++)
         width = (int)strlen(v->name) > width ? (int)strlen(v->name) : width;
     return width;
 }

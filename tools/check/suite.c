@@ -486,7 +486,7 @@ void suite_problem(struct suite *s, const struct problem *p)
 /* Vendors' libraries are not ours to test: variant=NAME in a problem does. */
 const char *suite_next_variant(const struct suite *s, const struct op *op, const char *before)
 {
-    const struct vn_variant *v = op->variants;
+    const struct vn_variant *v = op->operation->variants;
 
     if (s->variant)
         return before ? NULL : s->variant;

@@ -144,7 +144,7 @@ static int variant_width(const struct workloads *w)
     size_t width = 7;
 
     for (int i = 0; i < w->count; i++)
-        for (const struct vn_variant *v = w->it[i].problem.op->variants; v->name; v++)
+        for (const struct vn_variant *v = w->it[i].problem.op->operation->variants; v->name; v++)
             if (v->texts && strlen(v->name) > width)
                 width = strlen(v->name);
     return (int)width;

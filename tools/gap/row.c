@@ -236,10 +236,10 @@ static int give_values(struct contest *t, int side)
 /* The first of our own variants that can; the default choice was a vendor's library. */
 static void enter_own_kernel(struct contest *t, int side)
 {
-    for (const struct vn_variant *v = t->w->problem.op->variants; v->name; v++) {
+    for (const struct vn_variant *v = t->w->problem.op->operation->variants; v->name; v++) {
         struct contender *c;
 
-        if (!is_ours(v) || (v > t->w->problem.op->variants && !strcmp(v->name, v[-1].name)))
+        if (!is_ours(v) || (v > t->w->problem.op->operation->variants && !strcmp(v->name, v[-1].name)))
             continue;
         c = enter(t, side, IS_BEST | (side == FIRST ? IS_SAME : 0), v->name);
         if ((c->ready = !first_run(c)) || c->failed)
@@ -306,7 +306,7 @@ static void pair_up(struct contest *t, struct contender *first, struct contender
 
 static int has_variant(const struct op *op, const char *name)
 {
-    for (const struct vn_variant *v = op->variants; v->name; v++)
+    for (const struct vn_variant *v = op->operation->variants; v->name; v++)
         if (!is_ours(v) && !strcmp(v->name, name))
             return 1;
     return 0;

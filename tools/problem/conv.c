@@ -336,7 +336,7 @@ static int suits(const struct problem *p, const struct pattern *t)
 }
 
 const struct op op_conv = {
-    .name = "conv", .variants = vn__conv_variants,
+    .name = "conv", .operation = &vn__conv,
     .words = words, .keys = keys, .has_epilogue = 1, .usual = &usual, .own_size = sizeof usual,
     .directions = 1u << FORWARD | 1u << BACKWARD_DATA | 1u << BACKWARD_FILTER, .batch = AT(images),
     .read_sizes = sizes, .complete = complete, .write = write,

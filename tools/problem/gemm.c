@@ -204,7 +204,7 @@ static int restate(struct operands *o, const struct problem *p, int way)
 }
 
 const struct op op_gemm = {
-    .name = "gemm", .variants = vn__gemm_variants,
+    .name = "gemm", .operation = &vn__gemm,
     .words = words, .keys = keys, .has_epilogue = 1, .usual = &usual, .own_size = sizeof usual,
     .directions = 1u << FORWARD, .batch = AT(batch),
     .read_sizes = sizes, .write = write,

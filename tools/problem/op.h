@@ -18,7 +18,7 @@
 #define OWN_FITS(type) \
     _Static_assert(sizeof(type) <= sizeof ((struct problem *)0)->own, "PROBLEM_OWN is too small")
 
-struct vn_variant;
+struct vn_operation;
 struct word;                                 /* language.h */
 struct key;
 struct reader;
@@ -31,8 +31,8 @@ enum kind { EXACT, REAL, SPECIAL, KIND_COUNT };          /* of a case: see suite
 
 /* Where NULL may stand for a function, that is said. */
 struct op {
-    const char              *name;           /* "gemm" */
-    const struct vn_variant *variants;       /* its table in lib/ */
+    const char                *name;         /* "gemm" */
+    const struct vn_operation *operation;    /* of lib/ */
 
     /* how a problem is said */
     const struct word *words;

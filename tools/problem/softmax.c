@@ -151,7 +151,7 @@ static void shrink(struct problem *p, int shape, int even)
 }
 
 const struct op op_softmax = {
-    .name = "softmax", .variants = vn__softmax_variants,
+    .name = "softmax", .operation = &vn__softmax,
     .words = words, .keys = keys, .usual = &usual, .own_size = sizeof usual,
     .directions = 1u << FORWARD | 1u << BACKWARD,
     .read_sizes = sizes, .complete = complete, .write = write,
