@@ -232,18 +232,19 @@ static int can_hold(struct candidates *all, const struct bench *b, const struct 
 void candidates_measure(struct candidates *all, struct bench *b, const struct problem *p, int samples)
 {
     struct values v;
-    struct problem unpacked = *p;
 
     memset(all, 0, sizeof *all);
     if (!can_hold(all, b, p))
         return;
-    unpacked.packed = 0;
-    if (values_open(&v, b->queue, b->device, &unpacked)) {
+    if (values_open(&v, b->queue, b->device, p)) {
         all->failed = 1;
         snprintf(all->note, SENTENCE, "failed: %.180s",
                  *vn_last_error() ? vn_last_error() : "host memory ran out");
-    } else
+    } else {
+        vn_pack_close(v.o.pack);                /* each candidate has its own */
+        v.o.pack = NULL;
         enter_all(all, b, p, &v);
+    }
     if (!*all->note)
         sample_all(all, b, samples);
     for (int i = 0; i < all->count; i++) {

@@ -27,7 +27,9 @@ static int64_t draw_batch(struct random *r)
     return is_batched ? (int64_t)floor(v + 0.5) : 1;
 }
 
-static void draw(struct problem *p, struct random *r)
+struct drawn { vn_type type; vn_math math; int trans_a, trans_b; int64_t m, n, k, batch; };
+
+static void draw(struct drawn *p, struct random *r)
 {
     static const struct { double up_to; vn_type type; vn_math math; } kinds[] = {
         { 0.35, VN_F32,  VN_MATH_DEFAULT }, { 0.70, VN_F16, VN_MATH_DEFAULT },
@@ -38,7 +40,7 @@ static void draw(struct problem *p, struct random *r)
 
     while (kind >= kinds[i].up_to)
         i++;
-    *p = (struct problem){ .type = kinds[i].type, .math = kinds[i].math };
+    *p = (struct drawn){ .type = kinds[i].type, .math = kinds[i].math };
     p->trans_a = random_chance(r, 0.5);
     p->trans_b = random_chance(r, 0.5);
     p->m = draw_extent(r);
@@ -47,7 +49,7 @@ static void draw(struct problem *p, struct random *r)
     p->batch = draw_batch(r);
 }
 
-static int is_within(const struct problem *p, const struct limits *most)
+static int is_within(const struct drawn *p, const struct limits *most)
 {
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     const double largest = fmax(fmax(m * k, k * n), m * n) * batch * (double)vn_type_bytes(p->type);
@@ -57,7 +59,7 @@ static int is_within(const struct problem *p, const struct limits *most)
 
 void drawn_gemm(char text[PROBLEM_TEXT], struct random *r, const struct limits *most)
 {
-    struct problem p;
+    struct drawn p;
 
     do {
         draw(&p, r);
