@@ -14,9 +14,11 @@
 #define TYPE_F64  3
 
 #if WIDE
-#define INDEX INT64
+#define INDEX       INT64
+#define BYTE_OFFSET INT64
 #else
-#define INDEX int
+#define INDEX       int
+#define BYTE_OFFSET UINT32                      /* without a sign: the shortest addresses */
 #endif
 
 /* bfloat16 from the bits u of a binary32, rounded to nearest even; NaN stays NaN. U is the type of u. */

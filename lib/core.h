@@ -42,6 +42,7 @@ struct vn_rates {
     double gbps, l2_gbps, l2_mb;  /* of its memory; of its second-level cache, and how much that keeps */
     double launch_ns;             /* a launch that waits for the one before */
     double waves;                 /* of a partial last wave, the share that is lost: 1 if units keep step */
+    double readers;               /* the share of its compute units that can read all that the memory gives */
     double local_kib;             /* local memory of a compute unit */
     double fma32, fma64;          /* GFLOP/s of a compute unit: multiply-adds */
     double mma16, mma32, mma64;   /* and its matrix engine: f16 and bf16, tf32, f64 */

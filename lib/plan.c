@@ -45,17 +45,25 @@ static const char *plan(struct vn_plan *out, const struct vn_variant *v, const v
     return v->plan ? v->plan(out, problem, row, site) : NULL;
 }
 
+/* A choice has its row's parameters; the costs are those of the row that has the same. */
 vn_status vn__plan(struct vn_plan *out, vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     struct vn_row row = { .source = it->source };
+    const struct vn_rows *rows;
     struct vn_choices *c;
-    const vn_status s = vn__choices_of(&c, q->device);
+    vn_status s = vn__choices_of(&c, q->device);
     const struct vn_site site = { &q->device->facts, s ? NULL : &c->rates, q, 0 };
 
+    if (s)
+        return s;
+    rows = it->variant->params ? rows_of(c, q->device, it->variant, problem) : NULL;
+    for (int i = 0; rows && i < rows->count; i++)
+        if (!memcmp(rows->row[i].p, it->p, sizeof it->p))
+            row = rows->row[i];
     memcpy(row.p, it->p, sizeof row.p);
-    if (s == VN_OK)
-        plan(out, it->variant, problem, &row, &site);
-    return s;
+    plan(out, it->variant, problem, &row, &site);
+    return out->seconds < 0 ? vn__fail(VN_UNSUPPORTED, "%s cannot solve a problem of this size", it->variant->name)
+                            : VN_OK;
 }
 
 struct list { struct vn_candidate *at; int count, room; };
@@ -110,6 +118,7 @@ static int add_variant(struct list *l, struct vn_choices *c, const struct vn_var
         it->variant = v;
         it->row = rows->row[i];
         it->why = plan(&it->plan, v, problem, &it->row, site);
+        it->unfit = it->plan.seconds < 0;
     }
     return 1;
 }

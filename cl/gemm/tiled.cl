@@ -33,7 +33,11 @@ gemm(int M, int N, int K, VIEW eC, R alpha,
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
     LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > FMA_ITEMS * THR_N ? BLK_K * PITCH_B : FMA_ITEMS * THR_N);
 
-    const struct tile t = tile_at(schedule_of(M, N, BLK_M, BLK_N, RASTER), GROUP_ID(0));
+    const struct schedule s = { (M + BLK_M - 1) / BLK_M, (N + BLK_N - 1) / BLK_N, BLK_M, BLK_N, RASTER };
+    struct tile t;
+
+    find_tile(&t, &s, GROUP_ID(0));
+
     const struct operand_a a = { gA, batch_offset(vA, eC, t.batch), (INDEX)vA.s5, (INDEX)vA.s6, M, K };
     const struct operand_b b = { gB, batch_offset(vB, eC, t.batch), (INDEX)vB.s5, (INDEX)vB.s6, K, N };
     const INDEX c0 = batch_offset(vC, eC, t.batch), bias0 = batch_offset(vBias, eC, t.batch);

@@ -7,11 +7,10 @@
  *                 1 3 5 7
  *                 8 10 ...
  *
- * The tiles of one matrix come before those of the next; with split-K, those of one part of K before the
- * next.
+ * The tiles of one matrix come before those of the next; with split-K, those of one part of K before the next.
  *
  * Takes: quotient() of cl/types.h.
- * Gives: struct schedule, struct tile, schedule_of(), tile_at(), tile_of_split().
+ * Gives: struct schedule, struct tile, schedule_of(), find_tile(), tile_at(), tile_of_split().
  */
 struct schedule { int tiles_m, tiles_n, blk_m, blk_n, raster; };
 
@@ -26,16 +25,26 @@ DEVICE struct schedule schedule_of(int M, int N, const int blk_m, const int blk_
     return s;
 }
 
+/* Not returned: Oclgrind does not know what clang makes of an inlined function that returns a struct. */
+DEVICE void find_tile(struct tile *t, const struct schedule *s, int at)
+{
+    const int batch = quotient(at, s->tiles_m * s->tiles_n), in_batch = at - batch * (s->tiles_m * s->tiles_n);
+    const int group = quotient(in_batch, s->raster * s->tiles_n);
+    const int in_group = in_batch - group * (s->raster * s->tiles_n);
+    const int rows = s->tiles_m - group * s->raster < s->raster ? s->tiles_m - group * s->raster : s->raster;
+    const int column = rows == s->raster ? in_group / s->raster : in_group / rows;
+
+    t->m0    = (group * s->raster + in_group - column * rows) * s->blk_m;
+    t->n0    = column * s->blk_n;
+    t->batch = batch;
+    t->part  = 0;
+}
+
 DEVICE struct tile tile_at(struct schedule s, int at)
 {
-    const int batch = quotient(at, s.tiles_m * s.tiles_n), in_batch = at - batch * (s.tiles_m * s.tiles_n);
-    const int group = quotient(in_batch, s.raster * s.tiles_n);
-    const int in_group = in_batch - group * (s.raster * s.tiles_n);
-    const int rows = s.tiles_m - group * s.raster < s.raster ? s.tiles_m - group * s.raster : s.raster;
-    const int column = rows == s.raster ? in_group / s.raster : in_group / rows;
-    const int row = group * s.raster + in_group - column * rows;
-    const struct tile t = { row * s.blk_m, column * s.blk_n, batch, 0 };
+    struct tile t;
 
+    find_tile(&t, &s, at);
     return t;
 }
 

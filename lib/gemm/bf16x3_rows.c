@@ -13,7 +13,7 @@
 #include "gemm.h"
 
 enum { BLK_M, STAGES };                         /* its parameters */
-enum { EFF, TILE_NS, READERS };                 /* its costs; READERS: thousandths of the units read all that memory gives */
+enum { EFF, TILE_NS, FIXED_NS, ODD_C };         /* its costs */
 enum { BLK_N = 128, PAIR = 64,    /* two slices of K: they are multiplied by turns */
        SPLIT_SPAN = 16,           /* of K, for a work-group that splits A */
        MAP_BYTES = 128, SUMS_START = MAP_BYTES / 4, ALIGNED = 256 };
@@ -73,11 +73,11 @@ static double seconds_of(const struct gemm *g, const struct cut *c, const struct
     const double pair = 2.0 * row->p[BLK_M] * BLK_N * PAIR / (vn__bf16x3_peak(site) * 1e6 * row->cost[EFF]);
     const double waves = (double)VN_CEIL_DIV(c->shares * c->panels, site->facts->units);
     const double work = waves * ((double)VN_CEIL_DIV(c->tiles * c->pairs, c->shares) * pair + row->cost[TILE_NS] * 1e-9);
-    const double read = vn__move_seconds(g->head.bytes, 1000, site) * larger(1, row->cost[READERS] * units / 1000 / groups);
+    const double read = vn__move_seconds(g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]), 1000, site) * larger(1, site->rates->readers * units / groups);
     const int64_t across = c->shares % c->tiles ? (c->tiles < c->shares ? c->tiles : c->shares) : 0;
     const double sums = (double)(c->shares + across) * BLK_N * (double)g->m * 2 * sizeof(float);
 
-    return vn__launch_seconds(site) + larger(work, read) +
+    return row->cost[FIXED_NS] * 1e-9 + larger(work, read) +
            (is_cut(c) ? vn__launch_seconds(site) + vn__move_seconds(sums, 1000, site) : 0);
 }
 

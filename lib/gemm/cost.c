@@ -6,7 +6,8 @@
  * its flops at EFF thousandths of what the engine does in a compute unit.  Where compute units make several tiles,
  * they take TILE_NS more for each, and get EFF_FULL thousandths together; EFF_DRAM, where the operands do not stay in
  * the second-level cache.  Tiles are made in waves, the last of which leaves some units idle; and no wave is done
- * before its share of the bytes is read.
+ * before its share of the bytes is read.  A C whose rows are not 16-byte aligned is stored in smaller pieces, which
+ * takes as long as ODD_C thousandths of its bytes more.
  */
 #include <math.h>
 
@@ -47,6 +48,12 @@ double vn__mma_peak(const struct gemm *g, const struct vn_site *site)
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
+double vn__odd_c_bytes(const struct gemm *g, int thousandths)
+{
+    return vn__fits_tma(&g->c, vn__col(&g->c), vn__row(&g->c)) ? 0
+         : (double)g->m * (double)g->n * (double)g->batches * (double)vn_type_bytes(g->head.type) * thousandths / 1000;
+}
+
 /* Each wave of one tile for each unit takes `tile`, and no less than its share of the bytes. */
 static double in_waves(const struct vn_tiles *t, double tile, double bytes, const struct vn_site *site)
 {
@@ -82,7 +89,7 @@ double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int6
 {
     const struct vn_tiles t = {
         .tiles = (double)VN_CEIL_DIV(g->m, blk_m) * (double)VN_CEIL_DIV(g->n, blk_n) * matrices,
-        .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k, .bytes = g->head.bytes, .peak = peak,
+        .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k, .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]), .peak = peak,
         .resident = resident };
 
     return vn__tiles_seconds(&t, row, site);

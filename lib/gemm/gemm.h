@@ -63,8 +63,8 @@ struct vn_tiles {
     double peak;                  /* GFLOP/s of a compute unit, on the engine that they use */
     int    resident;              /* on a compute unit at the same time */
 };
-enum { VN_EFF, VN_EFF_FULL, VN_EFF_DRAM, VN_FIXED_NS, VN_TILE_NS, VN_TILE_COSTS };      /* their first cost columns */
-#define VN_TILES_COSTS "EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS"
+enum { VN_EFF, VN_EFF_FULL, VN_EFF_DRAM, VN_FIXED_NS, VN_TILE_NS, VN_ODD_C, VN_TILE_COSTS };   /* their first costs */
+#define VN_TILES_COSTS "EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C"
 
 /* Seconds, by the cost columns of the row; 0 if the row has none. */
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site);
@@ -73,6 +73,8 @@ double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int6
                         int resident, const struct vn_row *row, const struct vn_site *site);
 /* Work-groups of so many work-items that a compute unit runs at the same time, if their registers are not many. */
 int    vn__resident(int items);
+/* Bytes that storing C takes as long as, beyond its own: thousandths of them, where its rows are not 16-byte aligned. */
+double vn__odd_c_bytes(const struct gemm *g, int thousandths);
 /* Of moving bytes at so many thousandths of the memory's rate. */
 double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site);
 double vn__launch_seconds(const struct vn_site *site);

@@ -11,7 +11,7 @@
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* parameters of gemm_skinny */
 enum { ROWS_ITEMS, ROWS_GROUPS, ROWS_ROOM, ROWS_FILL, ROWS_SPLIT };         /* of gemm_skinny_rows */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
-enum { EFF, MEMORY, FIXED_NS, GROUP_NS };       /* their costs: thousandths of the engine's rate, of the memory's */
+enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C };       /* their costs: thousandths of the engine's rate, of the memory's */
 enum { SPAN = 64, LONG = 4096 };
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
@@ -320,7 +320,7 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
     const double again = (double)(s->tiles_m - 1) * b_bytes / (r->l2_gbps * 1e6 * row->cost[MEMORY] * share);
     const double waves = (double)VN_CEIL_DIV((int64_t)groups, site->facts->units);
     const double flops = 2.0 * e->rows * (double)s->wide * (double)s->span * waves / (peak * 1e6 * row->cost[EFF]);
-    const double read = g->head.bytes / rate + again, added = (double)sum_bytes(g, e, s);
+    const double read = (g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C])) / rate + again, added = (double)sum_bytes(g, e, s);
 
     if (row->cost[EFF] <= 0 || row->cost[MEMORY] <= 0 || peak <= 0)
         return 0;

@@ -27,7 +27,7 @@
 #define TILED    "BLK_M BLK_N BLK_K THR_M THR_N"
 #define MATRIX   "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES"
 #define PANELS   "THR_M THR_V VEC BLK_M BLK_N BLK_K"
-#define FEW_ROWS "EFF MEMORY FIXED_NS GROUP_NS"
+#define FEW_ROWS "EFF MEMORY FIXED_NS GROUP_NS ODD_C"
 
 const struct vn_variant vn__gemm_variants[] = {
     VN_CUBLAS_GEMM
@@ -61,7 +61,7 @@ const struct vn_variant vn__gemm_variants[] = {
     /* GPUs: few rows */
     { .name = "gemm_bf16x3_rows", .was = "gemm_split_rows gemm_split_rows_64", HOOKS(bf16x3_rows),
       .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
-      .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES", .costs = "EFF TILE_NS READERS",
+      .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES", .costs = "EFF TILE_NS FIXED_NS ODD_C",
       CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define WARPGROUPS 2\n" },
     { .name = "gemm_skinny_rows", .was = "gemm_skinny_lines gemm_skinny_lines_16", HOOKS(skinny_rows),
       .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_rows.cl",
