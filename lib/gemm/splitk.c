@@ -11,7 +11,8 @@
 #include "gemm.h"
 
 enum { ITEMS };                                 /* its parameter */
-enum { SUMS };                                  /* its cost: thousandths of the memory's rate at which sums are added */
+enum { PARTS, SUMS };                           /* its costs: thousandths of what the splits are estimated at; and of the
+                                                   memory's rate at which sums are added */
 enum { SPLITS, SPAN, REST };                    /* numbers of a plan: `SPLITS` of `SPAN`, and one of `REST` if not 0 */
 enum { LEAST_SPAN = 64, MOST_SPLITS = 32, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
 
@@ -108,7 +109,7 @@ static double seconds_of(size_t *workspace, const struct gemm *g, const struct c
     *workspace = VN_CEIL_DIV(own, WORKSPACE_ALIGN) * WORKSPACE_ALIGN + (size_t)bytes_of(g, cut);
     if (first <= 0 || (cut->rest && rest <= 0))
         return 0;
-    return first + rest + (cut->rest ? 2 : 1) * vn__launch_seconds(site) +
+    return (first + rest) * row->cost[PARTS] / 1000 + (cut->rest ? 2 : 1) * vn__launch_seconds(site) +
            vn__move_seconds(2.0 * (double)bytes_of(g, cut), row->cost[SUMS], site);
 }
 

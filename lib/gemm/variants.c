@@ -87,7 +87,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .layout = vn__layout_bf16x3, .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3.cl",
       .entries = "split gemm_bf16x3", .params = "BLK_N BLK_K STAGES WARPGROUPS", .costs = VN_TILES_COSTS " MOVE" },
     { .name = "gemm_splitk", .was = "gemm_deep", HOOKS(splitk),
-      .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS", .costs = "SUMS" },
+      .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS", .costs = "PARTS SUMS" },
     { .name = "gemm_wgmma_splitk", .was = "gemm_wgmma_deep", HOOKS(wgmma_splitk), .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma_splitk.cl cl/gemm/splitk_sum.cl",
       .entries = "gemm_wgmma_splitk gemm_sum", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS) },
