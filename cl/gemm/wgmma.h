@@ -1,7 +1,7 @@
 /* cl/gemm/wgmma.h - A and B of a product by wgmma: slices of K that TMA loads and warpgroups multiply
  *
  * A tile of C has 64 rows for each warpgroup, and BLK_N columns.  A slice of K is as long as a row of 128
- * bytes. A stage has a slice of A, then one of B.
+ * bytes.  A stage has a slice of A, then one of B.
  *
  *                 BLK_N
  *              +---------+
@@ -16,9 +16,8 @@
  * Every work-group makes tensor maps of A and B for itself, in the workspace, so that the host needs no
  * library.  TMA fills with zeros what is outside of A and B, so edges need no care.
  *
- * Takes: WARPGROUPS, BLK_N, STAGES, RASTER; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major
- * (N-major).
- * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MULTIPLY(), struct gemm, gemm_*().
+ * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
+ * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), gemm_*().
  */
 #define BLK_M        (64 * WARPGROUPS)
 #define BLK_K        OPERAND_ROW
@@ -26,10 +25,10 @@
 #define BYTES_B      (BLK_N * 128)
 #define STAGE        (BYTES_A + BYTES_B)
 #define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
-#if TYPE == 0
+#if TYPE == TYPE_F32
 #define MAP_KIND     MAP_TF32
 #define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_TF32, "", d, a, b, add)
-#elif TYPE == 2
+#elif TYPE == TYPE_BF16
 #define MAP_KIND     MAP_BF16
 #define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_BF16, WGMMA_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
 #else

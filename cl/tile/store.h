@@ -4,7 +4,7 @@
  * columns from n on.
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
- * Gives: OUTPUT_PARAMS, OUTPUT, struct output, store_*(), STORE_TILE.
+ * Gives: OUTPUT_PARAMS, OUTPUT(), struct output, store_element(), STORE_TILE().
  */
 
 /* What becomes of alpha A B: kernels end their parameters with these, and begin with M, N, ... eC, alpha.

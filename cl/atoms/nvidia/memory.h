@@ -18,7 +18,7 @@ DEVICE UINT32 bf16_pair_of(float low, float high)
 /* Two elements of the type, f16 or bf16. */
 DEVICE UINT32 pair_of(float low, float high)
 {
-#if TYPE == 2
+#if TYPE == TYPE_BF16
     return bf16_pair_of(low, high);
 #else
     UINT32 u;
@@ -80,10 +80,10 @@ DEVICE void store16(GLOBAL T *to, const unsigned int *u, int go)
 }
 
 /* Two adjacent elements to device memory, at a multiple of their size. */
-#if TYPE == 3
+#if TYPE == TYPE_F64
 #define STORE_PAIR(p, x, y) \
     asm volatile("st.global.v2.f64 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "d"(x), "d"(y) : "memory")
-#elif TYPE == 0
+#elif TYPE == TYPE_F32
 #define STORE_PAIR(p, x, y) STORE_F32_PAIR(p, x, y)
 #else
 #define STORE_PAIR(p, x, y) (*(GLOBAL unsigned int *)(p) = pair_of(x, y))
