@@ -94,3 +94,35 @@ double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int6
 
     return vn__tiles_seconds(&t, row, site);
 }
+
+/* ---- CPUs ------------------------------------------------------------------------------ */
+
+/* A core takes its flops at EFF thousandths of its rate of multiply-adds, and so many picoseconds for each byte of A, B
+ * and C, ODD thousandths of that for one that is not read along contiguous rows; a launch takes FIXED_NS.        */
+double vn__cpu_seconds(const struct gemm *g, const struct vn_cpu_work *w, const struct vn_row *row,
+                       const struct vn_site *site)
+{
+    enum { EFF, FIXED_NS, A_PS, ODD_A, B_PS, ODD_B, C_PS };
+    const int *const cost = row->cost;
+    const double a = w->a * cost[A_PS] * (w->odd_a ? cost[ODD_A] / 1000.0 : 1);
+    const double b = w->b * cost[B_PS] * (w->odd_b ? cost[ODD_B] / 1000.0 : 1), c = w->c * cost[C_PS];
+
+    if (cost[EFF] <= 0)
+        return 0;
+    return w->launches * cost[FIXED_NS] * 1e-9 +
+           (w->flops / (vn__fma_peak(g, site) * 1e6 * cost[EFF]) + (a + b + c) * 1e-12) / w->cores;
+}
+
+struct vn_cpu_work vn__cpu_tiles(const struct gemm *g, int64_t thr_m, int64_t thr_n, const struct vn_site *site)
+{
+    const double down = (double)VN_CEIL_DIV(g->m, thr_m), across = (double)VN_CEIL_DIV(g->n, thr_n);
+    const double tiles = down * across * (double)g->batches, bytes = (double)vn_type_bytes(g->head.type);
+    const double units = site->facts->units;
+
+    return (struct vn_cpu_work){
+        .launches = 1, .flops = 2 * tiles * (double)(thr_m * thr_n) * (double)g->k, .cores = tiles < units ? tiles : units,
+        .a = (double)g->m * (double)g->k * (double)g->batches * bytes,
+        .b = (double)g->n * (double)g->k * (double)g->batches * bytes,
+        .c = (double)g->m * (double)g->n * (double)g->batches * bytes,
+        .odd_a = vn__col(&g->a) != 1 && g->k > 1, .odd_b = vn__col(&g->b) != 1 && g->n > 1 };
+}

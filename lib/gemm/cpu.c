@@ -310,90 +310,69 @@ vn_status vn__run_cpu_packed(vn_queue *q, const struct vn_choice *it, const void
 
 /* ---- plans ------------------------------------------------------------------------------ */
 
-/* Each long row of B lies in a page of its own: reading 128 bytes of each, once for every block of rows of A,
- * stalls the core. Where A has many rows, packing B costs less.                                      */
-static int pays_once(const struct gemm *g)
+/* Of work-groups that pack rows of A as they come to them, and read B once for each block of rows. */
+static struct vn_cpu_work work_of(const struct gemm *g, const int *p, const struct vn_site *site)
 {
-    enum { MANY_ROWS = 2048, MANY_COLUMNS = 3072, LONG_K = 1024 };
+    struct vn_cpu_work w = vn__cpu_tiles(g, p[CPU_THR_M], p[CPU_THR_V] * p[CPU_VEC], site);
 
-    return g->head.type == VN_F32 && vn__col(&g->b) == 1 && g->m >= MANY_ROWS && g->n > MANY_COLUMNS &&
-           g->k > LONG_K;
-}
-
-/* Panels hold f32 for 16-bit elements, and a panel that is filled in part is mostly zeros. */
-const char *vn__plan_cpu_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
-                                const struct vn_site *site)
-{
-    static const int least[VN_TYPE_COUNT] = { [VN_F32] = 4, [VN_F64] = 8, [VN_F16] = 32, [VN_BF16] = 32 };
-    const struct gemm *g = problem;
-    const struct vn_layout l = vn__layout_cpu_packed(problem, row->p);
-    const struct panels a = panels_a(g, row->p);
-
-    (void)site;
-    out->workspace = vn__workspace_and_b(g, bytes_of(g, &a), &l);
-    if (!vn__is_packed_by(g, pack_b))
-        return pays_once(g) ? NULL
-             : "B is not packed, and packing it for one product costs more than it saves";
-    return g->m < least[g->head.type] || g->n < 32
-         ? "M is below 4 (f64: 8, 16-bit types: 32) or N below 32: unpacked B is as fast" : NULL;
-}
-
-/* Otherwise a work-group packs rows of A for itself, and keeps them in the cache for all of N. A few rows are
- * packed several times, but tiles prefetch the next columns of B, which dominate then.               */
-const char *vn__plan_cpu_panels(struct vn_plan *out, const void *problem, const struct vn_row *row,
-                                const struct vn_site *site)
-{
-    enum { ONE_BLOCK = 512, ONE_BLOCK_K = 1024, FEW_ROWS = 144 };
-    const struct gemm *g = problem;
-    const struct panels a = panels_a(g, row->p);
-
-    (void)site;
-    out->workspace = bytes_of(g, &a);
-    if (g->m <= (vn__col(&g->b) == 1 ? 2 * FEW_ROWS : FEW_ROWS))
-        return "M is at most 144, or 288 where B is N-major: A is packed in the cache";
-    if (sums_in_c(g))
-        return "partial sums can stay in C: A is packed in the cache";
-    return g->n <= ONE_BLOCK || g->k <= ONE_BLOCK_K
-         ? "N is at most 512, or K at most 1024: packing A for all costs more than it saves" : NULL;
+    w.b *= (double)VN_CEIL_DIV(g->m, p[CPU_BLK_M]);
+    return w;
 }
 
 const char *vn__plan_cpu_unpacked(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                   const struct vn_site *site)
 {
-    (void)out;
-    (void)problem;
-    (void)row;
-    (void)site;
+    const struct vn_cpu_work w = work_of(problem, row->p, site);
+
+    out->seconds = vn__cpu_seconds(problem, &w, row, site);
     return NULL;
 }
 
-/* Long rows of A fall into the same set of the first-level cache, which the rows of a tile exceed. */
+/* Rows of A that are long lie in the same set of the first-level cache, where a tile's do not fit. */
 const char *vn__plan_cpu_direct(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
-    enum { SHORT = 3072 };                      /* bytes of a row, and from row to row */
+    enum { SHORT = 3072 };                      /* bytes from row to row, and of a row */
     const struct gemm *g = problem;
-    const int64_t bytes = vn_type_bytes(g->head.type);
+    const int64_t bytes = (int64_t)vn_type_bytes(g->head.type);
 
-    (void)out;
-    (void)row;
-    (void)site;
-    if (bytes == 2)
-        return "16-bit elements are faster packed, many at a time";
-    return g->k * bytes > SHORT || vn__row(&g->a) * bytes > SHORT || g->n > 1024
-         ? "rows of A are longer than 3072 bytes, or N is above 1024: packing A is faster" : NULL;
+    vn__plan_cpu_unpacked(out, problem, row, site);
+    return g->m > 1 && (g->k * bytes > SHORT || vn__row(&g->a) * bytes > SHORT)
+         ? "rows of A are longer than 3072 bytes: tiles of them do not fit into the first-level cache" : NULL;
 }
 
-/* For columns that need three vectors: one tile of three wastes less than two tiles of two. */
 const char *vn__plan_cpu_narrow(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
-    const struct gemm *g = problem;
-    const int64_t vector = g->head.type == VN_F64 ? site->facts->vector / 2 : site->facts->vector;
+    return vn__plan_cpu_direct(out, problem, row, site);
+}
 
-    (void)out;
-    (void)row;
-    if (g->head.type == VN_F16 || g->head.type == VN_BF16)
-        return "16-bit elements are faster packed, many at a time";
-    return g->n <= 2 * vector || g->n > 3 * vector ? "N is at most two vectors, or more than three" : NULL;
+/* A launch packs A. */
+const char *vn__plan_cpu_panels(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                const struct vn_site *site)
+{
+    const struct panels a = panels_a(problem, row->p);
+    struct vn_cpu_work w = work_of(problem, row->p, site);
+
+    w.launches = 2;
+    out->workspace = bytes_of(problem, &a);
+    out->seconds = vn__cpu_seconds(problem, &w, row, site);
+    return NULL;
+}
+
+/* A launch packs each that is not packed yet; panels of B are read, then, in all passes. */
+const char *vn__plan_cpu_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                const struct vn_site *site)
+{
+    const struct gemm *g = problem;
+    const struct vn_layout l = vn__layout_cpu_packed(problem, row->p);
+    const struct panels a = panels_a(g, row->p);
+    struct vn_cpu_work w = work_of(problem, row->p, site);
+
+    w.launches = vn__is_packed_as(g, &l) ? 2 : 3;
+    w.b = vn__is_packed_as(g, &l) ? 0 : (double)g->n * (double)g->k * (double)g->batches *
+                                        (double)vn_type_bytes(g->head.type);
+    out->workspace = vn__workspace_and_b(g, bytes_of(g, &a), &l);
+    out->seconds = vn__cpu_seconds(problem, &w, row, site);
+    return NULL;
 }

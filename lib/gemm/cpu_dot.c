@@ -21,13 +21,14 @@ const char *vn__fits_cpu_dot(const void *problem, const struct vn_facts *f)
 const char *vn__plan_cpu_dot(struct vn_plan *out, const void *problem, const struct vn_row *row,
                              const struct vn_site *site)
 {
-    const struct gemm *g = problem;
+    const struct gemm g = vn__gemm_few_rows(problem);
+    const int *p = row->p;
+    struct vn_cpu_work w = vn__cpu_tiles(&g, p[THR_M], p[THR_N], site);
 
-    (void)out;
-    (void)row;
-    (void)site;
-    return g->k < 64 || (g->m > 48 && g->n > 48)
-         ? "M and N are above 48, or K below 64: packed panels are faster" : NULL;
+    w.b *= (double)VN_CEIL_DIV(g.m, p[BLK_M]);
+    w.odd_a = w.odd_b = 0;
+    out->seconds = vn__cpu_seconds(&g, &w, row, site);
+    return NULL;
 }
 
 vn_status vn__run_cpu_dot(vn_queue *q, const struct vn_choice *it, const void *problem,

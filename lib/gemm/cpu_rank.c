@@ -79,9 +79,15 @@ const char *vn__plan_cpu_rank(struct vn_plan *out, const void *problem, const st
     const struct gemm *g = problem;
     const struct cut cut = cut_for(g, row->p, site->facts->units);
 
+    struct vn_cpu_work w = vn__cpu_tiles(g, 1, row->p[THR_V] * row->p[VEC], site);
+
     memcpy(out->v, (int64_t[]){ cut.cols, cut.splits, cut.ahead }, 3 * sizeof *out->v);
     out->workspace = cut.splits > 1 ? sum_bytes(g, cut.splits) : 0;
-    return g->m > 32 ? "M is above 32: packed panels are faster" : NULL;
+    w.launches = cut.splits > 1 ? 2 : 1;
+    w.b *= (double)VN_CEIL_DIV(g->m, row->p[BLK_M]);
+    w.c *= cut.splits > 1 ? 2 * (double)cut.splits : 1;
+    out->seconds = vn__cpu_seconds(g, &w, row, site);
+    return NULL;
 }
 
 static vn_status add_splits(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int64_t splits,

@@ -33,18 +33,13 @@ static int64_t cores_for(const struct gemm *g, int units)
 const char *vn__plan_cpu_strip(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site)
 {
-    enum { WIDE = 8, SHORT = 64 };                  /* vectors of a strip; K */
     const struct gemm *g = problem;
-    const struct vn_facts *f = site->facts;
+    struct vn_cpu_work w = vn__cpu_tiles(g, 1, row->p[VEC], site);
 
-    (void)out;
-    (void)row;
-    if (g->head.type == VN_F16)
-        return "f16 is faster in shorter pieces of a row";
-    if (g->k < SHORT || g->n < WIDE * f->vector * cores_for(g, f->units))
-        return "K is below 64, or C has too few strips for the cores";
-    return g->m > ROWS_MOST || g->n * g->k >= CACHED_B
-         ? "M is above 4, or B has 2097152 elements or more: longer pieces of rows are faster" : NULL;
+    w.b *= (double)VN_CEIL_DIV(g->m, ROWS_MOST);
+    w.cores = (double)cores_for(g, site->facts->units);
+    out->seconds = vn__cpu_seconds(g, &w, row, site);
+    return g->n * g->k >= CACHED_B ? "B has 2097152 elements or more: then it is read in longer stretches" : NULL;
 }
 
 /* Vectors of a strip; 1 where C is narrower than the strip. */

@@ -84,6 +84,19 @@ int    vn__stays_in_l2(double bytes, const struct vn_site *site);
 double vn__fma_peak(const struct gemm *g, const struct vn_site *site);
 double vn__mma_peak(const struct gemm *g, const struct vn_site *site);
 
+/* What kernels for CPUs do: launches; flops, the idle parts of tiles included; bytes of A that are packed or read, of
+ * B that are read, in all passes, and of C; and for how many cores there is work.  odd: an operand that is not read
+ * along contiguous rows.                                                                                       */
+struct vn_cpu_work {
+    double launches, flops, cores, a, b, c;
+    int    odd_a, odd_b;
+};
+#define VN_CPU_COSTS "EFF FIXED_NS A_PS ODD_A B_PS ODD_B C_PS"
+double vn__cpu_seconds(const struct gemm *g, const struct vn_cpu_work *w, const struct vn_row *row,
+                       const struct vn_site *site);
+/* Work of tiles of thr_m x thr_n: flops, cores, and C. */
+struct vn_cpu_work vn__cpu_tiles(const struct gemm *g, int64_t thr_m, int64_t thr_n, const struct vn_site *site);
+
 /* ---- launches (gemm.c) --------------------------------------------------------------- */
 
 /* Arguments: M, N, K; an input, for which C's buffer stands in where K is 0, so that nothing is
