@@ -15,7 +15,7 @@
  *         +-----+  +-----+-----+            WAVE_N
  *
  * The family's atoms say how a block is loaded from local memory, how its elements are laid out there, and
- * which accumulators a lane holds: matrix_place, matrix_read_a, matrix_read_b, MATRIX_MULTIPLY, matrix_row,
+ * which accumulators a lane holds: matrix_offset, matrix_load_a, matrix_load_b, MATRIX_MULTIPLY, matrix_row,
  * matrix_column; MATRIX_FENCE keeps the order of instructions.
  *
  * All engines want adjacent elements along K together.  A work-item therefore loads squares of QUAD x QUAD
@@ -64,7 +64,7 @@
 #if EACH_A * ITEMS * QUAD * QUAD != BLK_M * BLK_K || EACH_B * ITEMS * QUAD * QUAD != BLK_N * BLK_K
 #error "the work-items must share a slice evenly"
 #endif
-#if ITEMS * MATRIX_SUMS > (QUAD == 4 ? 1 : 2) * SLICE
+#if ITEMS * MATRIX_ACCUMULATORS > (QUAD == 4 ? 1 : 2) * SLICE
 #error "a block of each work-item's accumulators must fit local memory"
 #endif
 
@@ -95,7 +95,7 @@ DEVICE void find_vectors(BYTE_OFFSET *from, int *to, const struct operand *o, in
         const int x_from = !k_major ? x : x_to < o->X ? x_to : o->X - 1, k_from = k_major ? k : k + j;
 
         from[i * QUAD + j] = (BYTE_OFFSET)(x_from * o->x_step + k_from * o->k_step) * sizeof(BITS);
-        to[i * QUAD + j] = matrix_place(x_to, k, width);
+        to[i * QUAD + j] = matrix_offset(x_to, k, width);
     }
 }
 
@@ -176,22 +176,22 @@ DEVICE void copy_elements(LOCAL T *s, const struct operand *o, int k0, int width
         v.z = element_of(o, x, k0 + k + 2);
         v.w = element_of(o, x, k0 + k + 3);
 #endif
-        *(LOCAL QUADS *)(s + matrix_place(x, k, width)) = v;
+        *(LOCAL QUADS *)(s + matrix_offset(x, k, width)) = v;
     }
 }
 
 /* The products of a wave with a slice. */
 #define MULTIPLY_SLICE(sA, sB)                                                  \
     UNROLL for (int k = 0; k < BLK_K; k += MATRIX_K) {                          \
-        matrix_part_a rA[BLOCKS_M];                                              \
-        matrix_part_b rB[BLOCKS_N];                                              \
+        matrix_fragment_a rA[MATRIX_BLOCKS_M];                                  \
+        matrix_fragment_b rB[MATRIX_BLOCKS_N];                                  \
                                                                                 \
-        UNROLL for (int i = 0; i < BLOCKS_M; i++)                                \
-            rA[i] = matrix_read_a(sA, m1 + i * MATRIX_M, k, lane);              \
-        UNROLL for (int j = 0; j < BLOCKS_N; j++)                                \
-            rB[j] = matrix_read_b(sB, n1 + j * MATRIX_N, k, lane);              \
-        UNROLL for (int i = 0; i < BLOCKS_M; i++)                                \
-        UNROLL for (int j = 0; j < BLOCKS_N; j++)                                \
+        UNROLL for (int i = 0; i < MATRIX_BLOCKS_M; i++)                        \
+            rA[i] = matrix_load_a(sA, m1 + i * MATRIX_M, k, lane);              \
+        UNROLL for (int j = 0; j < MATRIX_BLOCKS_N; j++)                        \
+            rB[j] = matrix_load_b(sB, n1 + j * MATRIX_N, k, lane);              \
+        UNROLL for (int i = 0; i < MATRIX_BLOCKS_M; i++)                        \
+        UNROLL for (int j = 0; j < MATRIX_BLOCKS_N; j++)                        \
             MATRIX_MULTIPLY(rC[i][j], rA[i], rB[j]);                            \
     }
 
@@ -216,11 +216,11 @@ gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
                                a_row, a_col, M - m0, K, how_to_read(a_row, a_col, M, K, BLK_M) };
     const struct operand b = { (GLOBAL const BITS *)gB + batch_offset(vB, eC, t.batch) + n0 * b_col,
                                b_col, b_row, N - n0, K, how_to_read(b_col, b_row, N, K, BLK_N) };
-    matrix_sums rC[BLOCKS_M][BLOCKS_N];
+    matrix_accumulators rC[MATRIX_BLOCKS_M][MATRIX_BLOCKS_N];
 
-    UNROLL for (int i = 0; i < BLOCKS_M; i++)
-    UNROLL for (int j = 0; j < BLOCKS_N; j++)
-        rC[i][j] = (matrix_sums)(ZERO);
+    UNROLL for (int i = 0; i < MATRIX_BLOCKS_M; i++)
+    UNROLL for (int j = 0; j < MATRIX_BLOCKS_N; j++)
+        rC[i][j] = (matrix_accumulators)(ZERO);
 
     if (a.how != BY_ELEMENT && b.how != BY_ELEMENT) {
         QUADS nextA[EACH_A * QUAD], nextB[EACH_B * QUAD];
@@ -263,5 +263,5 @@ gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
 
     const struct result c = RESULT(batch_offset(vC, eC, t.batch), batch_offset(vBias, eC, t.batch));
 
-    store_matrix(&c, rC, m0 + m1, n0 + n1, t.m0, t.n0, lane, (LOCAL R *)s + LOCAL_ID() * MATRIX_SUMS);
+    store_matrix(&c, rC, m0 + m1, n0 + n1, t.m0, t.n0, lane, (LOCAL R *)s + LOCAL_ID() * MATRIX_ACCUMULATORS);
 }

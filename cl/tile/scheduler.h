@@ -7,7 +7,8 @@
  *                 1 3 5 7
  *                 8 10 ...
  *
- * The tiles of one matrix come before those of the next; with split-K, those of one part of K before the next.
+ * The tiles of one matrix come before those of the next; with split-K, those of one part of K before
+ * the next.
  *
  * Takes: quotient() of cl/types.h.
  * Gives: struct schedule, struct tile, schedule_of(), find_tile(), tile_at(), tile_of_split().
@@ -28,7 +29,8 @@ DEVICE struct schedule schedule_of(int M, int N, const int blk_m, const int blk_
 /* Not returned: Oclgrind does not know what clang makes of an inlined function that returns a struct. */
 DEVICE void find_tile(struct tile *t, const struct schedule *s, int at)
 {
-    const int batch = quotient(at, s->tiles_m * s->tiles_n), in_batch = at - batch * (s->tiles_m * s->tiles_n);
+    const int batch = quotient(at, s->tiles_m * s->tiles_n);
+    const int in_batch = at - batch * (s->tiles_m * s->tiles_n);
     const int group = quotient(in_batch, s->raster * s->tiles_n);
     const int in_group = in_batch - group * (s->raster * s->tiles_n);
     const int rows = s->tiles_m - group * s->raster < s->raster ? s->tiles_m - group * s->raster : s->raster;
