@@ -7,7 +7,7 @@
  *                 1 3 5 7
  *                 8 10 ...
  *
- * The tiles of one matrix come before those of the next; with split-K, those of one part of K before
+ * The tiles of one matrix come before those of the next; with split-K, those of one part of K before those of
  * the next.
  *
  * Takes: quotient() of cl/types.h.
@@ -29,8 +29,8 @@ DEVICE struct schedule schedule_of(int M, int N, const int blk_m, const int blk_
 /* Not returned: Oclgrind does not know what clang makes of an inlined function that returns a struct. */
 DEVICE void find_tile(struct tile *t, const struct schedule *s, int at)
 {
-    const int batch = quotient(at, s->tiles_m * s->tiles_n);
-    const int in_batch = at - batch * (s->tiles_m * s->tiles_n);
+    const int in_matrix = s->tiles_m * s->tiles_n;
+    const int batch = quotient(at, in_matrix), in_batch = at - batch * in_matrix;
     const int group = quotient(in_batch, s->raster * s->tiles_n);
     const int in_group = in_batch - group * (s->raster * s->tiles_n);
     const int rows = s->tiles_m - group * s->raster < s->raster ? s->tiles_m - group * s->raster : s->raster;
