@@ -180,7 +180,8 @@ static vn_status make(const struct entry **out, vn_device *d, struct vn_choices 
     if (s == VN_OK && key->variant->trial)
         s = try_out(e, d);
     if (key->variant->trial && (s == VN_FAILED || s == VN_UNSUPPORTED)) {
-        vn__log(VN_LOG_CHOOSE, "%s failed its trial on %s: %s", key->variant->name, d->info.spec, vn_last_error());
+        vn__log(VN_LOG_CHOOSE, "%s failed its trial on %s: %s", key->variant->name, d->info.spec,
+                vn_last_error());
         e->failed = 1;
         s = VN_OK;
     }
@@ -200,13 +201,14 @@ static vn_status workspace_fits(const vn_queue *q, const struct vn_variant *v, s
 {
     if (bytes <= q->workspace_limit)
         return VN_OK;
-    return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu", v->name,
-                    bytes, q->workspace_limit);
+    return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu",
+                    v->name, bytes, q->workspace_limit);
 }
 
-/* The variant with this row, its kernels built at first use; VN_UNSUPPORTED or VN_FAILED where they cannot be. */
-static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct vn_variant *v, const struct vn_row *row,
-                       const void *problem)
+/* The variant with this row, its kernels built at first use;
+ * VN_UNSUPPORTED or VN_FAILED where they cannot be.       */
+static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct vn_variant *v,
+                       const struct vn_row *row, const void *problem)
 {
     const struct vn_problem *head = problem;
     struct key key = { .variant = v, .type = (int)head->type, .wide = head->wide };
@@ -228,7 +230,8 @@ static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct v
     if (s)
         return s;
     *out = &e->choice;
-    return e->failed ? vn__fail(VN_UNSUPPORTED, "variant %s failed its trial on %s", v->name, q->device->facts.name)
+    return e->failed ? vn__fail(VN_UNSUPPORTED, "variant %s failed its trial on %s", v->name,
+                                q->device->facts.name)
                      : VN_OK;
 }
 
@@ -287,7 +290,8 @@ static vn_status search(const struct vn_choice **out, struct vn_plan *the_plan, 
     return s;
 }
 
-static vn_status run_nothing(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *none)
+static vn_status run_nothing(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *none)
 {
     (void)q;
     (void)it;

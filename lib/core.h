@@ -18,14 +18,16 @@ struct vn_problem {
     enum vn_bucket bucket;
     int            wide;          /* an offset in it needs 64 bits */
     double         flops, bytes;  /* the least that must be computed and moved */
-    void         (*shape)(char *out, size_t size, const void *problem);   /* names it in `pin` lines; NULL: none do */
+    void         (*shape)(char *out, size_t size, const void *problem);   /* names it in `pin` lines;
+                                                                             NULL: none do */
 };
 
 struct vn_choice;
 
-/* A packed layout of B: pack() writes it to `to` from byte `at` on; lines: the width of its panels; bytes: its
- * size, 0 where B is used as it is.                                                                       */
-typedef vn_status vn_packer(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at);
+/* A packed layout of B: pack() writes it to `to` from byte `at` on; lines: the width of its panels; bytes:
+ * its size, 0 where B is used as it is.                                                                 */
+typedef vn_status vn_packer(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to,
+                            size_t at);
 struct vn_layout { vn_packer *pack; int64_t lines; size_t bytes; };
 
 enum { VN_PARAMS = 16, VN_COSTS = 8, VN_CONSTANTS = 6, VN_ROWS = 16, VN_PLAN = 12 };
@@ -64,19 +66,23 @@ struct vn_plan {
 };
 
 /* One way to do an operation.  An operation lists its variants in a table that ends with a NULL name.  Of the
- * plans that all rows of all variants make for a problem, the one of the least seconds is used; what nobody has a
- * model for keeps the order of the table.  The last variant but that always fits.                           */
+ * plans that all rows of all variants make for a problem, the one of the least seconds is used; what nobody
+ * has a model for keeps the order of the table.  The last variant but that always fits.                    */
 struct vn_variant {
     const char *name;             /* "gemm_cpu": for options, tune rows, explain */
     const char *was;              /* "gemm_old gemm_older": names that it is asked for by, too; NULL: none */
 
     /* Can this kernel do it at all: NULL, or why not ("the device is no CPU"). */
     const char *(*fits)(const void *problem, const struct vn_facts *f);
-    /* How a row would do it: arithmetic alone.  NULL, or why that row cannot, or should not unless its variant is
-     * asked for by name (then *out is complete).  The hook may be NULL: there is nothing to plan.           */
-    const char *(*plan)(struct vn_plan *out, const void *problem, const struct vn_row *row, const struct vn_site *site);
-    vn_status   (*run) (vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan);
-    struct vn_layout (*layout)(const void *problem, const int *p); /* of what a vn_pack holds; NULL: of nothing */
+    /* How a row would do it: arithmetic alone.  NULL, or why that row cannot, or should not unless
+     * its variant is asked for by name (then *out is complete).  The hook may be NULL: there is
+     * nothing to plan.                                                                         */
+    const char *(*plan)(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                        const struct vn_site *site);
+    vn_status   (*run) (vn_queue *q, const struct vn_choice *it, const void *problem,
+                        const struct vn_plan *plan);
+    struct vn_layout (*layout)(const void *problem, const int *p); /* of what a vn_pack holds;
+                                                                      NULL: of nothing */
 
     /* Of a variant that rests on more than the language promises: solves a small problem
      * whose answer is known.  Where that, or its build, fails, this kernel is not used on
@@ -88,8 +94,8 @@ struct vn_variant {
     const char *entries;          /* "pack gemm_cpu": at most VN_ENTRIES */
     const char *params;           /* "BLK_M BLK_N": #defines, and the columns of its tune rows */
     const char *costs;            /* "EFF TILE_NS": columns behind `|`, for plan() alone; NULL: none */
-    const char *constants;        /* "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1": #defines that follow from the problem, and the
-                                     values that each may have; NULL: none */
+    const char *constants;        /* "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1": #defines that follow from the problem,
+                                     and the values that each may have; NULL: none */
     void      (*constants_of)(int *c, const void *problem);    /* one for each; NULL if there are none */
     const char *defines;          /* further #define lines, fixed: "#define DIRECTION 1\n"; or NULL */
 
@@ -106,8 +112,8 @@ struct vn_choice {
     const char *source;               /* where the row came from */
 };
 
-/* One of the ways to solve a problem: a variant, and one of its rows.  why: NULL, or why it is out of the question;
- * of a variant that does not fit there is one, without a row.                                              */
+/* One of the ways to solve a problem: a variant, and one of its rows.  why: NULL, or why it is out of the
+ * question; of a variant that does not fit there is one, without a row.                                */
 struct vn_candidate {
     const struct vn_variant *variant;
     struct vn_row  row;
@@ -116,8 +122,8 @@ struct vn_candidate {
     int            unfit;             /* not even by name */
 };
 
-/* All of them, in the order of the table; malloc'd, to be freed by the caller.  forced: NULL, or a variant's name;
- * depth: 1 for a part of a problem.                                                                         */
+/* All of them, in the order of the table; malloc'd, to be freed by the caller.  forced: NULL, or a variant's
+ * name; depth: 1 for a part of a problem.                                                                 */
 vn_status vn__candidates(struct vn_candidate **out, int *count, vn_queue *q, const struct vn_variant *table,
                          const void *problem, const char *forced, int depth);
 /* The one that would be used: its index, or -1. */
@@ -129,14 +135,16 @@ vn_status vn__candidate_ready(const struct vn_choice **out, vn_queue *q, const s
                               const void *problem);
 /* Makes the plan of a choice for a problem. */
 vn_status vn__plan(struct vn_plan *out, vn_queue *q, const struct vn_choice *it, const void *problem);
-/* The time of the cheapest plan for a part of a problem that is being planned; 0: nobody has a model, or none fits. */
+/* The time of the cheapest plan for a part of a problem that is being planned; 0: nobody has a model,
+ * or none fits.                                                                                    */
 double    vn__part_seconds(const struct vn_site *site, const struct vn_variant *table, const void *part,
                            size_t *workspace);
 
 /* Finds the variant and its kernels, building them at first use, and notes the problem
  * (whose first member is a struct vn_problem) for explain.  forced: NULL, or a name.    */
 vn_status vn__choose(const struct vn_choice **out, const struct vn_plan **plan, vn_queue *q,
-                     const struct vn_variant *table, const void *problem, size_t problem_size, const char *forced);
+                     const struct vn_variant *table, const void *problem, size_t problem_size,
+                     const char *forced);
 /* For a part of a problem that is being run: nothing is noted, explain goes on to tell of the whole. */
 vn_status vn__choose_part(const struct vn_choice **out, struct vn_plan *plan, vn_queue *q,
                           const struct vn_variant *table, const void *problem);
@@ -148,7 +156,8 @@ void      vn__choice_close(struct vn_choice *it, void *program, vn_device *d);
 
 /* The whole text of a variant's kernels: words, #defines, types, texts; malloc'd, or NULL.
  * backend is "opencl" or "cuda".                                                       */
-char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type, int wide);
+char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type,
+                   int wide);
 /* Whether `name` is the variant's, or was. */
 int   vn__is_named(const struct vn_variant *v, const char *name);
 /* The i-th combination of the constants' values: 0 past the last. */
@@ -173,7 +182,8 @@ enum { VN_FUNCTIONS = 4 };
 
 struct vn_operation {
     const char *name;                           /* "conv" */
-    const char *functions[VN_FUNCTIONS];        /* "vn_conv_forward"...: its public ones; NULL past their end */
+    const char *functions[VN_FUNCTIONS];        /* "vn_conv_forward"...: its public ones; NULL
+                                                   past their end */
     const struct vn_variant *variants;
     size_t      call_size, problem_size;
 
@@ -274,9 +284,11 @@ void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
 
 /* Where the problem is noted, or will be; NULL if there is no memory. */
 struct vn_memo *vn__memo_of(vn_queue *q, const void *problem, size_t size);
-int  vn__memo_holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size);
-vn_status vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
-                       const struct vn_plan *plan, const void *problem, size_t size, int forced);
+int  vn__memo_holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem,
+                    size_t size);
+vn_status vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table,
+                       const struct vn_choice *it, const struct vn_plan *plan, const void *problem,
+                       size_t size, int forced);
 /* It is the queue's last from here on. */
 void vn__memo_use(vn_queue *q, struct vn_memo *m);
 void vn__memos_forget(vn_queue *q);           /* what was chosen for it may not hold any more */
@@ -305,8 +317,8 @@ void      vn__buffer_close(vn_buffer *b);         /* takes NULL */
 /* ---- tune rows (tune.c) --------------------------------------------------- */
 
 /* The rows of this variant for a device, type and bucket: alternatives, the first VN_ROWS of them. */
-vn_status vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v, vn_type type,
-                        enum vn_bucket bucket);
+vn_status vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                        vn_type type, enum vn_bucket bucket);
 /* The same, without the user's file. */
 vn_status vn__tune_shipped(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
                            vn_type type, enum vn_bucket bucket);
@@ -314,8 +326,9 @@ vn_status vn__tune_shipped(struct vn_row *out, int *count, const vn_device *d, c
 vn_status vn__tune_rates(struct vn_rates *out, const vn_device *d);
 struct vn_rate { const char *name; size_t at; };                /* at: of its double in struct vn_rates */
 extern const struct vn_rate vn__rates[];                        /* ends with a NULL name */
-/* Which variant and row are pinned for a problem of this shape ("1024x512x64:nt"): 1, and the variant's name, and in
- * *row its values; 0: none.  *values: whether the line says values; else the cheapest row of the variant is used. */
+/* Which variant and row are pinned for a problem of this shape ("1024x512x64:nt"): 1, and the
+ * variant's name, and in *row its values; 0: none.  *values: whether the line says values;
+ * else the cheapest row of the variant is used.                                            */
 int       vn__tune_pin(char variant[64], struct vn_row *row, int *values, const vn_device *d, const char *op,
                        const char *shape, vn_type type);
 /* The values of a parameter that are worth trying; returns how many. */

@@ -15,7 +15,8 @@
 #include <xxhash.h>
 
 enum { MEMOS = 64 };
-enum { PROBLEM_HASHED = 240, CALL_HASHED = 168 };   /* bytes: what mostly differs; XXH3 slows down above 240 */
+enum { PROBLEM_HASHED = 240, CALL_HASHED = 168 };   /* bytes: what mostly differs; XXH3 slows
+                                                       down above 240 */
 
 struct vn_memos {
     struct vn_memo  by_problem[MEMOS];
@@ -78,8 +79,9 @@ static void forget_call(struct vn_memo *m)
     m->call_size = 0;
 }
 
-vn_status vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table, const struct vn_choice *it,
-                       const struct vn_plan *plan, const void *problem, size_t size, int forced)
+vn_status vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *table,
+                       const struct vn_choice *it, const struct vn_plan *plan, const void *problem,
+                       size_t size, int forced)
 {
     if (m == q->noting)                     /* a part of its own problem takes its place */
         q->noting = NULL;
@@ -104,8 +106,8 @@ void vn__memo_use(vn_queue *q, struct vn_memo *m)
     q->last = m;
     q->workspace_used = q->packed_used = 0;
     if (vn__logs(VN_LOG_CHOOSE))
-        vn__log(VN_LOG_CHOOSE, "%s on %s: %s (%s row)", head->op, q->device->info.spec, m->choice->variant->name,
-                m->choice->source);
+        vn__log(VN_LOG_CHOOSE, "%s on %s: %s (%s row)", head->op, q->device->info.spec,
+                m->choice->variant->name, m->choice->source);
 }
 
 void vn__memos_forget(vn_queue *q)

@@ -2,8 +2,9 @@
  *
  * plan.c - all plans for a problem, and the cheapest.
  *
- * Each variant that fits makes a plan with each of its tune rows: in what time, by the rates of the device and the
- * costs of the row.  A pin in a tune file names the one to be used for problems of a shape, whatever it costs.
+ * Each variant that fits makes a plan with each of its tune rows: in what time, by the rates of the device
+ * and the costs of the row.  A pin in a tune file names the one to be used for problems of a shape,
+ * whatever it costs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static const struct vn_rows *rows_of(struct vn_choices *c, const vn_device *d, c
         vn__fail(VN_NO_MEMORY, "host memory ran out for the rows of %s", v->name);
         return NULL;
     }
-    *r = (struct vn_rows){ .variant = v, .type = (int)head->type, .bucket = (int)head->bucket, .count = count };
+    *r = (struct vn_rows){ .variant = v, .type = (int)head->type, .bucket = (int)head->bucket,
+                           .count = count };
     memcpy(r->row, found, (size_t)count * sizeof *found);
     pthread_mutex_lock(&c->lock);
     r->next = c->rows;                          /* another thread may add the same: that does no harm */
@@ -38,8 +40,8 @@ static const struct vn_rows *rows_of(struct vn_choices *c, const vn_device *d, c
     return r;
 }
 
-static const char *plan(struct vn_plan *out, const struct vn_variant *v, const void *problem, const struct vn_row *row,
-                        const struct vn_site *site)
+static const char *plan(struct vn_plan *out, const struct vn_variant *v, const void *problem,
+                        const struct vn_row *row, const struct vn_site *site)
 {
     *out = (struct vn_plan){ 0 };
     return v->plan ? v->plan(out, problem, row, site) : NULL;
@@ -62,7 +64,8 @@ vn_status vn__plan(struct vn_plan *out, vn_queue *q, const struct vn_choice *it,
             row = rows->row[i];
     memcpy(row.p, it->p, sizeof row.p);
     plan(out, it->variant, problem, &row, &site);
-    return out->seconds < 0 ? vn__fail(VN_UNSUPPORTED, "%s cannot solve a problem of this size", it->variant->name)
+    return out->seconds < 0 ? vn__fail(VN_UNSUPPORTED, "%s cannot solve a problem of this size",
+                                       it->variant->name)
                             : VN_OK;
 }
 
@@ -104,7 +107,8 @@ static int add_variant(struct list *l, struct vn_choices *c, const struct vn_var
     const char *why;
 
     /* A vendor's library is not even loaded unless it is asked for, or its row prefers it. */
-    if (!v->texts && !forced && (!(rows = rows_of(c, site->queue->device, v, problem)) || !rows->row->p[v->preferred]))
+    if (!v->texts && !forced &&
+        (!(rows = rows_of(c, site->queue->device, v, problem)) || !rows->row->p[v->preferred]))
         return add_unfit(l, v, "no tune row says that it is the faster one here");
     if ((why = v->fits(problem, site->facts)))
         return add_unfit(l, v, why);
@@ -173,13 +177,15 @@ int vn__cheapest(const struct vn_candidate *list, int count, int forced)
         if (it->unfit || (it->why && !forced))
             continue;
         if (best < 0 || (!it->why && list[best].why) ||
-            (!it->why == !list[best].why && it->plan.seconds > 0 && it->plan.seconds < list[best].plan.seconds))
+            (!it->why == !list[best].why && it->plan.seconds > 0 &&
+             it->plan.seconds < list[best].plan.seconds))
             best = i;
     }
     return best;
 }
 
-double vn__part_seconds(const struct vn_site *site, const struct vn_variant *table, const void *part, size_t *workspace)
+double vn__part_seconds(const struct vn_site *site, const struct vn_variant *table, const void *part,
+                        size_t *workspace)
 {
     const struct vn_site deeper = { site->facts, site->rates, site->queue, site->depth + 1 };
     struct list l = { 0 };
@@ -192,7 +198,8 @@ double vn__part_seconds(const struct vn_site *site, const struct vn_variant *tab
     return seconds;
 }
 
-/* The candidate that a pin names: its index, or -1.  Values of a pin that no row has make a row of their own. */
+/* The candidate that a pin names: its index, or -1.  Values of a pin that no row has make a
+ * row of their own.                                                                      */
 int vn__pinned(struct vn_candidate *list, int count, vn_queue *q, const void *problem)
 {
     const struct vn_problem *head = problem;
@@ -211,7 +218,8 @@ int vn__pinned(struct vn_candidate *list, int count, vn_queue *q, const void *pr
         if (it->unfit || strcmp(it->variant->name, variant) ||
             (values && best >= 0 && !memcmp(list[best].row.p, row.p, sizeof row.p)))
             continue;
-        if (best < 0 || (values ? !memcmp(it->row.p, row.p, sizeof row.p) : it->plan.seconds < list[best].plan.seconds))
+        if (best < 0 ||
+            (values ? !memcmp(it->row.p, row.p, sizeof row.p) : it->plan.seconds < list[best].plan.seconds))
             best = i;
     }
     if (best >= 0 && values && memcmp(list[best].row.p, row.p, sizeof row.p)) {

@@ -103,7 +103,8 @@ static void add_constants(struct vn_builder *b, const struct vn_variant *v, cons
             add_define(b, word, c[n++]);
 }
 
-char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type, int wide)
+char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type,
+                   int wide)
 {
     struct vn_builder b = { 0 };
     char word[64];

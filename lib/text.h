@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-struct vn_builder { char *text; size_t length, size; int failed; };     /* failed: memory ran out, or a part is missing */
+/* failed: memory ran out, or a part is missing. */
+struct vn_builder { char *text; size_t length, size; int failed; };
 
 void vn__text_add(struct vn_builder *b, const char *s, size_t n);
 #endif

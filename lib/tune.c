@@ -7,22 +7,23 @@
  *     space   gemm_cpu          THR_M 4 6 12  THR_N 1 2 4  BLK_N 32 64
  *     gemm_cpu cpu/f32x16/?* * f32 large    12    32    64
  *
- * A row is: variant, device pattern, backend, type, bucket, one value for each column of parameters; and where
- * the variant has costs, a bar and one value for each of those.  The pattern is matched (as file names are)
- * against family/arch/name of the device; backend, type and bucket may be patterns, too.
+ * A row is: variant, device pattern, backend, type, bucket, one value for each column of parameters; and
+ * where the variant has costs, a bar and one value for each of those.  The pattern is matched (as file names
+ * are) against family/arch/name of the device; backend, type and bucket may be patterns, too.
  *
  *     columns gemm_wgmma  BLK_N STAGES WARPGROUPS RASTER | EFF EFF_FULL TILE_NS
  *     gemm_wgmma  nvidia/sm_90/?*  *  *f16  *  256 4 2 16 | 850 850 2000
  *
  * The first row that matches is used, and with it those of the same file for the very same devices, backend,
  * types and buckets: they are alternatives, of which the cheapest plan is used.  The user's file comes first
- * ($VERNIER_TUNE, or vernier/user.tune under $XDG_CONFIG_HOME or ~/.config), then the shipped ones.  Where only
- * a row for every device (*) matches there, one for the nearest device goes before it: of the same family, and of
- * an architecture whose number is not far from ours.  A row without costs takes those of the shipped row.
+ * ($VERNIER_TUNE, or vernier/user.tune under $XDG_CONFIG_HOME or ~/.config), then the shipped ones.  Where
+ * only a row for every device (*) matches there, one for the nearest device goes before it: of the same
+ * family, and of an architecture whose number is not far from ours.  A row without costs takes those of the
+ * shipped row.
  *
- * Other lines: `space` names the values that are worth trying, which `vernier tune` searches.  `rates` says what a
- * device does in a second; each rate is taken from the first line that matches and has it.  `pin` says which
- * variant, and with which values, solves problems of one shape, whatever their plans cost:
+ * Other lines: `space` names the values that are worth trying, which `vernier tune` searches.  `rates` says
+ * what a device does in a second; each rate is taken from the first line that matches and has it.  `pin` says
+ * which variant, and with which values, solves problems of one shape, whatever their plans cost:
  *
  *     rates nvidia/sm_90/?*  GBPS 2750  LAUNCH_NS 3000
  *     pin   gemm 1024x512x4096:nt  nvidia/sm_90/?*  *  f16  gemm_wgmma 256 4 2 16
@@ -135,8 +136,8 @@ enum { NAME, DEVICE, BACKEND, TYPE, BUCKET, FIELDS, SHAPE = BUCKET };
 
 struct line {
     enum { NOTHING, COLUMNS, SPACE, RATES, PIN, ROW } kind;
-    char        field[FIELDS][WORD];      /* NAME of each kind but RATES, the rest of rows; of PIN the operation and
-                                             SHAPE, too */
+    char        field[FIELDS][WORD];      /* NAME of each kind but RATES, the rest of rows; of PIN the
+                                             operation and SHAPE, too */
     char        op[WORD];
     const struct vn_variant *variant;     /* NULL: this library has none of that name */
     int         p[VN_PARAMS], cost[VN_COSTS];       /* of a row, or a pin */
@@ -167,7 +168,8 @@ static void read_columns(struct line *l)
     if (same && next_word(word, sizeof word, &at))
         same = *costs && !strcmp(word, "|") && are_next(&at, costs) && !next_word(word, sizeof word, &at);
     if (!same)
-        find_wrong(l, "the columns of %s are %s%s%s", l->variant->name, l->variant->params, *costs ? " | " : "", costs);
+        find_wrong(l, "the columns of %s are %s%s%s", l->variant->name, l->variant->params,
+                   *costs ? " | " : "", costs);
 }
 
 /* NAME 1 2 4  NAME 8 16 */
@@ -215,8 +217,8 @@ static void read_values(struct line *l)
     }
     l->has_values = right;
     if (!right)
-        find_wrong(l, "a row of %s ends with a number for each of %s%s%s", l->variant->name, l->variant->params,
-                   *costs ? " | " : "", costs);
+        find_wrong(l, "a row of %s ends with a number for each of %s%s%s", l->variant->name,
+                   l->variant->params, *costs ? " | " : "", costs);
 }
 
 /* NAME 2750  NAME 40 */
@@ -271,7 +273,8 @@ static void read_pin(struct line *l)
     if (!next_word(l->op, WORD, &l->rest) || !next_word(l->field[SHAPE], WORD, &l->rest) ||
         !next_word(l->field[DEVICE], WORD, &l->rest) || !next_word(l->field[BACKEND], WORD, &l->rest) ||
         !next_word(l->field[TYPE], WORD, &l->rest) || !next_word(l->field[NAME], WORD, &l->rest)) {
-        find_wrong(l, "a pin is an operation, a shape, a device, a backend, a type, a variant, then numbers or none");
+        find_wrong(l, "a pin is an operation, a shape, a device, a backend, a type, a variant, "
+                      "then numbers or none");
         return;
     }
     check_type(l);
@@ -465,7 +468,8 @@ static void look_at(struct found *out, const struct line *l, const struct sought
 }
 
 /* The next line of *text that begins with this word: reading the others would take long. */
-static int next_of(struct line *l, char copy[LINE], const char **text, const struct vn_variant *v, const char *word)
+static int next_of(struct line *l, char copy[LINE], const char **text, const struct vn_variant *v,
+                   const char *word)
 {
     char first[WORD];
     int number = 0;
@@ -527,8 +531,8 @@ static void give(struct vn_row *out, int *count, const struct rows *rows, const 
 
 static vn_status no_row(const struct sought *s)
 {
-    return vn__fail(VN_UNSUPPORTED, "there is no tune row of %s for %s, %s, %s, %s", s->variant->name, s->device,
-                    s->backend, s->type, s->bucket);
+    return vn__fail(VN_UNSUPPORTED, "there is no tune row of %s for %s, %s, %s, %s", s->variant->name,
+                    s->device, s->backend, s->type, s->bucket);
 }
 
 vn_status vn__tune_shipped(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
@@ -630,8 +634,8 @@ static char *user_text(void)
 }
 
 /* Rows without costs have those of the shipped row with the same parameters, or of the first. */
-static void add_costs(struct vn_row *out, const struct rows *rows, const vn_device *d, const struct vn_variant *v,
-                      vn_type type, enum vn_bucket bucket)
+static void add_costs(struct vn_row *out, const struct rows *rows, const vn_device *d,
+                      const struct vn_variant *v, vn_type type, enum vn_bucket bucket)
 {
     struct vn_row shipped[VN_ROWS];
     int count;
@@ -648,8 +652,8 @@ static void add_costs(struct vn_row *out, const struct rows *rows, const vn_devi
     }
 }
 
-vn_status vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v, vn_type type,
-                        enum vn_bucket bucket)
+vn_status vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                        vn_type type, enum vn_bucket bucket)
 {
     const struct sought s = sought_of(d, v, type, bucket);
     struct found f = { .distance = 0 };         /* only what matches */
@@ -713,14 +717,15 @@ vn_status vn__tune_rates(struct vn_rates *out, const vn_device *d)
     return wrong;
 }
 
-static int search_pin(struct line *l, const char *text, const char *device, const char *backend, const char *op,
-                      const char *shape, const char *type)
+static int search_pin(struct line *l, const char *text, const char *device, const char *backend,
+                      const char *op, const char *shape, const char *type)
 {
     char copy[LINE];
 
     while (next_of(l, copy, &text, NULL, "pin"))
         if (l->variant && !strcmp(l->op, op) && !strcmp(l->field[SHAPE], shape) &&
-            is_like(l->field[DEVICE], device) && is_like(l->field[BACKEND], backend) && is_like(l->field[TYPE], type))
+            is_like(l->field[DEVICE], device) && is_like(l->field[BACKEND], backend) &&
+            is_like(l->field[TYPE], type))
             return 1;
     return 0;
 }

@@ -13,7 +13,8 @@ static const struct { const char *x, *w, *y, *out; } names[] = {
 
 static vn_status check_views(const struct conv *c, const vn_queue *q)
 {
-    const char *const x = names[c->direction].x, *const w = names[c->direction].w, *const y = names[c->direction].y;
+    const char *const x = names[c->direction].x, *const w = names[c->direction].w;
+    const char *const y = names[c->direction].y;
     vn_status s;
 
     if ((s = vn__check_tensor(&c->x, x, q, 3, RANK, c->direction == BACKWARD_DATA)) ||
@@ -41,7 +42,8 @@ static vn_status check_options(const struct conv_call *o)
     vn_status s;
 
     for (int i = 0; i < DIMS; i++)
-        if ((s = check_option(o->stride[i], "stride", i)) || (s = check_option(o->dilation[i], "dilation", i)) ||
+        if ((s = check_option(o->stride[i], "stride", i)) ||
+            (s = check_option(o->dilation[i], "dilation", i)) ||
             (s = check_option(o->pad_before[i], "pad_before", i)) ||
             (s = check_option(o->pad_after[i], "pad_after", i)))
             return s;
@@ -62,7 +64,8 @@ static vn_status check_extent(const char *name, const vn_tensor *t, int i, int64
 
 static vn_status check_channels(const struct conv *c)
 {
-    const char *const x = names[c->direction].x, *const w = names[c->direction].w, *const y = names[c->direction].y;
+    const char *const x = names[c->direction].x, *const w = names[c->direction].w;
+    const char *const y = names[c->direction].y;
     vn_status s;
 
     if (c->x.extent[1] % c->groups)
@@ -133,13 +136,14 @@ static vn_status check_bias(struct conv *c, const vn_queue *q, const char *out_n
     if ((s = vn__check_tensor(&c->bias, "bias", q, 1, RANK, 0)))
         return s;
     if (c->bias.type != out->type)
-        return vn__fail(VN_INVALID, "bias has type %s; it needs that of %s, %s", vn_type_name(c->bias.type), out_name,
-                        vn_type_name(out->type));
+        return vn__fail(VN_INVALID, "bias has type %s; it needs that of %s, %s", vn_type_name(c->bias.type),
+                        out_name, vn_type_name(out->type));
     if (c->bias.rank == 1) {
         const int64_t channels = out->extent[c->direction == BACKWARD_FILTER ? 0 : 1];
 
         if (c->bias.extent[0] != channels && c->bias.extent[0] != 1)
-            return vn__fail(VN_INVALID, "bias has %lld elements; it needs one for each of the %lld channels of %s",
+            return vn__fail(VN_INVALID,
+                            "bias has %lld elements; it needs one for each of the %lld channels of %s",
                             (long long)c->bias.extent[0], (long long)channels, out_name);
         spread_bias(c);
     }
@@ -185,8 +189,8 @@ vn_status vn__conv_check(struct conv *c, const vn_queue *q, const struct conv_ca
     if ((s = check_views(c, q)) || (s = check_options(o)))
         return s;
     take_options(c, o);
-    if ((s = check_channels(c)) || (s = check_pixels(c, o)) || (s = check_bias(c, q, names[c->direction].out)) ||
-        (s = check_overlaps(c)))
+    if ((s = check_channels(c)) || (s = check_pixels(c, o)) ||
+        (s = check_bias(c, q, names[c->direction].out)) || (s = check_overlaps(c)))
         return s;
     return VN_OK;
 }

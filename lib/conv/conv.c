@@ -70,7 +70,8 @@ int64_t vn__conv_columns(const struct conv *c)
 int64_t vn__conv_depth(const struct conv *c)
 {
     return c->direction == FORWARD ? vn__conv_taps(c) * c->w.extent[1]
-         : c->direction == BACKWARD_DATA ? vn__conv_taps(c) * c->w.extent[0] / c->groups : vn__conv_pixels(&c->y);
+         : c->direction == BACKWARD_DATA ? vn__conv_taps(c) * c->w.extent[0] / c->groups
+         : vn__conv_pixels(&c->y);
 }
 
 /* ---- the arguments that all kernels take: see cl/conv/conv.h ---------------------------- */
@@ -91,7 +92,8 @@ static void arg_operand(struct vn_launch *l, const vn_tensor *t, vn_buffer *b, i
     vn__arg_view(l, v);
 }
 
-static void arg_extents(struct vn_launch *l, int64_t s0, int64_t s1, int64_t s2, int64_t s3, const int64_t dims[DIMS])
+static void arg_extents(struct vn_launch *l, int64_t s0, int64_t s1, int64_t s2, int64_t s3,
+                        const int64_t dims[DIMS])
 {
     const int64_t v[8] = { s0, s1, s2, s3, dims[0], dims[1], dims[2], 0 };
 
@@ -177,7 +179,8 @@ static void widen(vn_tensor *t)
 /* A filter of 1 that goes step by step sees pixels, not rows of them. */
 static int is_plain(const struct conv *c, int d)
 {
-    return c->w.extent[2 + d] == 1 && c->stride[d] == 1 && c->pad[d] == 0 && c->x.extent[2 + d] == c->y.extent[2 + d];
+    return c->w.extent[2 + d] == 1 && c->stride[d] == 1 && c->pad[d] == 0 &&
+           c->x.extent[2 + d] == c->y.extent[2 + d];
 }
 
 static int follows(const vn_tensor *t, int d)
@@ -199,7 +202,8 @@ static void flatten(struct conv *c)
     const int bias_too = c->has_bias && c->direction != BACKWARD_FILTER;
 
     for (int d = DIMS - 2; d >= 0 && is_plain(c, DIMS - 1); d--) {
-        if (!is_plain(c, d) || !follows(&c->x, d) || !follows(&c->y, d) || (bias_too && !follows(&c->bias, d)))
+        if (!is_plain(c, d) || !follows(&c->x, d) || !follows(&c->y, d) ||
+            (bias_too && !follows(&c->bias, d)))
             return;
         join(&c->x, d);
         join(&c->y, d);
@@ -213,8 +217,10 @@ static void size_up(struct conv *c)
 {
     const vn_tensor *out = vn__conv_output(c);
     const double macs = (double)vn__conv_depth(c) * (double)vn__conv_rows(c) *
-                        (double)(c->direction == BACKWARD_FILTER ? vn__conv_columns(c) : vn__conv_pixels(out));
-    const double elements = (double)vn__elements(&c->x) + (double)vn__elements(&c->w) + (double)vn__elements(&c->y);
+                        (double)(c->direction == BACKWARD_FILTER ? vn__conv_columns(c)
+                                                                 : vn__conv_pixels(out));
+    const double elements = (double)vn__elements(&c->x) + (double)vn__elements(&c->w) +
+                            (double)vn__elements(&c->y);
     const double again = c->beta != 0.0 ? (double)vn__elements(out) : 0.0;
 
     c->p.bucket = macs <= 0x1p24 ? VN_SMALL : macs <= 0x1p30 ? VN_MEDIUM : VN_LARGE;
@@ -251,7 +257,8 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     widen(&c->y);
     if (c->has_bias)
         widen(&c->bias);
-    c->is_empty = c->alpha == 0.0 || vn__elements(&c->x) == 0 || vn__elements(&c->w) == 0 || vn__elements(&c->y) == 0;
+    c->is_empty = c->alpha == 0.0 || vn__elements(&c->x) == 0 || vn__elements(&c->w) == 0 ||
+                  vn__elements(&c->y) == 0;
     row = c->x.extent[RANK - 1];
     flatten(c);
     c->joined = row ? c->x.extent[RANK - 1] / row : 1;

@@ -56,10 +56,12 @@ void vn__conv_arg_epilogue(struct vn_launch *l, const struct conv *c);
 vn_status vn__conv_check(struct conv *c, const vn_queue *q, const struct conv_call *o);
 
 /* tiled.c: any device */
-vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan);
+vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan);
 
 /* cpu.c: CPUs, through vectors written out */
-vn_status   vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan);
+vn_status   vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan);
 vn_status   vn__run_conv_depthwise(vn_queue *q, const struct vn_choice *it, const void *problem,
                                    const struct vn_plan *plan);
 const char *vn__plan_conv_cpu_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,

@@ -22,7 +22,8 @@ static int64_t share_of(const vn_queue *q, int64_t tiles, int64_t others, const 
     return VN_CEIL_DIV(tiles, VN_CEIL_DIV(tiles, min_of(share, most)));
 }
 
-vn_status vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                           const struct vn_plan *plan)
 {
     const struct conv *c = problem;
     const int *p = it->p;
@@ -79,7 +80,8 @@ static size_t sum_bytes(const void *problem, const int *p)
 
     if (splits == 1)
         return 0;
-    return vn__mul(&bytes, bytes, vn__elements(&c->w)) && vn__mul(&bytes, bytes, splits) ? (size_t)bytes : SIZE_MAX;
+    return vn__mul(&bytes, bytes, vn__elements(&c->w)) && vn__mul(&bytes, bytes, splits)
+         ? (size_t)bytes : SIZE_MAX;
 }
 
 const char *vn__plan_conv_cpu_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -90,7 +92,8 @@ const char *vn__plan_conv_cpu_filter(struct vn_plan *out, const void *problem, c
     return NULL;
 }
 
-static vn_status run_sum(vn_queue *q, const struct vn_choice *it, const struct conv *c, int64_t splits, vn_buffer *sums)
+static vn_status run_sum(vn_queue *q, const struct vn_choice *it, const struct conv *c, int64_t splits,
+                         vn_buffer *sums)
 {
     struct vn_launch l;
 

@@ -4,7 +4,8 @@
  */
 #include "conv.h"
 
-vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan)
 {
     enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N };
     const struct conv *c = problem;

@@ -54,7 +54,8 @@ static const char *fits_filter(const void *problem, const struct vn_facts *f)
 {
     const struct conv *c = problem;
 
-    return c->direction != BACKWARD_FILTER ? "it is for the gradient of the filter" : fits_any_cpu(problem, f);
+    return c->direction != BACKWARD_FILTER ? "it is for the gradient of the filter"
+                                           : fits_any_cpu(problem, f);
 }
 
 static void direction_of(int *c, const void *problem)
@@ -71,10 +72,13 @@ static void direction_of(int *c, const void *problem)
 const struct vn_variant vn__conv_variants[] = {
     VN_CUDNN_CONV
     { .name = "conv_depthwise", .fits = fits_depthwise, .run = vn__run_conv_depthwise,
-      .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"), .defines = "#define DEPTHWISE 1\n" },
+      .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"),
+      .defines = "#define DEPTHWISE 1\n" },
     { .name = "conv_cpu", .fits = fits_cpu, .run = vn__run_conv_cpu,
-      .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"), .defines = "#define DEPTHWISE 0\n" },
-    { .name = "conv_cpu", .fits = fits_filter, .plan = vn__plan_conv_cpu_filter, .run = vn__run_conv_cpu_filter,
+      .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"),
+      .defines = "#define DEPTHWISE 0\n" },
+    { .name = "conv_cpu", .fits = fits_filter, .plan = vn__plan_conv_cpu_filter,
+      .run = vn__run_conv_cpu_filter,
       .texts = CPU, .entries = "conv_cpu conv_sum", .params = PANELS, DIRECTIONS("2"),
       .defines = "#define DEPTHWISE 0\n" },
     { .name = "conv", .fits = fits_conv, .run = vn__run_conv_tiled,

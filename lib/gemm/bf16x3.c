@@ -2,7 +2,8 @@
  *
  * bf16x3.c - the variant gemm_bf16x3: f32 by the bf16 matrix engine of NVIDIA's sm_90.
  *
- * A pass over each operand splits it into three bf16 parts, in panels; the product adds six products of parts.
+ * A pass over each operand splits it into three bf16 parts, in panels; the product adds six products
+ * of parts.
  */
 #include <limits.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "gemm.h"
 
 enum { BLK_N, BLK_K, STAGES, WARPGROUPS };      /* its parameters */
-enum { MOVE = VN_TILE_COSTS };                  /* its cost column after the tiles': of splitting an operand */
+enum { MOVE = VN_TILE_COSTS };                  /* its cost column after the tiles': of
+                                                   splitting an operand */
 enum { SPLIT_SPAN = 64, WARPGROUP_M = 64 };     /* SPLIT_SPAN: of K, for a work-group that splits */
 
 int vn__bf16x3_panels(struct vn_bf16x3_side *s, const vn_tensor *t, int64_t per, int64_t blk_k)
@@ -64,7 +66,8 @@ const char *vn__fits_bf16x3(const void *problem, const struct vn_facts *f)
     return g->k > INT_MAX / 16 ? "K must stay below 2^27" : NULL;
 }
 
-vn_status vn__bf16x3_launch_split(struct vn_launch *l, const struct vn_bf16x3_side *s, vn_buffer *parts, int span)
+vn_status vn__bf16x3_launch_split(struct vn_launch *l, const struct vn_bf16x3_side *s, vn_buffer *parts,
+                                  int span)
 {
     const int64_t pieces = VN_CEIL_DIV(s->steps * 16, span);
 
@@ -82,7 +85,8 @@ vn_status vn__bf16x3_launch_split(struct vn_launch *l, const struct vn_bf16x3_si
     return VN_OK;
 }
 
-static vn_status split(vn_queue *q, const struct vn_choice *it, const struct vn_bf16x3_side *s, vn_buffer *parts)
+static vn_status split(vn_queue *q, const struct vn_choice *it, const struct vn_bf16x3_side *s,
+                       vn_buffer *parts)
 {
     struct vn_launch l;
     const vn_status status = vn__bf16x3_launch_split(&l, s, parts, SPLIT_SPAN);
@@ -90,7 +94,8 @@ static vn_status split(vn_queue *q, const struct vn_choice *it, const struct vn_
     return status ? status : vn__launch(q, it, 0, &l);
 }
 
-static vn_status split_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
+static vn_status split_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to,
+                         size_t at)
 {
     struct vn_bf16x3_side a, b;
 
@@ -104,7 +109,8 @@ struct vn_layout vn__layout_bf16x3(const void *problem, const int *p)
 {
     struct vn_bf16x3_side a, b;
 
-    return (struct vn_layout){ split_b, p[BLK_N], sides(&a, &b, problem, p) ? vn__bf16x3_bytes(&b) : SIZE_MAX };
+    return (struct vn_layout){ split_b, p[BLK_N],
+                               sides(&a, &b, problem, p) ? vn__bf16x3_bytes(&b) : SIZE_MAX };
 }
 
 /* ---- the plan --------------------------------------------------------------------------- */
@@ -115,10 +121,12 @@ double vn__bf16x3_peak(const struct vn_site *site)
 }
 
 /* An element is read in 4 bytes and written in 6. */
-static double split_seconds(const struct gemm *g, int64_t rows, const struct vn_row *row, const struct vn_site *site)
+static double split_seconds(const struct gemm *g, int64_t rows, const struct vn_row *row,
+                            const struct vn_site *site)
 {
     return vn__launch_seconds(site) +
-           vn__move_seconds((4.0 + 6.0) * (double)rows * (double)g->k * (double)g->batches, row->cost[MOVE], site);
+           vn__move_seconds((4.0 + 6.0) * (double)rows * (double)g->k * (double)g->batches,
+                            row->cost[MOVE], site);
 }
 
 const char *vn__plan_bf16x3(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -136,8 +144,9 @@ const char *vn__plan_bf16x3(struct vn_plan *out, const void *problem, const stru
     }
     out->workspace = vn__workspace_and_b(g, vn__bf16x3_bytes(&a), &l);
     parts.head.bytes = 6.0 * (double)(g->m + g->n) * (double)g->k * (double)g->batches;
-    out->seconds = vn__gemm_seconds(&parts, WARPGROUP_M * p[WARPGROUPS], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
-                                    (double)g->batches, vn__bf16x3_peak(site), 1, row, site);
+    out->seconds = vn__gemm_seconds(&parts, WARPGROUP_M * p[WARPGROUPS], p[BLK_N],
+                                    VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K], (double)g->batches,
+                                    vn__bf16x3_peak(site), 1, row, site);
     if (out->seconds > 0)
         out->seconds += split_seconds(g, g->m, row, site) +
                         (vn__is_packed_as(g, &l) ? 0 : split_seconds(g, g->n, row, site));
@@ -146,7 +155,8 @@ const char *vn__plan_bf16x3(struct vn_plan *out, const void *problem, const stru
 
 /* ---- launches ---------------------------------------------------------------------------- */
 
-vn_status vn__run_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem,
+                         const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 128 * it->p[WARPGROUPS] + 128 };
@@ -156,9 +166,12 @@ vn_status vn__run_bf16x3(vn_queue *q, const struct vn_choice *it, const void *pr
     vn_status s;
 
     (void)plan;
-    if (!sides(&a, &b, g, it->p) || !vn__mul(&l.groups[0], a.panels * b.panels, g->batches) || l.groups[0] > INT_MAX)
-        return vn__gemm_too_many(it, a.panels * b.panels, WARPGROUP_M * it->p[WARPGROUPS], it->p[BLK_N], INT_MAX);
-    if ((s = vn__lay_out_b(&parts_b, &at, &parts, q, it, g, vn__bf16x3_bytes(&a))) || (s = split(q, it, &a, parts)))
+    if (!sides(&a, &b, g, it->p) || !vn__mul(&l.groups[0], a.panels * b.panels, g->batches) ||
+        l.groups[0] > INT_MAX)
+        return vn__gemm_too_many(it, a.panels * b.panels, WARPGROUP_M * it->p[WARPGROUPS], it->p[BLK_N],
+                                 INT_MAX);
+    if ((s = vn__lay_out_b(&parts_b, &at, &parts, q, it, g, vn__bf16x3_bytes(&a))) ||
+        (s = split(q, it, &a, parts)))
         return s;
     b.view[7] = (int64_t)(at / VN_BF16X3_UNIT);
     vn__gemm_sizes(&l, g);

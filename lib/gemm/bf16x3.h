@@ -23,7 +23,8 @@ struct vn_bf16x3_side {
 int       vn__bf16x3_panels(struct vn_bf16x3_side *s, const vn_tensor *t, int64_t per, int64_t blk_k);
 size_t    vn__bf16x3_bytes(const struct vn_bf16x3_side *s);
 /* The launch of `split`, of which a work-group makes `span` of K. */
-vn_status vn__bf16x3_launch_split(struct vn_launch *l, const struct vn_bf16x3_side *s, vn_buffer *parts, int span);
+vn_status vn__bf16x3_launch_split(struct vn_launch *l, const struct vn_bf16x3_side *s, vn_buffer *parts,
+                                  int span);
 /* GFLOP/s of a compute unit that multiplies f32 so. */
 double    vn__bf16x3_peak(const struct vn_site *site);
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bf16x3_rows.c - the variant gemm_bf16x3_rows: f32 by the bf16 matrix engine of NVIDIA's sm_90, where one operand has
- * few rows and the other is split into its parts on the way to the engine.
+ * bf16x3_rows.c - the variant gemm_bf16x3_rows: f32 by the bf16 matrix engine of NVIDIA's sm_90, where one
+ * operand has few rows and the other is split into its parts on the way to the engine.
  *
- * A work-group takes a share of the slices of all tiles that lie side by side: whole tiles, or parts of tiles whose
- * sums another launch adds.
+ * A work-group takes a share of the slices of all tiles that lie side by side: whole tiles, or parts of tiles
+ * whose sums another launch adds.
  */
 #include <limits.h>
 #include <string.h>
@@ -29,8 +29,8 @@ const char *vn__fits_bf16x3_rows(const void *problem, const struct vn_facts *f)
     const char *why = vn__fits_bf16x3(problem, f);
 
     if (!why && !is_k_major(&g) && !is_mn_major(&g))
-        why = "the large operand must be contiguous along a dimension, with 16-byte aligned rows and at most one batch "
-              "dimension";
+        why = "the large operand must be contiguous along a dimension, with 16-byte aligned rows and at most "
+              "one batch dimension";
     return why;
 }
 
@@ -72,8 +72,10 @@ static double seconds_of(const struct gemm *g, const struct cut *c, const struct
     const double units = site->facts->units, groups = (double)c->shares * (double)c->panels;
     const double pair = 2.0 * row->p[BLK_M] * BLK_N * PAIR / (vn__bf16x3_peak(site) * 1e6 * row->cost[EFF]);
     const double waves = (double)VN_CEIL_DIV(c->shares * c->panels, site->facts->units);
-    const double work = waves * ((double)VN_CEIL_DIV(c->tiles * c->pairs, c->shares) * pair + row->cost[TILE_NS] * 1e-9);
-    const double read = vn__move_seconds(g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]), 1000, site) * larger(1, site->rates->readers * units / groups);
+    const double work = waves * ((double)VN_CEIL_DIV(c->tiles * c->pairs, c->shares) * pair +
+                                 row->cost[TILE_NS] * 1e-9);
+    const double read = vn__move_seconds(g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]), 1000, site) *
+                        larger(1, site->rates->readers * units / groups);
     const int64_t across = c->shares % c->tiles ? (c->tiles < c->shares ? c->tiles : c->shares) : 0;
     const double sums = (double)(c->shares + across) * BLK_N * (double)g->m * 2 * sizeof(float);
 
@@ -213,7 +215,8 @@ static vn_status add_shares(vn_queue *q, const struct vn_choice *it, const struc
     return vn__launch(q, it, 2, &l);
 }
 
-vn_status vn__run_bf16x3_rows(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_bf16x3_rows(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan)
 {
     const int64_t *v = plan->v;
     const struct cut cut = { v[PANELS], v[TILES], v[PAIRS], v[SHARES], v[MOST] };

@@ -2,12 +2,12 @@
  *
  * cost.c - the time of a product on a GPU, from the rates of the device and the cost columns of a row.
  *
- * A kernel makes C in tiles, one or several at a time on a compute unit.  It takes FIXED_NS once, and for a tile
- * its flops at EFF thousandths of what the engine does in a compute unit.  Where compute units make several tiles,
- * they take TILE_NS more for each, and get EFF_FULL thousandths together; EFF_DRAM, where the operands do not stay in
- * the second-level cache.  Tiles are made in waves, the last of which leaves some units idle; and no wave is done
- * before its share of the bytes is read.  A C whose rows are not 16-byte aligned is stored in smaller pieces, which
- * takes as long as ODD_C thousandths of its bytes more.
+ * A kernel makes C in tiles, one or several at a time on a compute unit.  It takes FIXED_NS once, and for a
+ * tile its flops at EFF thousandths of what the engine does in a compute unit.  Where compute units make
+ * several tiles, they take TILE_NS more for each, and get EFF_FULL thousandths together; EFF_DRAM, where the
+ * operands do not stay in the second-level cache.  Tiles are made in waves, the last of which leaves some
+ * units idle; and no wave is done before its share of the bytes is read.  A C whose rows are not 16-byte
+ * aligned is stored in smaller pieces, which takes as long as ODD_C thousandths of its bytes more.
  */
 #include <math.h>
 
@@ -51,7 +51,8 @@ static double larger(double a, double b) { return a > b ? a : b; }
 double vn__odd_c_bytes(const struct gemm *g, int thousandths)
 {
     return vn__fits_tma(&g->c, vn__col(&g->c), vn__row(&g->c)) ? 0
-         : (double)g->m * (double)g->n * (double)g->batches * (double)vn_type_bytes(g->head.type) * thousandths / 1000;
+         : (double)g->m * (double)g->n * (double)g->batches * (double)vn_type_bytes(g->head.type) *
+           thousandths / 1000;
 }
 
 /* Each wave of one tile for each unit takes `tile`, and no less than its share of the bytes. */
@@ -80,16 +81,18 @@ double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, con
         return fixed + larger(in_l2 ? alone : larger(alone, full), bytes);
     if (t->resident <= 1)
         return fixed + in_waves(t, full + tile, bytes, site);
-    return fixed + larger(larger(ceil(t->tiles / (units * t->resident)) * (alone + tile), ceil(t->tiles / units) * full),
+    return fixed + larger(larger(ceil(t->tiles / (units * t->resident)) * (alone + tile),
+                                 ceil(t->tiles / units) * full),
                           bytes);
 }
 
-double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices, double peak,
-                        int resident, const struct vn_row *row, const struct vn_site *site)
+double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
+                        double peak, int resident, const struct vn_row *row, const struct vn_site *site)
 {
     const struct vn_tiles t = {
         .tiles = (double)VN_CEIL_DIV(g->m, blk_m) * (double)VN_CEIL_DIV(g->n, blk_n) * matrices,
-        .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k, .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]), .peak = peak,
+        .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k,
+        .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]), .peak = peak,
         .resident = resident };
 
     return vn__tiles_seconds(&t, row, site);
@@ -97,8 +100,9 @@ double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int6
 
 /* ---- CPUs ------------------------------------------------------------------------------ */
 
-/* A core takes its flops at EFF thousandths of its rate of multiply-adds, and so many picoseconds for each byte of A, B
- * and C, ODD thousandths of that for one that is not read along contiguous rows; a launch takes FIXED_NS.        */
+/* A core takes its flops at EFF thousandths of its rate of multiply-adds, and so many picoseconds for
+ * each byte of A, B and C, ODD thousandths of that for one that is not read along contiguous rows; a
+ * launch takes FIXED_NS.                                                                           */
 double vn__cpu_seconds(const struct gemm *g, const struct vn_cpu_work *w, const struct vn_row *row,
                        const struct vn_site *site)
 {
@@ -113,14 +117,16 @@ double vn__cpu_seconds(const struct gemm *g, const struct vn_cpu_work *w, const 
            (w->flops / (vn__fma_peak(g, site) * 1e6 * cost[EFF]) + (a + b + c) * 1e-12) / w->cores;
 }
 
-struct vn_cpu_work vn__cpu_tiles(const struct gemm *g, int64_t thr_m, int64_t thr_n, const struct vn_site *site)
+struct vn_cpu_work vn__cpu_tiles(const struct gemm *g, int64_t thr_m, int64_t thr_n,
+                                 const struct vn_site *site)
 {
     const double down = (double)VN_CEIL_DIV(g->m, thr_m), across = (double)VN_CEIL_DIV(g->n, thr_n);
     const double tiles = down * across * (double)g->batches, bytes = (double)vn_type_bytes(g->head.type);
     const double units = site->facts->units;
 
     return (struct vn_cpu_work){
-        .launches = 1, .flops = 2 * tiles * (double)(thr_m * thr_n) * (double)g->k, .cores = tiles < units ? tiles : units,
+        .launches = 1, .flops = 2 * tiles * (double)(thr_m * thr_n) * (double)g->k,
+        .cores = tiles < units ? tiles : units,
         .a = (double)g->m * (double)g->k * (double)g->batches * bytes,
         .b = (double)g->n * (double)g->k * (double)g->batches * bytes,
         .c = (double)g->m * (double)g->n * (double)g->batches * bytes,

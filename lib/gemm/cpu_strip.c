@@ -39,7 +39,8 @@ const char *vn__plan_cpu_strip(struct vn_plan *out, const void *problem, const s
     w.b *= (double)VN_CEIL_DIV(g->m, ROWS_MOST);
     w.cores = (double)cores_for(g, site->facts->units);
     out->seconds = vn__cpu_seconds(g, &w, row, site);
-    return g->n * g->k >= CACHED_B ? "B has 2097152 elements or more: then it is read in longer stretches" : NULL;
+    return g->n * g->k >= CACHED_B ? "B has 2097152 elements or more: then it is read in longer stretches"
+                                   : NULL;
 }
 
 /* Vectors of a strip; 1 where C is narrower than the strip. */

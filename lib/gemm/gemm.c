@@ -37,14 +37,16 @@ void vn__gemm_sizes(struct vn_launch *l, const struct gemm *g)
     vn__arg_int(l, g->k);
 }
 
-vn_status vn__gemm_too_many(const struct vn_choice *it, int64_t tiles, int64_t blk_m, int64_t blk_n, int64_t most)
+vn_status vn__gemm_too_many(const struct vn_choice *it, int64_t tiles, int64_t blk_m, int64_t blk_n,
+                            int64_t most)
 {
-    return vn__fail(VN_UNSUPPORTED, "C has %lld tiles of %lld x %lld in a matrix; %s takes at most %lld in all",
+    return vn__fail(VN_UNSUPPORTED,
+                    "C has %lld tiles of %lld x %lld in a matrix; %s takes at most %lld in all",
                     (long long)tiles, (long long)blk_m, (long long)blk_n, it->variant->name, (long long)most);
 }
 
-vn_status vn__gemm_launch_tiles(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int blk_m, int blk_n,
-                                int items)
+vn_status vn__gemm_launch_tiles(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int blk_m,
+                                int blk_n, int items)
 {
     const int64_t tiles = VN_CEIL_DIV(g->m, blk_m) * VN_CEIL_DIV(g->n, blk_n);
     struct vn_launch l;
@@ -70,7 +72,8 @@ vn_status vn__gemm_batches(vn_tensor *t, const char *name, const vn_tensor *c)
         if (t->extent[i] == c->extent[i])
             continue;
         if (t->extent[i] != 1)
-            return vn__fail(VN_INVALID, "%s has batch extent %lld along dimension %d; it needs 1, or that of C, %lld",
+            return vn__fail(VN_INVALID,
+                            "%s has batch extent %lld along dimension %d; it needs 1, or that of C, %lld",
                             name, (long long)t->extent[i], i, (long long)c->extent[i]);
         t->extent[i] = c->extent[i];
         t->stride[i] = 0;
@@ -83,17 +86,17 @@ static vn_status check_shapes(const vn_tensor *a, const vn_tensor *b, const vn_t
     const int row = c->rank - 2, col = c->rank - 1;
 
     if (a->rank != c->rank || b->rank != c->rank)
-        return vn__fail(VN_INVALID, "A, B and C have ranks %d, %d and %d; they need one rank", a->rank, b->rank,
-                        c->rank);
+        return vn__fail(VN_INVALID, "A, B and C have ranks %d, %d and %d; they need one rank", a->rank,
+                        b->rank, c->rank);
     if (a->type != c->type || b->type != c->type)
-        return vn__fail(VN_INVALID, "A, B and C have types %s, %s and %s; they need one type", vn_type_name(a->type),
-                        vn_type_name(b->type), vn_type_name(c->type));
+        return vn__fail(VN_INVALID, "A, B and C have types %s, %s and %s; they need one type",
+                        vn_type_name(a->type), vn_type_name(b->type), vn_type_name(c->type));
     if (a->extent[row] != c->extent[row])
         return vn__fail(VN_INVALID, "A has %lld rows; it needs those of C, %lld", (long long)a->extent[row],
                         (long long)c->extent[row]);
     if (b->extent[col] != c->extent[col])
-        return vn__fail(VN_INVALID, "B has %lld columns; it needs those of C, %lld", (long long)b->extent[col],
-                        (long long)c->extent[col]);
+        return vn__fail(VN_INVALID, "B has %lld columns; it needs those of C, %lld",
+                        (long long)b->extent[col], (long long)c->extent[col]);
     if (b->extent[row] != a->extent[col])
         return vn__fail(VN_INVALID, "B has %lld rows; it needs as many as A has columns, %lld",
                         (long long)b->extent[row], (long long)a->extent[col]);
@@ -120,7 +123,8 @@ static vn_status check(struct gemm *g, const vn_queue *q)
 {
     vn_status s;
 
-    if ((s = vn__check_tensor(&g->a, "A", q, 2, VN_RANK, 0)) || (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
+    if ((s = vn__check_tensor(&g->a, "A", q, 2, VN_RANK, 0)) ||
+        (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
         (s = vn__check_tensor(&g->c, "C", q, 2, VN_RANK, 1)) || (s = check_shapes(&g->a, &g->b, &g->c)) ||
         (s = vn__gemm_batches(&g->a, "A", &g->c)) || (s = vn__gemm_batches(&g->b, "B", &g->c)) ||
         (s = check_bias(g, q)) || (s = vn__check_enum((int)g->math, VN_MATH_COUNT, "math")) ||
@@ -171,8 +175,8 @@ static int is_wide(const vn_tensor *t)
     return vn__is_wide(t) || (t->buffer && t->buffer->bytes > UINT32_MAX);
 }
 
-/* "1024x512x4096:nt", of a product whose rows of C are contiguous: batches first, if there are some; then how A and B
- * are laid out, "x" where neither dimension is contiguous.                                                  */
+/* "1024x512x4096:nt", of a product whose rows of C are contiguous: batches first, if there are some; then how
+ * A and B are laid out, "x" where neither dimension is contiguous.                                         */
 static void shape(char *out, size_t size, const void *problem)
 {
     const struct gemm *g = problem;
@@ -194,7 +198,8 @@ void vn__gemm_size_up(struct gemm *g)
     const int64_t lines = g->pack || g->to_pack ? g->m + g->n : g->m;   /* in panels */
 
     /* A matrix a few tiles wide is no large one, however long: large tiles would be mostly edge. */
-    g->head.bucket = mnk <= 0x1p24 ? VN_SMALL : mnk <= 0x1p30 || g->m < 512 || g->n < 512 ? VN_MEDIUM : VN_LARGE;
+    g->head.bucket = mnk <= 0x1p24 ? VN_SMALL
+                   : mnk <= 0x1p30 || g->m < 512 || g->n < 512 ? VN_MEDIUM : VN_LARGE;
     g->head.wide = is_wide(&g->a) || is_wide(&g->b) || is_wide(&g->c) || (g->has_bias && is_wide(&g->bias)) ||
                    ((double)lines + 4096) * (double)g->k * batches > INT_MAX;
     g->head.flops = 2 * mnk * batches;
@@ -216,7 +221,8 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     struct gemm *const g = problem;
     vn_status s;
 
-    *g = (struct gemm){ .head = { .op = "gemm", .type = call->c.type, .shape = shape }, .alpha = call->alpha, .beta = call->beta,
+    *g = (struct gemm){ .head = { .op = "gemm", .type = call->c.type, .shape = shape },
+                        .alpha = call->alpha, .beta = call->beta,
                         .a = call->a, .b = call->b, .c = call->c, .bias = call->bias,
                         .activation = call->activation, .math = call->math };
     if ((s = check(g, q)) || (call->packed_b && (s = vn__gemm_take(g, q, call->packed_b))))

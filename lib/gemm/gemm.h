@@ -49,8 +49,8 @@ int         vn__sm(const struct vn_facts *f);
 /* A matrix that is contiguous along neither dimension counts as K-major. */
 int vn__is_mn_major_a(const struct gemm *g);
 int vn__is_mn_major_b(const struct gemm *g);
-/* Whether TMA can read it: contiguous along one dimension, rows along it that begin at multiples of 16 bytes, and
- * at most one batch dimension.  along: its stride there, 1; across: the other.                            */
+/* Whether TMA can read it: contiguous along one dimension, rows along it that begin at multiples of 16 bytes,
+ * and at most one batch dimension.  along: its stride there, 1; across: the other.                         */
 int vn__fits_tma(const vn_tensor *t, int64_t along, int64_t across);
 
 /* ---- what a plan costs (cost.c) ---------------------------------------------------- */
@@ -63,17 +63,20 @@ struct vn_tiles {
     double peak;                  /* GFLOP/s of a compute unit, on the engine that they use */
     int    resident;              /* on a compute unit at the same time */
 };
-enum { VN_EFF, VN_EFF_FULL, VN_EFF_DRAM, VN_FIXED_NS, VN_TILE_NS, VN_ODD_C, VN_TILE_COSTS };   /* their first costs */
+/* Their first costs. */
+enum { VN_EFF, VN_EFF_FULL, VN_EFF_DRAM, VN_FIXED_NS, VN_TILE_NS, VN_ODD_C, VN_TILE_COSTS };
 #define VN_TILES_COSTS "EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C"
 
 /* Seconds, by the cost columns of the row; 0 if the row has none. */
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site);
 /* The same for tiles of blk_m x blk_n and `k` of K in each, of so many matrices. */
-double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices, double peak,
-                        int resident, const struct vn_row *row, const struct vn_site *site);
-/* Work-groups of so many work-items that a compute unit runs at the same time, if their registers are not many. */
+double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
+                        double peak, int resident, const struct vn_row *row, const struct vn_site *site);
+/* Work-groups of so many work-items that a compute unit runs at the same time,
+ * if their registers are not many.                                          */
 int    vn__resident(int items);
-/* Bytes that storing C takes as long as, beyond its own: thousandths of them, where its rows are not 16-byte aligned. */
+/* Bytes that storing C takes as long as, beyond its own: thousandths of them,
+ * where its rows are not 16-byte aligned.                                  */
 double vn__odd_c_bytes(const struct gemm *g, int thousandths);
 /* Of moving bytes at so many thousandths of the memory's rate. */
 double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site);
@@ -84,9 +87,9 @@ int    vn__stays_in_l2(double bytes, const struct vn_site *site);
 double vn__fma_peak(const struct gemm *g, const struct vn_site *site);
 double vn__mma_peak(const struct gemm *g, const struct vn_site *site);
 
-/* What kernels for CPUs do: launches; flops, the idle parts of tiles included; bytes of A that are packed or read, of
- * B that are read, in all passes, and of C; and for how many cores there is work.  odd: an operand that is not read
- * along contiguous rows.                                                                                       */
+/* What kernels for CPUs do: launches; flops, the idle parts of tiles included; bytes of A that are packed or
+ * read, of B that are read, in all passes, and of C; and for how many cores there is work.  odd: an operand
+ * that is not read along contiguous rows.                                                                 */
 struct vn_cpu_work {
     double launches, flops, cores, a, b, c;
     int    odd_a, odd_b;
@@ -95,7 +98,8 @@ struct vn_cpu_work {
 double vn__cpu_seconds(const struct gemm *g, const struct vn_cpu_work *w, const struct vn_row *row,
                        const struct vn_site *site);
 /* Work of tiles of thr_m x thr_n: flops, cores, and C. */
-struct vn_cpu_work vn__cpu_tiles(const struct gemm *g, int64_t thr_m, int64_t thr_n, const struct vn_site *site);
+struct vn_cpu_work vn__cpu_tiles(const struct gemm *g, int64_t thr_m, int64_t thr_n,
+                                 const struct vn_site *site);
 
 /* ---- launches (gemm.c) --------------------------------------------------------------- */
 
@@ -106,11 +110,12 @@ void vn__gemm_input (struct vn_launch *l, const struct gemm *g, const vn_tensor 
 void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g);
 void vn__gemm_output(struct vn_launch *l, const struct gemm *g);
 /* The error for a C that has more tiles than a launch holds work-groups. */
-vn_status vn__gemm_too_many(const struct vn_choice *it, int64_t tiles, int64_t blk_m, int64_t blk_n, int64_t most);
-/* One work-group of so many work-items for each blk_m x blk_n of C; the kernel takes the sizes, C's extents, alpha,
- * the inputs and the output.                                                                            */
-vn_status vn__gemm_launch_tiles(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int blk_m, int blk_n,
-                                int items);
+vn_status vn__gemm_too_many(const struct vn_choice *it, int64_t tiles, int64_t blk_m, int64_t blk_n,
+                            int64_t most);
+/* One work-group of so many work-items for each blk_m x blk_n of C; the kernel takes the sizes, C's extents,
+ * alpha, the inputs and the output.                                                                       */
+vn_status vn__gemm_launch_tiles(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int blk_m,
+                                int blk_n, int items);
 
 /* ---- B in a layout of its own, for once or for many times (pack.c) ------------------- */
 
@@ -126,54 +131,59 @@ int       vn__is_packed_as(const struct gemm *g, const struct vn_layout *l);
 size_t    vn__workspace_and_b(const struct gemm *g, size_t own, const struct vn_layout *l);
 /* B in the variant's layout: *b from byte *at on.  It is that of the pack, if that has it so; else it is
  * packed here.  *workspace has room for `own` bytes.                                                 */
-vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
-                        const struct gemm *g, size_t own);
+vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_queue *q,
+                        const struct vn_choice *it, const struct gemm *g, size_t own);
 
 /* ---- the variants: variants.c has the table ------------------------------------------ */
 
-#define VN_VARIANT(name)                                                                                         \
-    const char *vn__fits_##name(const void *problem, const struct vn_facts *f);                                  \
-    const char *vn__plan_##name(struct vn_plan *out, const void *problem, const struct vn_row *row,              \
-                                const struct vn_site *site);                                                     \
-    vn_status   vn__run_##name (vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+#define VN_VARIANT(name)                                                                                     \
+    const char *vn__fits_##name(const void *problem, const struct vn_facts *f);                              \
+    const char *vn__plan_##name(struct vn_plan *out, const void *problem, const struct vn_row *row,          \
+                                const struct vn_site *site);                                                 \
+    vn_status   vn__run_##name (vn_queue *q, const struct vn_choice *it, const void *problem,                \
+                                const struct vn_plan *plan)
 #define VN_CONSTANTS_OF(name) void vn__constants_##name(int *c, const void *problem)
 #define VN_LAYOUT_OF(name)    struct vn_layout vn__layout_##name(const void *problem, const int *p)
 
-VN_VARIANT(tiled);                                                  /* tiled.c: any device */
-VN_VARIANT(matrix_mfma); VN_VARIANT(matrix_wmma); VN_VARIANT(matrix_dpas);      /* matrix.c: AMD, Intel */
-VN_VARIANT(pipelined); VN_CONSTANTS_OF(pipelined);                  /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
-VN_VARIANT(mma);       VN_CONSTANTS_OF(mma);                        /* mma.c: matrix engines of sm_80 and up */
-VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma);                      /* wgmma.c: 16-bit types on sm_90 */
+VN_VARIANT(tiled);                                       /* tiled.c: any device */
+VN_VARIANT(matrix_mfma); VN_VARIANT(matrix_wmma); VN_VARIANT(matrix_dpas); /* matrix.c: AMD, Intel */
+VN_VARIANT(pipelined); VN_CONSTANTS_OF(pipelined);       /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
+VN_VARIANT(mma);       VN_CONSTANTS_OF(mma);             /* mma.c: matrix engines of sm_80 and up */
+VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma);           /* wgmma.c: 16-bit types on sm_90 */
 VN_VARIANT(wgmma_splitk);
-VN_VARIANT(padded);       VN_CONSTANTS_OF(padded); VN_LAYOUT_OF(padded);        /* padded.c: the same, unaligned */
+VN_VARIANT(padded);    VN_CONSTANTS_OF(padded); VN_LAYOUT_OF(padded);  /* padded.c: the same, unaligned */
 VN_VARIANT(wgmma_repack);
 VN_VARIANT(tf32);      VN_CONSTANTS_OF(tf32); VN_LAYOUT_OF(tf32);   /* tf32.c: VN_MATH_TF32 on sm_90 */
-VN_VARIANT(bf16x3);    VN_LAYOUT_OF(bf16x3);                        /* bf16x3.c: f32 by three bf16 parts, sm_90 */
-VN_VARIANT(bf16x3_rows); VN_CONSTANTS_OF(bf16x3_rows);              /* bf16x3_rows.c: of one operand with few rows */
-VN_VARIANT(skinny);      VN_CONSTANTS_OF(skinny);                   /* skinny.c: M or N small, on GPUs */
+VN_VARIANT(bf16x3);    VN_LAYOUT_OF(bf16x3);             /* bf16x3.c: f32 by three bf16 parts, sm_90 */
+VN_VARIANT(bf16x3_rows); VN_CONSTANTS_OF(bf16x3_rows);   /* bf16x3_rows.c: of one operand with few rows */
+VN_VARIANT(skinny);      VN_CONSTANTS_OF(skinny);        /* skinny.c: M or N small, on GPUs */
 VN_VARIANT(skinny_mma);  VN_CONSTANTS_OF(skinny_mma);
 VN_VARIANT(skinny_rows); VN_CONSTANTS_OF(skinny_rows);
-VN_VARIANT(splitk);                                                 /* splitk.c: K split, other variants' products */
-VN_VARIANT(cpu_packed);  VN_LAYOUT_OF(cpu_packed);                  /* cpu.c: CPUs, tiles of packed panels */
+VN_VARIANT(splitk);                                      /* splitk.c: K split, other variants' products */
+VN_VARIANT(cpu_packed);  VN_LAYOUT_OF(cpu_packed);       /* cpu.c: CPUs, tiles of packed panels */
 VN_VARIANT(cpu_panels);
 VN_VARIANT(cpu_unpacked);
 VN_VARIANT(cpu_direct); VN_VARIANT(cpu_narrow);
-VN_VARIANT(cpu_rank);                                               /* cpu_rank.c, cpu_dot.c, cpu_strip.c: few rows */
+VN_VARIANT(cpu_rank);                                    /* cpu_rank.c, cpu_dot.c, cpu_strip.c: few rows */
 VN_VARIANT(cpu_dot);
 VN_VARIANT(cpu_strip);
 
 const char *vn__fits_cpu(const void *problem, const struct vn_facts *f);
 
 /* What the kernel of gemm_wgmma is launched with, where that is not the usual: operands that it repacks. */
-struct vn_repack { vn_tensor a, b; int64_t strips_a, strips_b; };   /* as they are; strips of 512 rows, 0: none */
+struct vn_repack {
+    vn_tensor a, b;               /* as they are */
+    int64_t   strips_a, strips_b; /* of 512 rows; 0: none */
+};
 const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
                                  const struct vn_site *site);
-vn_status   vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct vn_plan *plan,
-                             const struct vn_repack *repack);
+vn_status   vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g,
+                             const struct vn_plan *plan, const struct vn_repack *repack);
 
-/* Adds `splits` partial sums of all of C, from element `start` of `sums` on (splitk_sum.cl, the choice's `kernel`). */
-vn_status   vn__add_splits(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct gemm *g,
-                           vn_buffer *sums, int64_t start, int64_t splits);
+/* Adds `splits` partial sums of all of C, from element `start` of `sums` on
+ * (splitk_sum.cl, the choice's `kernel`).                                */
+vn_status   vn__add_splits(vn_queue *q, const struct vn_choice *it, int kernel, int items,
+                           const struct gemm *g, vn_buffer *sums, int64_t start, int64_t splits);
 
 /* trial.c: a small product in integers, which must come out exactly. */
 vn_status   vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type);

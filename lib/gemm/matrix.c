@@ -66,7 +66,8 @@ static const char *plan_matrix(struct vn_plan *out, const struct gemm *g, const 
     const int *p = row->p;
 
     out->seconds = vn__gemm_seconds(g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
-                                    (double)g->batches, vn__mma_peak(g, site), vn__resident(items_of(p)), row, site);
+                                    (double)g->batches, vn__mma_peak(g, site), vn__resident(items_of(p)),
+                                    row, site);
     return NULL;
 }
 
@@ -77,17 +78,17 @@ static vn_status run_matrix(vn_queue *q, const struct vn_choice *it, const struc
     return vn__gemm_launch_tiles(q, it, g, p[BLK_M], p[BLK_N], items_of(p));
 }
 
-#define HOOKS(engine)                                                                                               \
-    const char *vn__plan_matrix_##engine(struct vn_plan *out, const void *problem, const struct vn_row *row,       \
-                                         const struct vn_site *site)                                                \
-    {                                                                                                               \
-        return plan_matrix(out, problem, row, site);                                                                \
-    }                                                                                                               \
-    vn_status vn__run_matrix_##engine(vn_queue *q, const struct vn_choice *it, const void *problem,                 \
-                                      const struct vn_plan *plan)                                                   \
-    {                                                                                                               \
-        (void)plan;                                                                                                 \
-        return run_matrix(q, it, problem);                                                                          \
+#define HOOKS(engine)                                                                                        \
+    const char *vn__plan_matrix_##engine(struct vn_plan *out, const void *problem, const struct vn_row *row, \
+                                         const struct vn_site *site)                                         \
+    {                                                                                                        \
+        return plan_matrix(out, problem, row, site);                                                         \
+    }                                                                                                        \
+    vn_status vn__run_matrix_##engine(vn_queue *q, const struct vn_choice *it, const void *problem,          \
+                                      const struct vn_plan *plan)                                            \
+    {                                                                                                        \
+        (void)plan;                                                                                          \
+        return run_matrix(q, it, problem);                                                                   \
     }
 HOOKS(mfma)
 HOOKS(wmma)

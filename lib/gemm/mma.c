@@ -45,13 +45,15 @@ const char *vn__plan_mma(struct vn_plan *out, const void *problem, const struct 
     const struct gemm *g = problem;
     const int *p = row->p;
 
-    out->seconds = vn__gemm_seconds(g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K], (double)g->batches,
+    out->seconds = vn__gemm_seconds(g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
+                                    (double)g->batches,
                                     vn__mma_peak(g, site) * odd_of(&g->a, row) * odd_of(&g->b, row),
                                     vn__resident(items_of(p)), row, site);
     return NULL;
 }
 
-vn_status vn__run_mma(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                      const struct vn_plan *plan)
 {
     const int *p = it->p;
 

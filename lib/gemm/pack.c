@@ -23,7 +23,8 @@ struct vn_pack {
 
 int vn__is_packed_as(const struct gemm *g, const struct vn_layout *l)
 {
-    return vn__is_packed_by(g, l->pack) && (g->to_pack || (g->packed.lines == l->lines && g->packed.bytes == l->bytes));
+    return vn__is_packed_by(g, l->pack) &&
+           (g->to_pack || (g->packed.lines == l->lines && g->packed.bytes == l->bytes));
 }
 
 static size_t after(size_t own)
@@ -38,8 +39,8 @@ size_t vn__workspace_and_b(const struct gemm *g, size_t own, const struct vn_lay
     return after(own) > SIZE_MAX - l->bytes ? SIZE_MAX : after(own) + l->bytes;
 }
 
-vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
-                        const struct gemm *g, size_t own)
+vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_queue *q,
+                        const struct vn_choice *it, const struct gemm *g, size_t own)
 {
     const struct vn_layout l = it->variant->layout(g, it->p);
     const vn_status s = vn__workspace(workspace, q, vn__workspace_and_b(g, own, &l));
@@ -67,11 +68,13 @@ vn_status vn__gemm_take(struct gemm *g, const vn_queue *q, const vn_pack *pack)
     if (s)
         return s;
     if (pack->device != q->device)
-        return vn__fail(VN_INVALID, "packed_b was made on another device (%s) than the queue's (%s); it needs the same",
+        return vn__fail(VN_INVALID,
+                        "packed_b was made on another device (%s) than the queue's (%s); it needs the same",
                         pack->device->info.spec, q->device->info.spec);
     b = pack->b;
     if (b.rank != g->b.rank || vn__gemm_batches(&b, "packed_b", &g->c) || !vn__same_view(&b, &g->b))
-        return vn__fail(VN_INVALID, "packed_b was made of another view than B; it needs the buffer, start, extents "
+        return vn__fail(VN_INVALID,
+                        "packed_b was made of another view than B; it needs the buffer, start, extents "
                         "and strides of B, as vn_pack_open() got them");
     g->pack = pack->buffer;
     g->packed = pack->layout;
@@ -103,7 +106,8 @@ static vn_status expect(struct gemm *g, const vn_queue *q, int64_t m, const vn_g
 {
     vn_status s;
 
-    if ((s = vn__handle_check(q, VN_QUEUE, "queue")) || (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
+    if ((s = vn__handle_check(q, VN_QUEUE, "queue")) ||
+        (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
         (s = vn__check_enum((int)o->math, VN_MATH_COUNT, "math")))
         return s;
     if (m < 0)
@@ -130,8 +134,8 @@ static vn_status fill(vn_pack *p, vn_queue *q, const struct vn_choice *it, const
     vn_status s;
 
     if (bytes > d->facts.buffer_bytes)
-        return vn__fail(VN_NO_MEMORY, "B takes %zu bytes as %s wants it; %s has buffers of at most %zu", bytes,
-                        it->variant->name, d->facts.name, d->facts.buffer_bytes);
+        return vn__fail(VN_NO_MEMORY, "B takes %zu bytes as %s wants it; %s has buffers of at most %zu",
+                        bytes, it->variant->name, d->facts.name, d->facts.buffer_bytes);
     if ((s = vn__buffer_open(&p->buffer, q->device, bytes, NULL)))
         return s;
     q->packed_used = bytes;
@@ -147,7 +151,8 @@ static void pack_close(vn_pack *p)
     vn__device_drop(d);
 }
 
-static vn_status pack_open(vn_pack **out, vn_queue *q, const vn_tensor *b, int64_t m, const vn_gemm_options *o)
+static vn_status pack_open(vn_pack **out, vn_queue *q, const vn_tensor *b, int64_t m,
+                           const vn_gemm_options *o)
 {
     struct gemm g = { .head = { .op = "gemm" }, .alpha = 1, .b = *b, .to_pack = 1 };
     const struct vn_choice *it = NULL;
@@ -195,5 +200,6 @@ void vn_pack_close(vn_pack *p)
 
 size_t vn_pack_bytes(const vn_pack *p)
 {
-    return vn__enter("vn_pack_bytes") || vn__handle_check(p, VN_PACK, "pack") || !p->buffer ? 0 : p->layout.bytes;
+    return vn__enter("vn_pack_bytes") || vn__handle_check(p, VN_PACK, "pack") || !p->buffer
+         ? 0 : p->layout.bytes;
 }

@@ -3,15 +3,16 @@
  * padded.c - the variants gemm_padded and gemm_wgmma_repack: the kernel of gemm_wgmma, of unaligned operands.
  *
  * TMA reads rows that begin at multiples of 16 bytes.  An operand that has others is repacked to the queue's
- * workspace, its rows padded: by a launch before; or in a large product by the launch that multiplies, while its
- * first tiles are computed.
+ * workspace, its rows padded: by a launch before; or in a large product by the launch that multiplies, while
+ * its first tiles are computed.
  */
 #include <limits.h>
 #include <stdint.h>
 
 #include "gemm.h"
 
-enum { REPACK = VN_TILE_COSTS };                /* their cost column after the tiles': thousandths of the memory's rate */
+enum { REPACK = VN_TILE_COSTS };                /* their cost column after the tiles': thousandths of the
+                                                   memory's rate */
 enum { PAD = 1 };                               /* the kernel, after that of gemm_wgmma */
 enum { ELEMENT = 2, VECTOR = 8, PITCH = 64 };   /* bytes; elements: 16 and 128 bytes */
 enum { STRIP = 512 };                           /* of M or N, as in the kernel */
@@ -62,7 +63,8 @@ const char *vn__fits_padded(const void *problem, const struct vn_facts *f)
 
     if (g->head.type != VN_F16 && g->head.type != VN_BF16)
         return "it needs f16 or bf16";
-    return pad_both(&p, g, 0) ? vn__fits_wgmma(&p.g, f) : "a padded operand would have more than 2^30 elements";
+    return pad_both(&p, g, 0) ? vn__fits_wgmma(&p.g, f)
+                              : "a padded operand would have more than 2^30 elements";
 }
 
 void vn__constants_padded(int *c, const void *problem)
@@ -71,7 +73,8 @@ void vn__constants_padded(int *c, const void *problem)
     c[1] = vn__is_mn_major_b(problem);
 }
 
-static vn_status pad_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at);
+static vn_status pad_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to,
+                       size_t at);
 
 struct vn_layout vn__layout_padded(const void *problem, const int *unused)
 {
@@ -139,7 +142,7 @@ static vn_status pad(vn_queue *q, const struct vn_choice *it, const vn_tensor *f
     struct vn_launch l = { .groups = { VN_CEIL_DIV(width, PAD_WIDTH) * VN_CEIL_DIV(rows, PAD_ROWS), 1, 1 },
                            .items = PAD_ITEMS };
 
-    l.groups[0] *= copies ? from->extent[0] : 1;            /* no overflow: at most 2^30 elements are written */
+    l.groups[0] *= copies ? from->extent[0] : 1;    /* no overflow: at most 2^30 elements are written */
     vn__arg_int(&l, width);
     vn__arg_int(&l, rows);
     vn__arg_buffer(&l, from->buffer);
@@ -183,7 +186,8 @@ static vn_status place_both(struct padded *p, size_t *bytes, vn_queue *q, const 
     return VN_OK;
 }
 
-vn_status vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *problem,
+                         const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     struct padded p;

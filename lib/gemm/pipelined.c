@@ -2,9 +2,9 @@
  *
  * pipelined.c - the variant gemm_pipelined: f32 and f64 by multiply-adds, on NVIDIA's sm_80 and up.
  *
- * How an operand is copied to local memory follows from its layout: K-major, or M-major (N-major); and the latter
- * in 16-byte vectors, where all rows begin and end at multiples of 16 bytes.  A K-major operand takes more copies,
- * and A's tile is the larger: where A alone is K-major, C^T = B^T A^T is computed.
+ * How an operand is copied to local memory follows from its layout: K-major, or M-major (N-major); and the
+ * latter in 16-byte vectors, where all rows begin and end at multiples of 16 bytes.  A K-major operand takes
+ * more copies, and A's tile is the larger: where A alone is K-major, C^T = B^T A^T is computed.
  */
 #include "gemm.h"
 
@@ -79,13 +79,14 @@ const char *vn__plan_pipelined(struct vn_plan *out, const void *problem, const s
     const struct gemm g = oriented(problem);
     const int *p = row->p;
 
-    out->seconds = vn__gemm_seconds(&g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g.k, p[BLK_K]) * p[BLK_K], (double)g.batches,
-                                    vn__fma_peak(&g, site) * odd_of(way_of_a(&g), row) * odd_of(way_of_b(&g), row),
-                                    vn__resident(items_of(p)), row, site);
+    out->seconds = vn__gemm_seconds(&g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g.k, p[BLK_K]) * p[BLK_K],
+                                    (double)g.batches, vn__fma_peak(&g, site) * odd_of(way_of_a(&g), row) *
+                                    odd_of(way_of_b(&g), row), vn__resident(items_of(p)), row, site);
     return NULL;
 }
 
-vn_status vn__run_pipelined(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_pipelined(vn_queue *q, const struct vn_choice *it, const void *problem,
+                            const struct vn_plan *plan)
 {
     const struct gemm g = oriented(problem);
     const int *p = it->p;

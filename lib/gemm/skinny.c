@@ -11,7 +11,8 @@
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* parameters of gemm_skinny */
 enum { ROWS_ITEMS, ROWS_GROUPS, ROWS_ROOM, ROWS_FILL, ROWS_SPLIT };         /* of gemm_skinny_rows */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
-enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C };       /* their costs: thousandths of the engine's rate, of the memory's */
+enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C };       /* their costs: thousandths of the engine's rate, of
+                                                          the memory's */
 enum { SPAN = 64, LONG = 4096 };
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
@@ -22,8 +23,8 @@ static int vector_of(const struct gemm *g)
     return 16 / (int)vn_type_bytes(g->head.type);
 }
 
-/* The strides of a matrix from element to element and from row to row, and of its batches, keep vectors whole:
- * each begins at a multiple of 16 bytes.                                                                 */
+/* The strides of a matrix from element to element and from row to row, and of its batches, keep vectors
+ * whole: each begins at a multiple of 16 bytes.                                                      */
 static int is_whole(const vn_tensor *t, int64_t step, int64_t row, int vector)
 {
     int whole = step == 1 && row % vector == 0 && t->start % vector == 0;
@@ -48,7 +49,8 @@ static int is_aligned_b(const struct gemm *g)
 {
     if (is_k_major(g))
         return is_whole(&g->b, vn__row(&g->b), g->n > 1 ? vn__col(&g->b) : 0, vector_of(g));
-    return g->n % vector_of(g) == 0 && is_whole(&g->b, vn__col(&g->b), g->k > 1 ? vn__row(&g->b) : 0, vector_of(g));
+    return g->n % vector_of(g) == 0 &&
+           is_whole(&g->b, vn__col(&g->b), g->k > 1 ? vn__row(&g->b) : 0, vector_of(g));
 }
 
 /* Rows of A for a work-group, a power of two: all of them, or as many as registers hold sums of. */
@@ -90,8 +92,10 @@ struct engine {
     int depth;                    /* of K, that a lane group has in flight */
     int across, apart;            /* at least so many lane groups share a column, and lie side by side */
     int fill;                     /* work-groups wanted for each unit */
-    int split;                    /* KiB of B that a work-group reads before splits of it gain more than they cost */
-    int slots;                    /* splits of a tile meet in exchange slots; else a second launch adds them */
+    int split;                    /* KiB of B that a work-group reads before splits of it gain more
+                                     than they cost */
+    int slots;                    /* splits of a tile meet in exchange slots; else a second
+                                     launch adds them */
     int enough;                   /* items for each unit whose reads keep the memory busy */
     int shaped;                   /* the kernel knows the size of its tile */
 };
@@ -235,10 +239,11 @@ static double busy(int units, int64_t groups)
     return (double)groups / (double)(VN_CEIL_DIV(groups, units) * units);
 }
 
-/* More lane groups to a column make more work-groups: until there are about FILL for each unit, and their last
- * wave is not almost empty, or a lane group would have nothing to read ahead.  Where none does, the one that
- * leaves the least idle.                                                                                 */
-static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t tiles_m, int64_t wanted, int units)
+/* More lane groups to a column make more work-groups: until there are about FILL for each unit, and their
+ * last wave is not almost empty, or a lane group would have nothing to read ahead.  Where none does, the one
+ * that leaves the least idle.                                                                             */
+static int64_t across_of(const struct gemm *g, const struct engine *e, int64_t tiles_m, int64_t wanted,
+                         int units)
 {
     int64_t best = e->across;
     double most = 0;
@@ -268,7 +273,8 @@ static int is_worth_splits(const struct engine *e, int64_t groups, int64_t share
  * sooner.  Where K is very long, and what splits cost no matter, four work-groups to a unit.            */
 static int64_t splits_of(const struct gemm *g, int64_t groups, int64_t wanted, int64_t most, int units)
 {
-    const int64_t more = VN_CEIL_DIV(4 * (int64_t)units, groups), deep = more < g->k / LONG ? more : g->k / LONG;
+    const int64_t more = VN_CEIL_DIV(4 * (int64_t)units, groups);
+    const int64_t deep = more < g->k / LONG ? more : g->k / LONG;
     int64_t splits = VN_CEIL_DIV(wanted, groups);
 
     splits = splits < most ? splits : most;
@@ -290,7 +296,8 @@ static struct shape shape_of(const struct gemm *g, const struct engine *e, int u
     groups = s.tiles_m * s.tiles_n * g->batches;
     most   = g->k / (s.across * e->depth);
     share  = g->n * g->k / s.tiles_n * (int64_t)vn_type_bytes(g->head.type);
-    if (groups * e->items < (int64_t)units * e->enough && most > 1 && is_worth_splits(e, groups, share, units)) {
+    if (groups * e->items < (int64_t)units * e->enough && most > 1 &&
+        is_worth_splits(e, groups, share, units)) {
         const int64_t room = 1 + 2 * VN_SLOTS / (groups * e->rows * s.wide);
         const int64_t splits = splits_of(g, groups, wanted, most, units);
 
@@ -313,18 +320,24 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
                          const struct vn_row *row, const struct vn_site *site)
 {
     const struct vn_rates *r = site->rates;
-    const double units = site->facts->units, groups = (double)(s->tiles_m * s->tiles_n * g->batches * s->splits);
+    const double units = site->facts->units;
+    const double groups = (double)(s->tiles_m * s->tiles_n * g->batches * s->splits);
     const double filled = groups * e->items / (units * e->enough), share = filled < 1 ? filled : 1;
-    const double b_bytes = (double)g->n * (double)g->k * (double)g->batches * (double)vn_type_bytes(g->head.type);
-    const double rate = (vn__stays_in_l2(g->head.bytes, site) ? r->l2_gbps : r->gbps) * 1e6 * row->cost[MEMORY] * share;
+    const double b_bytes = (double)g->n * (double)g->k * (double)g->batches *
+                           (double)vn_type_bytes(g->head.type);
+    const double rate = (vn__stays_in_l2(g->head.bytes, site) ? r->l2_gbps : r->gbps) * 1e6 *
+                        row->cost[MEMORY] * share;
     const double again = (double)(s->tiles_m - 1) * b_bytes / (r->l2_gbps * 1e6 * row->cost[MEMORY] * share);
     const double waves = (double)VN_CEIL_DIV((int64_t)groups, site->facts->units);
-    const double flops = 2.0 * e->rows * (double)s->wide * (double)s->span * waves / (peak * 1e6 * row->cost[EFF]);
-    const double read = (g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C])) / rate + again, added = (double)sum_bytes(g, e, s);
+    const double flops = 2.0 * e->rows * (double)s->wide * (double)s->span * waves /
+                         (peak * 1e6 * row->cost[EFF]);
+    const double read = (g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C])) / rate + again;
+    const double added = (double)sum_bytes(g, e, s);
 
     if (row->cost[EFF] <= 0 || row->cost[MEMORY] <= 0 || peak <= 0)
         return 0;
-    return (row->cost[FIXED_NS] + row->cost[GROUP_NS] * waves * e->rows / 8) * 1e-9 + (read > flops ? read : flops) +
+    return (row->cost[FIXED_NS] + row->cost[GROUP_NS] * waves * e->rows / 8) * 1e-9 +
+           (read > flops ? read : flops) +
            (added > 0 ? vn__launch_seconds(site) + 2 * added / (r->l2_gbps * 1e9) : 0);
 }
 
@@ -405,7 +418,8 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct gemm 
     return vn__add_splits(q, it, 1, e->items, g, sums, 0, s.splits);
 }
 
-vn_status vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *problem,
+                         const struct vn_plan *plan)
 {
     const struct gemm g = vn__gemm_few_rows(problem);
     const struct engine e = fma_engine(&g, it->p);
@@ -413,7 +427,8 @@ vn_status vn__run_skinny(vn_queue *q, const struct vn_choice *it, const void *pr
     return run(q, it, &g, &e, plan, is_aligned_b(&g) && (!is_k_major(&g) || is_aligned_a(&g, vector_of(&g))));
 }
 
-vn_status vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan)
 {
     const struct gemm g = vn__gemm_few_rows(problem);
     const struct engine e = mma_engine(&g, it->p);
@@ -421,7 +436,8 @@ vn_status vn__run_skinny_mma(vn_queue *q, const struct vn_choice *it, const void
     return run(q, it, &g, &e, plan, is_aligned_a(&g, is_k_major(&g) ? vector_of(&g) : 4));
 }
 
-vn_status vn__run_skinny_rows(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_skinny_rows(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan)
 {
     const struct gemm g = vn__gemm_few_rows(problem);
     const struct engine e = rows_engine(&g, it->p);

@@ -11,9 +11,10 @@
 #include "gemm.h"
 
 enum { ITEMS };                                 /* its parameter */
-enum { PARTS, SUMS };                           /* its costs: thousandths of what the splits are estimated at; and of the
-                                                   memory's rate at which sums are added */
-enum { SPLITS, SPAN, REST };                    /* numbers of a plan: `SPLITS` of `SPAN`, and one of `REST` if not 0 */
+enum { PARTS, SUMS };                           /* its costs: thousandths of what the splits are estimated
+                                                   at; and of the memory's rate at which sums are added */
+enum { SPLITS, SPAN, REST };                    /* values of a plan: `SPLITS` of `SPAN`, and one of
+                                                   `REST` if not 0 */
 enum { LEAST_SPAN = 64, MOST_SPLITS = 32, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
 
 struct cut { int64_t splits, span, rest; };
@@ -96,8 +97,8 @@ static int64_t bytes_of(const struct gemm *g, const struct cut *cut)
 /* ---- the plan ------------------------------------------------------------------------ */
 
 /* The time of the other variants, of adding, and the workspace of both: the splits' comes first. */
-static double seconds_of(size_t *workspace, const struct gemm *g, const struct cut *cut, const struct vn_row *row,
-                         const struct vn_site *site)
+static double seconds_of(size_t *workspace, const struct gemm *g, const struct cut *cut,
+                         const struct vn_row *row, const struct vn_site *site)
 {
     const struct gemm most = part_of(g, 0, cut->splits, cut->span, g->c.buffer, 0);
     const struct gemm last = part_of(g, cut->splits * cut->span, 1, cut->rest, g->c.buffer, 0);
@@ -125,7 +126,8 @@ const char *vn__plan_splitk(struct vn_plan *out, const void *problem, const stru
         out->seconds = -1;
         return "it is a split of such a problem";
     }
-    for (int64_t wanted = 2; wanted <= g->k / LEAST_SPAN && wanted <= MOST_SPLITS; wanted += wanted < 8 ? 1 : wanted / 4) {
+    for (int64_t wanted = 2; wanted <= g->k / LEAST_SPAN && wanted <= MOST_SPLITS;
+         wanted += wanted < 8 ? 1 : wanted / 4) {
         const int64_t span = g->k / wanted / ALIGNED * ALIGNED;
         const struct cut c = { g->k / span, span, g->k % span };
         size_t workspace;
@@ -192,7 +194,8 @@ vn_status vn__add_splits(vn_queue *q, const struct vn_choice *it, int kernel, in
     return vn__launch(q, it, kernel, &l);
 }
 
-vn_status vn__run_splitk(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
+                         const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
     const struct cut cut = { plan->v[SPLITS], plan->v[SPAN], plan->v[REST] };

@@ -16,8 +16,8 @@ static int is_k_major_a(const struct gemm *g)  { return vn__fits_tma(&g->a, vn__
 static int is_mn_major_a(const struct gemm *g) { return vn__fits_tma(&g->a, vn__row(&g->a), vn__col(&g->a)); }
 static int is_k_major_b(const struct gemm *g)  { return vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b)); }
 
-/* The product as the kernel takes it: its right operand must be K-major, and C^T = B^T A^T lets A be that one.  Is the
- * left one M-major; and which of A and B are packed first?                                                  */
+/* The product as the kernel takes it: its right operand must be K-major, and C^T = B^T A^T lets A be that
+ * one.  Is the left one M-major; and which of A and B are packed first?                                */
 struct product { struct gemm g; int is_transposed, mn_major, packs_a, packs_b; };
 
 static struct product product_of(const struct gemm *problem)
@@ -106,7 +106,8 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, const struct gemm
     return vn__launch(q, it, 0, &l);
 }
 
-static vn_status pack_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
+static vn_status pack_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to,
+                        size_t at)
 {
     const struct gemm *g = problem;
     const vn_tensor from = vn_transpose(g->b), packed = packed_at(from, g, to, at);
@@ -133,7 +134,8 @@ static size_t own_bytes(const struct gemm *g, const struct product *p, size_t ma
 }
 
 /* As many work-groups as run at the same time, by what their local memory leaves room for. */
-static const char *share_tiles(struct vn_plan *out, const struct gemm *g, const int *n, const struct vn_site *site)
+static const char *share_tiles(struct vn_plan *out, const struct gemm *g, const int *n,
+                               const struct vn_site *site)
 {
     enum { OTHER = 1024 };
     const int bytes = n[STAGES] * ELEMENT * BLK_K * (WARPGROUP_M * n[WARPGROUPS] + n[BLK_N]) + OTHER;
@@ -151,10 +153,12 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, const 
 }
 
 /* Reads and writes of what is packed. */
-static double pack_seconds(const struct gemm *g, int64_t rows, const struct vn_row *row, const struct vn_site *site)
+static double pack_seconds(const struct gemm *g, int64_t rows, const struct vn_row *row,
+                           const struct vn_site *site)
 {
     return vn__launch_seconds(site) +
-           vn__move_seconds(2.0 * ELEMENT * (double)rows * (double)g->k * (double)g->batches, row->cost[MOVE], site);
+           vn__move_seconds(2.0 * ELEMENT * (double)rows * (double)g->k * (double)g->batches,
+                            row->cost[MOVE], site);
 }
 
 const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -169,7 +173,8 @@ const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct
         return why;
     out->workspace = vn__workspace_and_b(g, own_bytes(g, &p, (size_t)out->v[MAPS]), &l);
     out->seconds = vn__gemm_seconds(&p.g, WARPGROUP_M * row->p[WARPGROUPS], row->p[BLK_N],
-                                    VN_CEIL_DIV(g->k, BLK_K) * BLK_K, (double)g->batches, site->rates->mma32, 1, row, site);
+                                    VN_CEIL_DIV(g->k, BLK_K) * BLK_K, (double)g->batches,
+                                    site->rates->mma32, 1, row, site);
     if (out->seconds > 0)
         out->seconds += (p.packs_a ? pack_seconds(g, g->m, row, site) : 0) +
                         (p.packs_b && !vn__is_packed_as(g, &l) ? pack_seconds(g, g->n, row, site) : 0);
@@ -199,7 +204,8 @@ static vn_status prepare(struct product *p, vn_buffer **workspace, vn_queue *q, 
     return s;
 }
 
-vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *problem,
+                       const struct vn_plan *plan)
 {
     struct product p = product_of(problem);
     const struct gemm *g = &p.g;

@@ -24,11 +24,13 @@ const char *vn__plan_tiled(struct vn_plan *out, const void *problem, const struc
     const int *p = row->p;
 
     out->seconds = vn__gemm_seconds(g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
-                                    (double)g->batches, vn__fma_peak(g, site), vn__resident(items_of(p)), row, site);
+                                    (double)g->batches, vn__fma_peak(g, site), vn__resident(items_of(p)),
+                                    row, site);
     return NULL;
 }
 
-vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_tiled(vn_queue *q, const struct vn_choice *it, const void *problem,
+                        const struct vn_plan *plan)
 {
     const int *p = it->p;
 

@@ -16,7 +16,8 @@ static int entry(int i, int j) { return (7 * i + 3 * j + i * j % 5) % 5 - 2; }
 /* Small integers are exact in each type, and few enough bits to be written down by hand. */
 static void encode(void *to, vn_type type, size_t at, int v)
 {
-    static const uint16_t f16[] = { 0xc000, 0xbc00, 0, 0x3c00, 0x4000 }, bf16[] = { 0xc000, 0xbf80, 0, 0x3f80, 0x4000 };
+    static const uint16_t f16[] = { 0xc000, 0xbc00, 0, 0x3c00, 0x4000 };
+    static const uint16_t bf16[] = { 0xc000, 0xbf80, 0, 0x3f80, 0x4000 };
 
     switch (type) {
     case VN_F16:  ((uint16_t *)to)[at] = f16[v + 2]; break;
@@ -61,7 +62,8 @@ static vn_status fill(vn_queue *q, vn_tensor *t, vn_type type, int (*of)(int, in
 static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
 {
     static __thread double room[M * N];
-    vn_status s = q->device->backend->read(q, room, c->buffer, 0, (size_t)c->extent[0] * N * vn_type_bytes(type));
+    vn_status s = q->device->backend->read(q, room, c->buffer, 0,
+                                           (size_t)c->extent[0] * N * vn_type_bytes(type));
 
     for (int m = 0; m < c->extent[0] && s == VN_OK; m++)
         for (int n = 0; n < N; n++) {
@@ -70,8 +72,9 @@ static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
             for (int k = m % 8; k < K; k += 8)
                 sum += a_of(m, k) * b_of(k, n);
             if (decode(room, type, (size_t)(m * N + n)) != sum)
-                return vn__fail(VN_UNSUPPORTED, "a trial product came out wrong at row %d, column %d: %g, not %g",
-                                m, n, decode(room, type, (size_t)(m * N + n)), sum);
+                return vn__fail(VN_UNSUPPORTED,
+                                "a trial product came out wrong at row %d, column %d: %g, not %g", m, n,
+                                decode(room, type, (size_t)(m * N + n)), sum);
         }
     return s;
 }
@@ -88,7 +91,8 @@ static int has_constants(const struct gemm *g, const struct vn_choice *it)
 /* Transposed or not; odd: with rows that end at no multiple of 16 bytes. */
 static vn_tensor view_of(const vn_tensor *t, vn_type type, int rows, int cols, int transposed, int odd)
 {
-    vn_tensor v = transposed ? vn_matrix(t->buffer, type, cols, rows) : vn_matrix(t->buffer, type, rows, cols);
+    vn_tensor v = transposed ? vn_matrix(t->buffer, type, cols, rows)
+                             : vn_matrix(t->buffer, type, rows, cols);
 
     v.stride[0] += odd;
     return transposed ? vn_transpose(v) : v;
@@ -122,7 +126,8 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
     if (!lay_out(g, it, &q->device->facts))
         return vn__fail(VN_UNSUPPORTED, "no layout of the trial product fits the variant");
     if ((s = fill(q, &g->a, g->head.type, a_of)) || (s = fill(q, &g->b, g->head.type, b_of)) ||
-        (s = vn__plan(&plan, q, it, g)) || (s = it->variant->run(q, it, g, &plan)) || (s = q->device->backend->finish(q)))
+        (s = vn__plan(&plan, q, it, g)) || (s = it->variant->run(q, it, g, &plan)) ||
+        (s = q->device->backend->finish(q)))
         return s;
     return compare(q, &g->c, g->head.type);
 }
@@ -130,7 +135,8 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
 vn_status vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type)
 {
     const size_t bytes = MOST * vn_type_bytes(type);
-    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = M, .n = N, .k = K, .batches = 1, .alpha = 1 };
+    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = M, .n = N, .k = K, .batches = 1,
+                      .alpha = 1 };
     vn_buffer *a = NULL, *b = NULL, *c = NULL;
     vn_status s;
 

@@ -2,8 +2,8 @@
  *
  * variants.c - the variants of C := act(alpha A B + beta C + bias), a row each.
  *
- * Of the plans that their tune rows make for a problem the cheapest is used; where nobody has a model of a plan, the
- * order of this table counts.
+ * Of the plans that their tune rows make for a problem the cheapest is used; where nobody has a model of a
+ * plan, the order of this table counts.
  */
 #include "gemm.h"
 #include "vendors/vendor.h"
@@ -15,10 +15,10 @@
 #define EPILOGUE "cl/tile/epilogue.h "
 #define CPU      EPILOGUE "cl/tile/cpu.h "
 #define RESULT   EPILOGUE "cl/tile/result.h cl/tile/scheduler.h "
-#define TMA      EPILOGUE "cl/atoms/nvidia/mbarrier.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/tma.h "                    \
-                 "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h "           \
-                 "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h cl/tile/store.h "    \
-                 "cl/tile/scheduler.h cl/tile/roles.h "
+#define TMA      EPILOGUE "cl/atoms/nvidia/mbarrier.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/tma.h "         \
+                 "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
+                 "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
+                 "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
 #define MMA      "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
 #define SKINNY   EPILOGUE MMA "cl/atoms/nvidia/warp.h cl/gemm/skinny.h "
 
@@ -35,18 +35,19 @@ const struct vn_variant vn__gemm_variants[] = {
 
     /* CPUs */
     { .name = "gemm_cpu_packed", HOOKS(cpu_packed), .layout = vn__layout_cpu_packed,
-      .texts = CPU "cl/gemm/cpu.cl", .entries = "pack gemm_cpu pack_b", .params = PANELS, .costs = VN_CPU_COSTS,
+      .texts = CPU "cl/gemm/cpu.cl", .entries = "pack gemm_cpu pack_b", .params = PANELS,
+      .costs = VN_CPU_COSTS,
       .defines = "#define PACKED 1\n#define PACKED_B 1\n#define DIRECT 0\n" },
     { .name = "gemm_cpu_dot", .was = "gemm_dot", HOOKS(cpu_dot),
-      .texts = EPILOGUE "cl/gemm/cpu_dot.cl", .entries = "gemm_cpu_dot", .params = "THR_M THR_N VEC BLK_M BLK_N BLK_K",
-      .costs = VN_CPU_COSTS },
+      .texts = EPILOGUE "cl/gemm/cpu_dot.cl", .entries = "gemm_cpu_dot",
+      .params = "THR_M THR_N VEC BLK_M BLK_N BLK_K", .costs = VN_CPU_COSTS },
     { .name = "gemm_cpu_strip", .was = "gemm_strip", HOOKS(cpu_strip),
-      .texts = CPU "cl/gemm/cpu_strip.cl", .entries = "gemm_cpu_strip", .params = "VEC STRIP_1 STRIP_2 STRIP_4",
-      .costs = VN_CPU_COSTS,
+      .texts = CPU "cl/gemm/cpu_strip.cl", .entries = "gemm_cpu_strip",
+      .params = "VEC STRIP_1 STRIP_2 STRIP_4", .costs = VN_CPU_COSTS,
       .defines = "#define THR_M 1\n#define THR_V 1\n" },
     { .name = "gemm_cpu_rank", .was = "gemm_rank", HOOKS(cpu_rank),
-      .texts = CPU "cl/gemm/cpu_rank.cl", .entries = "gemm_cpu_rank sum", .params = "THR_K THR_V VEC BLK_M BLK_C BLK_K",
-      .costs = VN_CPU_COSTS,
+      .texts = CPU "cl/gemm/cpu_rank.cl", .entries = "gemm_cpu_rank sum",
+      .params = "THR_K THR_V VEC BLK_M BLK_C BLK_K", .costs = VN_CPU_COSTS,
       .defines = "#define THR_M 1\n" },
     { .name = "gemm_cpu_narrow", HOOKS(cpu_narrow),
       .texts = CPU "cl/gemm/cpu.cl", .entries = "gemm_cpu", .params = PANELS, .costs = VN_CPU_COSTS,
@@ -64,7 +65,8 @@ const struct vn_variant vn__gemm_variants[] = {
     /* GPUs: few rows */
     { .name = "gemm_bf16x3_rows", .was = "gemm_split_rows gemm_split_rows_64", HOOKS(bf16x3_rows),
       .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
-      .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES", .costs = "EFF TILE_NS FIXED_NS ODD_C",
+      .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES",
+      .costs = "EFF TILE_NS FIXED_NS ODD_C",
       CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define WARPGROUPS 2\n" },
     { .name = "gemm_skinny_rows", .was = "gemm_skinny_lines gemm_skinny_lines_16", HOOKS(skinny_rows),
       .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_rows.cl",
@@ -74,12 +76,14 @@ const struct vn_variant vn__gemm_variants[] = {
       .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_mma.cl",
       .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT",
       .costs = FEW_ROWS, CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
-      .defines = "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n#define TILES (THR_M > 16 ? TILES_64 : TILES_16)\n" },
+      .defines = "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n"
+                 "#define TILES (THR_M > 16 ? TILES_64 : TILES_16)\n" },
     { .name = "gemm_skinny", HOOKS(skinny),
       .texts = EPILOGUE "cl/tile/result.h cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
       .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT",
       .costs = FEW_ROWS, CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
-      .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n" },
+      .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n"
+                 "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n" },
 
     /* NVIDIA's matrix engines */
     { .name = "gemm_tf32", HOOKS(tf32), .layout = vn__layout_tf32, .trial = vn__trial_gemm,
@@ -88,19 +92,23 @@ const struct vn_variant vn__gemm_variants[] = {
       .defines = "#define MN_MAJOR_B 0\n#define UNALIGNED_C 0\n" },
     { .name = "gemm_bf16x3", .was = "gemm_split gemm_split_128 gemm_split_64", HOOKS(bf16x3),
       .layout = vn__layout_bf16x3, .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3.cl",
-      .entries = "split gemm_bf16x3", .params = "BLK_N BLK_K STAGES WARPGROUPS", .costs = VN_TILES_COSTS " MOVE" },
+      .entries = "split gemm_bf16x3", .params = "BLK_N BLK_K STAGES WARPGROUPS",
+      .costs = VN_TILES_COSTS " MOVE" },
     { .name = "gemm_splitk", .was = "gemm_deep", HOOKS(splitk),
-      .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS", .costs = "PARTS SUMS" },
+      .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS",
+      .costs = "PARTS SUMS" },
     { .name = "gemm_wgmma_splitk", .was = "gemm_wgmma_deep", HOOKS(wgmma_splitk), .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma_splitk.cl cl/gemm/splitk_sum.cl",
-      .entries = "gemm_wgmma_splitk gemm_sum", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS) },
+      .entries = "gemm_wgmma_splitk gemm_sum", .params = WGMMA, .costs = VN_TILES_COSTS,
+      CONSTANTS(wgmma, MAJORS) },
     { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192",
       HOOKS(wgmma), .trial = vn__trial_gemm, .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma.cl",
       .entries = "gemm_wgmma", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS),
       .defines = "#define UNALIGNED_C 0\n" },
     { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
       .trial = vn__trial_gemm,
-      .texts = TMA "cl/gemm/wgmma.h cl/atoms/nvidia/cp_async.h cl/gemm/repack.h cl/gemm/wgmma_repack.cl cl/gemm/padded.cl",
+      .texts = TMA "cl/gemm/wgmma.h cl/atoms/nvidia/cp_async.h cl/gemm/repack.h "
+                   "cl/gemm/wgmma_repack.cl cl/gemm/padded.cl",
       .entries = "gemm_wgmma_repack pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK",
       CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n" },
     { .name = "gemm_padded", HOOKS(padded), .layout = vn__layout_padded,
@@ -108,20 +116,21 @@ const struct vn_variant vn__gemm_variants[] = {
       .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK",
       CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n" },
     { .name = "gemm_mma", HOOKS(mma), .trial = vn__trial_gemm,
-      .texts = RESULT MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/store_fragment.h cl/gemm/mma.cl",
+      .texts = RESULT MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/store_fragment.h "
+                          "cl/gemm/mma.cl",
       .entries = "gemm_mma", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
       .costs = VN_TILES_COSTS " ODD", CONSTANTS(mma, MAJORS) },
 
     /* AMD's and Intel's */
     { .name = "gemm_mfma", HOOKS(matrix_mfma), .trial = vn__trial_gemm,
-      .texts = RESULT "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix",
-      .params = MATRIX, .costs = VN_TILES_COSTS },
+      .texts = RESULT "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS },
     { .name = "gemm_wmma", HOOKS(matrix_wmma), .trial = vn__trial_gemm,
-      .texts = RESULT "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix",
-      .params = MATRIX, .costs = VN_TILES_COSTS },
+      .texts = RESULT "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS },
     { .name = "gemm_dpas", .was = "gemm_dpas8", HOOKS(matrix_dpas), .trial = vn__trial_gemm,
-      .texts = RESULT "cl/atoms/intel/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl", .entries = "gemm_matrix",
-      .params = MATRIX, .costs = VN_TILES_COSTS },
+      .texts = RESULT "cl/atoms/intel/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS },
 
     /* multiply-adds */
     { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .trial = vn__trial_gemm,
@@ -131,6 +140,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .defines = "#define MN_MAJOR_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
                  "#define MN_MAJOR_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },
     { .name = "gemm", .was = "gemm_tiny gemm_small", HOOKS(tiled),
-      .texts = RESULT "cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", .params = TILED, .costs = VN_TILES_COSTS },
+      .texts = RESULT "cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", .params = TILED,
+      .costs = VN_TILES_COSTS },
     { .name = NULL }
 };

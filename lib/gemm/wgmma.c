@@ -11,7 +11,8 @@
 #include "gemm.h"
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* their parameters */
-enum { TILES, GROUPS, SPLITS, SPAN };           /* numbers of a plan; SPAN: slices of K in each split, but the last */
+enum { TILES, GROUPS, SPLITS, SPAN };           /* values of a plan; SPAN: slices of K in each split,
+                                                   but the last */
 enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_SPLITS = 64 };
 
 const char *vn__fits_wgmma(const void *problem, const struct vn_facts *f)
@@ -27,9 +28,11 @@ const char *vn__fits_wgmma(const void *problem, const struct vn_facts *f)
         return "there is nothing to multiply";
     if ((why = vn__fits_order(g)) || (why = vn__fits_half_sizes(g)))
         return why;
-    if (!vn__fits_tma(&g->a, vn__col(&g->a), vn__row(&g->a)) && !vn__fits_tma(&g->a, vn__row(&g->a), vn__col(&g->a)))
+    if (!vn__fits_tma(&g->a, vn__col(&g->a), vn__row(&g->a)) &&
+        !vn__fits_tma(&g->a, vn__row(&g->a), vn__col(&g->a)))
         return "A must be contiguous along K or M, with 16-byte aligned rows and at most one batch dimension";
-    if (!vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b)) && !vn__fits_tma(&g->b, vn__col(&g->b), vn__row(&g->b)))
+    if (!vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b)) &&
+        !vn__fits_tma(&g->b, vn__col(&g->b), vn__row(&g->b)))
         return "B must be contiguous along K or N, with 16-byte aligned rows and at most one batch dimension";
     return NULL;
 }
@@ -66,7 +69,8 @@ static int64_t groups_of(const int *p, int64_t tiles, const struct vn_site *site
     enum { OTHER = 1024 };
     const int bytes = p[STAGES] * 2 * BLK_K * (WARPGROUP_M * p[WARPGROUPS] + p[BLK_N]) + OTHER;
     const int64_t each = (int64_t)(site->rates->local_kib * 1024) / bytes;
-    const int64_t most = site->facts->units * (each > 1 ? each : 1), fewer = most < MOST_GROUPS ? most : MOST_GROUPS;
+    const int64_t most = site->facts->units * (each > 1 ? each : 1);
+    const int64_t fewer = most < MOST_GROUPS ? most : MOST_GROUPS;
 
     return tiles < fewer ? tiles : fewer;
 }
@@ -109,8 +113,8 @@ const char *vn__plan_wgmma(struct vn_plan *out, const void *problem, const struc
 /* ---- launches ----------------------------------------------------------------------- */
 
 /* All up to the tensor maps, which are at the start of `room`. */
-static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm *g, const struct vn_plan *plan,
-                                  vn_buffer *room)
+static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm *g,
+                                  const struct vn_plan *plan, vn_buffer *room)
 {
     enum { PRODUCER = 32, CONSUMERS = 128 };
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
@@ -127,10 +131,12 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
     return l;
 }
 
-/* The rows and columns of C that the first tiles of all work-groups have: as the scheduler of the kernel deals them. */
+/* The rows and columns of C that the first tiles of all work-groups have:
+ * as the scheduler of the kernel deals them.                           */
 static void first_tiles(int64_t *m, int64_t *n, const struct gemm *g, const int *p, int64_t groups)
 {
-    const int64_t rows = VN_CEIL_DIV(g->m, blk_m(p)), columns = VN_CEIL_DIV(g->n, p[BLK_N]), raster = p[RASTER];
+    const int64_t rows = VN_CEIL_DIV(g->m, blk_m(p)), columns = VN_CEIL_DIV(g->n, p[BLK_N]);
+    const int64_t raster = p[RASTER];
     const int64_t whole = groups / (raster * columns), in_group = rows < raster ? rows : raster;
 
     *m = (whole + 1) * raster * blk_m(p);
@@ -138,8 +144,8 @@ static void first_tiles(int64_t *m, int64_t *n, const struct gemm *g, const int 
 }
 
 /* The kernel's text says what these are. */
-static vn_status arg_repack(struct vn_launch *l, vn_queue *q, const struct gemm *g, const int *p, int64_t groups,
-                            const struct vn_repack *repack)
+static vn_status arg_repack(struct vn_launch *l, vn_queue *q, const struct gemm *g, const int *p,
+                            int64_t groups, const struct vn_repack *repack)
 {
     enum { STRIP = 512, CHUNKS = 32, WARPS = 3 };
     int64_t m, n, first_a, first_b;
@@ -161,8 +167,8 @@ static vn_status arg_repack(struct vn_launch *l, vn_queue *q, const struct gemm 
     return s;
 }
 
-vn_status vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g, const struct vn_plan *plan,
-                           const struct vn_repack *repack)
+vn_status vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g,
+                           const struct vn_plan *plan, const struct vn_repack *repack)
 {
     struct vn_launch l;
     vn_buffer *maps;
@@ -177,7 +183,8 @@ vn_status vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct
     return vn__launch(q, it, 0, &l);
 }
 
-vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                        const struct vn_plan *plan)
 {
     return vn__launch_wgmma(q, it, problem, plan, NULL);
 }
@@ -209,7 +216,8 @@ const char *vn__plan_wgmma_splitk(struct vn_plan *out, const void *problem, cons
 
     for (int64_t wanted = 2; wanted <= slices && wanted <= MOST_SPLITS; wanted++) {
         const int64_t span = VN_CEIL_DIV(slices, wanted), splits = VN_CEIL_DIV(slices, span);
-        const double added = vn__launch_seconds(site) + 2 * c_bytes * (double)splits / (site->rates->l2_gbps * 1e9);
+        const double added = vn__launch_seconds(site) +
+                             2 * c_bytes * (double)splits / (site->rates->l2_gbps * 1e9);
         const double seconds = seconds_of(g, splits, span, row, site) + added;
 
         if (best && (splits > room || seconds >= out->seconds))

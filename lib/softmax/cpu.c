@@ -25,7 +25,8 @@ const char *vn__plan_softmax_cpu_split(struct vn_plan *out, const void *problem,
          : 2 * s->rows >= site->facts->units ? "its rows occupy half the cores or more" : NULL;
 }
 
-vn_status vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                    const struct vn_plan *plan)
 {
     (void)plan;
     return vn__run_softmax_parts(q, it, problem, cpu_parts(problem, it->p), 1);
@@ -33,7 +34,8 @@ vn_status vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, con
 
 /* A group of a CPU costs about a microsecond to start: it takes rows of some 64 Ki elements,
  * unless that would leave cores idle.                                                       */
-vn_status vn__run_softmax_cpu(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_softmax_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan)
 {
     const struct softmax *s = problem;
     const vn_tensor *x = &s->t[X];

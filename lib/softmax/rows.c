@@ -25,13 +25,15 @@ const char *vn__plan_softmax_split(struct vn_plan *out, const void *problem, con
          : s->rows >= 4 * (int64_t)site->facts->units ? "its rows are enough to fill the device" : NULL;
 }
 
-vn_status vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan)
 {
     (void)plan;
     return vn__run_softmax_parts(q, it, problem, group_parts(problem, it->p), it->p[SPLIT_ITEMS]);
 }
 
-vn_status vn__run_softmax(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *plan)
+vn_status vn__run_softmax(vn_queue *q, const struct vn_choice *it, const void *problem,
+                          const struct vn_plan *plan)
 {
     const struct softmax *s = problem;
     const int rows = it->p[ITEMS] / it->p[ROW_ITEMS];

@@ -148,37 +148,42 @@ struct call {
 
 /* ---- checks ---------------------------------------------------------------------- */
 
-static vn_status check_like(const vn_tensor *t, const char *name, const vn_tensor *like, const char *like_name)
+static vn_status check_like(const vn_tensor *t, const char *name, const vn_tensor *like,
+                            const char *like_name)
 {
     if (t->type != like->type)
         return vn__fail(VN_INVALID, "%s is %s and %s is %s; they need one type", name, vn_type_name(t->type),
                         like_name, vn_type_name(like->type));
     if (t->rank != like->rank)
-        return vn__fail(VN_INVALID, "%s has rank %d; it needs that of %s, %d", name, t->rank, like_name, like->rank);
+        return vn__fail(VN_INVALID, "%s has rank %d; it needs that of %s, %d", name, t->rank, like_name,
+                        like->rank);
     for (int i = 0; i < t->rank; i++)
         if (t->extent[i] != like->extent[i])
-            return vn__fail(VN_INVALID, "%s has extent %lld along dimension %d; it needs that of %s, %lld", name,
-                            (long long)t->extent[i], i, like_name, (long long)like->extent[i]);
+            return vn__fail(VN_INVALID, "%s has extent %lld along dimension %d; it needs that of %s, %lld",
+                            name, (long long)t->extent[i], i, like_name, (long long)like->extent[i]);
     return VN_OK;
 }
 
 static vn_status check_options(const struct call *o, const vn_tensor *x, const char *x_name)
 {
     if (o->axis < 0 || o->axis >= x->rank)
-        return vn__fail(VN_INVALID, "options.axis is %d, counted from the last; %s has rank %d, so it needs 0 to %d",
+        return vn__fail(VN_INVALID,
+                        "options.axis is %d, counted from the last; %s has rank %d, so it needs 0 to %d",
                         o->axis, x_name, x->rank, x->rank - 1);
     if (isnan(o->scale))
         return vn__fail(VN_INVALID, "options.scale is NaN; it needs a number, or 0 for 1");
     if (o->causal && o->axis != 0)
-        return vn__fail(VN_INVALID, "options.causal is %d with options.axis %d; it needs axis 0", o->causal, o->axis);
+        return vn__fail(VN_INVALID, "options.causal is %d with options.axis %d; it needs axis 0", o->causal,
+                        o->axis);
     if (o->causal && x->rank < 2)
-        return vn__fail(VN_INVALID, "options.causal is %d and %s has rank %d; it needs rank 2 or more", o->causal,
-                        x_name, x->rank);
+        return vn__fail(VN_INVALID, "options.causal is %d and %s has rank %d; it needs rank 2 or more",
+                        o->causal, x_name, x->rank);
     return VN_OK;
 }
 
 /* Unless they are the same view. */
-static vn_status check_aside(const vn_tensor *out, const char *out_name, const vn_tensor *in, const char *in_name)
+static vn_status check_aside(const vn_tensor *out, const char *out_name, const vn_tensor *in,
+                             const char *in_name)
 {
     return vn__same_view(out, in) ? VN_OK : vn__check_overlap(out, out_name, in, in_name);
 }
@@ -190,8 +195,8 @@ static vn_status check_mask(vn_tensor *mask, const vn_queue *q, const vn_tensor 
     if ((s = vn__check_tensor(mask, "options.mask", q, 1, VN_RANK, 0)))
         return s;
     if (mask->type != x->type)
-        return vn__fail(VN_INVALID, "options.mask is %s; it needs the type of x, %s", vn_type_name(mask->type),
-                        vn_type_name(x->type));
+        return vn__fail(VN_INVALID, "options.mask is %s; it needs the type of x, %s",
+                        vn_type_name(mask->type), vn_type_name(x->type));
     if ((s = vn__broadcast(mask, "options.mask", x, "x")))
         return s;
     return vn__check_overlap(y, "y", mask, "options.mask");
@@ -233,7 +238,8 @@ static vn_status check_backward(vn_tensor t[VIEWS], int *has_dy, const vn_queue 
 
 static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
 {
-    static vn_status (*const check[])(vn_tensor t[VIEWS], int *has_w, const vn_queue *, const struct call *) = {
+    static vn_status (*const check[])(vn_tensor t[VIEWS], int *has_w, const vn_queue *,
+                                      const struct call *) = {
         [FORWARD] = check_forward, [BACKWARD] = check_backward };
     const struct call *const call = given;
     struct softmax *const s = problem;
@@ -268,8 +274,8 @@ const struct vn_operation vn__softmax = {
     .call_size = sizeof(struct call), .problem_size = sizeof(struct softmax), .pose = pose,
 };
 
-static vn_status softmax(vn_queue *q, int function, const vn_tensor *x, const vn_tensor *w, const vn_tensor *y,
-                         const vn_softmax_options *o)
+static vn_status softmax(vn_queue *q, int function, const vn_tensor *x, const vn_tensor *w,
+                         const vn_tensor *y, const vn_softmax_options *o)
 {
     struct call call = {
         .head = { &vn__softmax, o->variant, function, 0 },
@@ -288,7 +294,8 @@ vn_status vn_softmax(vn_queue *q, vn_tensor x, vn_tensor y, const vn_softmax_opt
     return softmax(q, FORWARD, &x, &o->mask, &y, o);
 }
 
-vn_status vn_softmax_backward(vn_queue *q, vn_tensor y, vn_tensor dy, vn_tensor dx, const vn_softmax_options *o)
+vn_status vn_softmax_backward(vn_queue *q, vn_tensor y, vn_tensor dy, vn_tensor dx,
+                              const vn_softmax_options *o)
 {
     return softmax(q, BACKWARD, &y, &dy, &dx, o ? o : &usual);
 }

@@ -49,10 +49,13 @@ static const char *plan_strided(struct vn_plan *out, const void *problem, const 
 
 const struct vn_variant vn__softmax_variants[] = {
     VN_CUDNN_SOFTMAX
-    { .name = "softmax_cpu_split", .fits = fits_cpu, .plan = vn__plan_softmax_cpu_split, .run = vn__run_softmax_cpu_split,
-      .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK", BACKWARD, .defines = "#define SPLIT 1\n" },
+    { .name = "softmax_cpu_split", .fits = fits_cpu, .plan = vn__plan_softmax_cpu_split,
+      .run = vn__run_softmax_cpu_split,
+      .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK", BACKWARD,
+      .defines = "#define SPLIT 1\n" },
     { .name = "softmax_cpu", .fits = fits_cpu, .run = vn__run_softmax_cpu,
-      .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK", BACKWARD, .defines = "#define SPLIT 0\n" },
+      .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK", BACKWARD,
+      .defines = "#define SPLIT 0\n" },
     { .name = "softmax_split", .fits = fits_any, .plan = vn__plan_softmax_split, .run = vn__run_softmax_split,
       .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES", BACKWARD,
       .defines = "#define SPLIT 1\n#define ACROSS 0\n#define ROW_ITEMS ITEMS\n" },
