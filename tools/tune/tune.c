@@ -269,12 +269,36 @@ static void print_race(FILE *to, const struct race *r, int better)
                                           : "nothing faster was found");
 }
 
+/* What is to be written: the row that was found, with the costs of the one in use; where that has alternatives, they
+ * and it stay alternatives.  Returns how many.                                                             */
+static int rows_with(struct vn_row out[VN_ROWS], const struct tune *t, const struct race *r)
+{
+    struct vn_row now[VN_ROWS];
+    int count, rows = 1, current = 0;
+
+    if (vn__tune_find(now, &count, t->suite->device, r->variant, r->type, r->bucket))
+        count = 0;
+    out[0] = (struct vn_row){ .source = NULL };
+    memcpy(out[0].p, r->best.p, sizeof out[0].p);
+    for (int i = 0; i < count; i++)
+        if (!memcmp(now[i].p, r->current, sizeof now[i].p))
+            current = i;
+    if (count)
+        memcpy(out[0].cost, now[current].cost, sizeof out[0].cost);
+    for (int i = 0; i < count && count > 1 && rows < VN_ROWS; i++)
+        if (memcmp(now[i].p, r->best.p, sizeof now[i].p))
+            out[rows++] = now[i];
+    return rows;
+}
+
 /* A race that was run to its end. */
 static int conclude(struct tune *t, struct race *r)
 {
     const int better = race_decide(r);
     char comment[96], why[TUNE_PATH];
-    const struct row_line row = { r->variant, t->suite->device, r->type, r->bucket, r->best.p, comment };
+    struct vn_row rows[VN_ROWS];
+    const struct row_line lines = { r->variant, t->suite->device, r->type, (int)r->bucket, rows, rows_with(rows, t, r),
+                                    comment };
 
     progress_clear(&progress);
     if (better < 0) {
@@ -284,7 +308,7 @@ static int conclude(struct tune *t, struct race *r)
     print_race(t->to, r, better);
     snprintf(comment, sizeof comment, "%.3f times as fast as %s, at %.48s", r->gain,
              !strcmp(r->current_source, "user") ? "before" : "shipped", r->it[0].text);
-    if (better && user_file_put(t->path, &row, why, sizeof why)) {
+    if (better && user_file_put(t->path, &lines, why, sizeof why)) {
         fputs("not written\n", t->to);
         complain("%s", why);
         return EXIT_FAILURE;
