@@ -97,15 +97,16 @@ static int is_of_kind(const char *line, const char *kind)
     return !strncmp(line, kind, n) && strchr(" \t", line[n]) && line[n];
 }
 
-/* Does the line begin with the words of the key? */
-static int has_key(const char *line, const char *key)
+int user_line_has(const char *line, const char *key, size_t *used)
 {
+    const char *const start = line;
     char a[WORD], b[WORD];
     int a_used, b_used;
 
     for (; sscanf(key, " %255s%n", b, &b_used) == 1; line += a_used, key += b_used)
         if (line[strspn(line, " \t\r")] == '\n' || sscanf(line, " %255s%n", a, &a_used) != 1 || strcmp(a, b))
             return 0;
+    *used = (size_t)(line - start);
     return 1;
 }
 
@@ -121,12 +122,13 @@ static char *text_with(const char *old, const struct user_lines *lines)
         return NULL;
     while (*old) {
         const size_t length = strcspn(old, "\n");
+        size_t used;
 
         if (!there && is_of_kind(old, lines->kind)) {
             n += (size_t)sprintf(text + n, "%s", lines->text);
             there = 1;
         }
-        if (!has_key(old, lines->key))
+        if (!user_line_has(old, lines->key, &used))
             n += (size_t)sprintf(text + n, "%.*s\n", (int)length, old);
         old += length + (old[length] == '\n');
     }

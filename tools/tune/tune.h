@@ -87,6 +87,8 @@ int    user_file_open(char path[TUNE_PATH], char *why, size_t why_size);
 int    user_file_put(const char *path, const struct row_line *rows, char *why, size_t why_size);
 /* The same with other lines. */
 int    user_file_put_lines(const char *path, const struct user_lines *lines, char *why, size_t why_size);
+/* Does the line begin with the words of the key?  used: how many characters of it those are. */
+int    user_line_has(const char *line, const char *key, size_t *used);
 /* The pattern in tune files that this device alone matches. */
 void   device_pattern(char out[PATTERN], const struct vn_device *d);
 
