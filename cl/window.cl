@@ -1,8 +1,8 @@
 /* cl/window.cl - copies a window of memory again and again: how fast is a cache that holds it?
  *
- *   copy_window    the window has a part for each work-group, of `steps` vectors for each work-item; `times` times a
- *                  work-group copies a part: its own, or with shift 1 the next one each time, so that no cache of a
- *                  single compute unit holds what it reads
+ *   copy_window    the window has a part for each work-group, of `steps` vectors for each work-item; `times`
+ *                  times a work-group copies a part: its own, or with shift 1 the next one each time, so that
+ *                  no cache of a single compute unit holds what it reads
  *
  * ITEMS       work-items per work-group; 1 on CPUs
  * COPY_WIDTH  elements per vector

@@ -249,7 +249,10 @@ static const struct { const char *before, *after; } files[] = {
 static void write_alternatives(const struct vn_device *d, const char *path)
 {
     static const struct vn_row alternatives[] = {
-        { .p = { 64, 32, 8, 4, 4 }, .cost = { 1, 2, 3, 4, 5 } }, { .p = { 16, 16, 8, 2, 2 }, .cost = { 6, 7, 8, 9, 10 } } };
+        { .p = { 64, 32, 8, 4, 4 }, .cost = { 1, 2, 3, 4, 5 } },
+        { .p = { 16, 16, 8, 2, 2 }, .cost = { 6, 7, 8, 9, 10 } } };
+    static const struct user_lines pin = { "pin gemm 1x2x3:nn", "pin", NULL, "pin gemm 1x2x3:nn * * f16 gemm\n" };
+    static const struct user_lines wrong = { "rates *", "rates", NULL, "rates * NONE 1\n" };
     struct row_line rows = { .device = d, .type = VN_F16, .bucket = VN_SMALL, .row = alternatives, .count = 1,
                              .comment = "old" };
     char why[TUNE_PATH], text[4096];
@@ -267,10 +270,8 @@ static void write_alternatives(const struct vn_device *d, const char *path)
         text[get(path, text, sizeof text - 1)] = '\0';
         check(!strcmp(text, OTHERS), "with two rows the file became:\n%s", text);
     }
-    check(!user_file_put_lines(path, &(struct user_lines){ "pin gemm 1x2x3:nn", "pin", NULL, "pin gemm 1x2x3:nn * * f16 gemm\n" },
-                               why, sizeof why), "a pin: %s", why);
-    check(user_file_put_lines(path, &(struct user_lines){ "rates *", "rates", NULL, "rates * NONE 1\n" }, why, sizeof why) &&
-          strstr(why, "\"NONE\" is none"), "a wrong line: %s", why);
+    check(!user_file_put_lines(path, &pin, why, sizeof why), "a pin: %s", why);
+    check(user_file_put_lines(path, &wrong, why, sizeof why) && strstr(why, "\"NONE\" is none"), "a wrong line: %s", why);
     text[get(path, text, sizeof text - 1)] = '\0';
     check(!strcmp(text, OTHERS "pin gemm 1x2x3:nn * * f16 gemm\n"), "with a pin the file became:\n%s", text);
 }

@@ -23,7 +23,7 @@ double    roofline_peak   (const struct roofline *r, vn_type type);
 /* The least time on this device. */
 double    roofline_seconds(const struct roofline *r, vn_type type, double flops, double bytes);
 
-/* Twice 256 MiB, as long as that is a small part of the device: so much a copy beyond caches reads and writes. */
+/* What a copy that stays in no cache reads and writes: 512 MiB, if that is a small part of the device. */
 double    bytes_beyond_caches(const vn_device *d);
 
 /* A copy of so many bytes, half of them read and half written: what a run that moves as many takes at

@@ -2,10 +2,11 @@
  *
  * costs.c - vernier tune --costs: fits the cost columns of tune rows to the times of their plans.
  *
- * A row is fitted for each type on its own, by coordinate descent on the variant's plan(), which is asked for the time
- * of each problem measured with other costs: the loss is the mean of Huber's function (1964) of the logarithm of
- * estimate over measured time, in which a few plans that the model does not describe count little.  Variants that plan
- * parts of a problem have estimates that depend on other rows, and stay as they are.
+ * A row is fitted for each type on its own, by coordinate descent on the variant's plan(), which is asked for
+ * the time of each problem measured with other costs: the loss is the mean of Huber's function (1964) of the
+ * logarithm of estimate over measured time, in which the few plans that the model does not describe count
+ * little.  Variants that plan parts of a problem have estimates that depend on other rows, and stay as they
+ * are.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct group {
     vn_type       type;
     struct vn_row row;
     int           problems, fitted;
+    double        loss_before, loss;
     double        before, after;          /* geometric standard deviations of estimate over measured time */
 };
 
@@ -70,7 +72,8 @@ static double estimate(const struct fit *f, const struct group *g, const struct 
 }
 
 /* A variant that would plan parts has no plan for a part. */
-static int plans_parts(const struct fit *f, const struct vn_variant *v, const struct vn_row *row, const void *problem)
+static int plans_parts(const struct fit *f, const struct vn_variant *v, const struct vn_row *row,
+                       const void *problem)
 {
     const struct vn_site deeper = { f->site.facts, f->site.rates, f->site.queue, 1 };
     struct vn_plan plan = { 0 };
@@ -79,7 +82,8 @@ static int plans_parts(const struct fit *f, const struct vn_variant *v, const st
     return plan.seconds < 0;
 }
 
-static int row_of(struct vn_row *out, const struct fit *f, const struct vn_choice *it, const struct vn_problem *head)
+static int row_of(struct vn_row *out, const struct fit *f, const struct vn_choice *it,
+                  const struct vn_problem *head)
 {
     struct vn_row rows[VN_ROWS];
     int count;
@@ -209,7 +213,8 @@ static void fit_row(struct fit *f, int group)
     double least = loss(f, group, &row);
     char name[64];
 
-    g->before = deviation(f, group, &row);
+    g->loss_before = least;
+    g->before      = deviation(f, group, &row);
     for (double step = FIRST_STEP; step > LAST_STEP && !interrupted;) {
         int better = 0;
 
@@ -230,14 +235,15 @@ static void fit_row(struct fit *f, int group)
         step = better ? step : step / 2;
     }
     g->row    = row;
+    g->loss   = least;
     g->after  = deviation(f, group, &row);
     g->fitted = 1;
 }
 
 /* ---- what the choices would be ---- */
 
-/* What is chosen by the fitted costs.  The first plan was chosen by the others; nobody has a model of it where it has
- * no estimate, and then it is chosen whatever the others cost.                                             */
+/* What is chosen by the fitted costs.  The first plan was chosen by the others; nobody has a model of it
+ * where it has no estimate, and then it is chosen whatever the others cost.                             */
 static const struct timed *chosen_after(const struct fit *f, const struct posed *p)
 {
     const struct timed *const first = &f->timed[p->first], *best = NULL;
@@ -323,8 +329,9 @@ static int write_rows(const struct model *m, const struct fit *f)
 
     for (int g = 0; g < f->groups; g++)
         if (is_first_of_its_rows(f, g)) {
-            const struct row_line lines = { f->group[g].variant, m->bench.device, f->group[g].type, VN_BUCKET_COUNT, rows,
-                                            all_rows(rows, f, &f->group[g]), "costs fitted" };
+            const struct row_line lines = { f->group[g].variant, m->bench.device, f->group[g].type,
+                                            VN_BUCKET_COUNT, rows, all_rows(rows, f, &f->group[g]),
+                                            "costs fitted" };
 
             if (user_file_put(m->path, &lines, why, sizeof why)) {
                 complain("%s", why);
@@ -386,10 +393,12 @@ static void print(const struct model *m, const struct fit *f)
         table_cell(&t, PLAIN, figure(cell, g->before));
         table_cell(&t, PLAIN, figure(cell, g->after));
         table_end(&t);
-        json_array_append_new(m->rows, json_pack("{s:s, s:s, s:o, s:o, s:i, s:f, s:f}",
+        json_array_append_new(m->rows, json_pack("{s:s, s:s, s:o, s:o, s:i, s:f, s:f, s:f, s:f}",
             "variant", g->variant->name, "type", vn_type_name(g->type),
-            "parameters", json_numbers(g->variant->params, g->row.p), "costs", json_numbers(g->variant->costs, g->row.cost),
-            "problems", g->problems, "deviation_before", g->before, "deviation", g->after));
+            "parameters", json_numbers(g->variant->params, g->row.p),
+            "costs", json_numbers(g->variant->costs, g->row.cost),
+            "problems", g->problems, "loss_before", g->loss_before, "loss", g->loss,
+            "deviation_before", g->before, "deviation", g->after));
     }
 }
 
@@ -415,8 +424,8 @@ static int conclude(struct model *m, struct fit *f)
     }
     before = choices(f, 0);
     after  = choices(f, 1);
-    fprintf(m->to, "\nchosen over fastest, the geometric mean of %d problems: %.3f before, %.3f after\n", f->problems,
-            before, after);
+    fprintf(m->to, "\nchosen over fastest, the geometric mean of %d problems: %.3f before, %.3f after\n",
+            f->problems, before, after);
     if (after <= WORSE * before)
         return write_rows(m, f);
     fputs("not written: the choices would be worse\n", m->to);
@@ -432,11 +441,14 @@ int model_costs(struct model *m)
     if (vn__tune_rates(&rates, m->bench.device))
         complain("%s", vn_last_error());
     else {
-        const int measured = model_each(m, SAMPLES_EACH, take, &f), concluded = interrupted ? 0 : conclude(m, &f);
-
+        status = model_each(m, SAMPLES_EACH, take, &f);
         if (interrupted)
             complain("interrupted: nothing is written");
-        status = measured ? measured : concluded;
+        else {
+            const int concluded = conclude(m, &f);
+
+            status = status ? status : concluded;
+        }
     }
     for (int i = 0; i < f.problems; i++)
         free(f.posed[i].problem);

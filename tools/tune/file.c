@@ -219,5 +219,8 @@ int user_file_put(const char *path, const struct row_line *rows, char *why, size
         write_row(line, key, rows, i);
         n += (size_t)snprintf(text + n, sizeof text - n, "%s\n", line);
     }
-    return user_file_put_lines(path, &(struct user_lines){ key, rows->variant->name, head, text }, why, why_size);
+
+    const struct user_lines lines = { key, rows->variant->name, head, text };
+
+    return user_file_put_lines(path, &lines, why, why_size);
 }

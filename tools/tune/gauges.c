@@ -36,7 +36,7 @@ vn_status gauge_launch(double *seconds, struct bench *b)
 /* ---- caches ---- */
 
 static const double CPU_SECONDS = 5e-3, GPU_SECONDS = 2e-3;     /* of a run; long beside a launch */
-static const double PATIENCE = 12;        /* seconds for all windows: what is not known by then, larger ones do not tell */
+static const double PATIENCE = 12;        /* seconds for all windows */
 static const double GROWTH = 1.25;        /* from one window to the next */
 static const double AS_MEMORY = 1.25;     /* times its rate: a window this slow stays in no cache */
 enum { STEPS_AT_FIRST_CPU = 64, RUNS = 3, WINDOWS = 96, SLOW_WINDOWS = 3 };
@@ -143,7 +143,8 @@ static vn_status measure_windows(struct windows *w, double memory)
     int slow = 0;
     vn_status s = VN_OK;
 
-    while (!s && w->steps <= w->most && w->count < WINDOWS && slow < SLOW_WINDOWS && vn__seconds() - start < PATIENCE) {
+    while (!s && w->steps <= w->most && w->count < WINDOWS && slow < SLOW_WINDOWS &&
+           vn__seconds() - start < PATIENCE) {
         w->bytes[w->count] = bytes_of(w);
         if (!(s = rate_of(&w->rate[w->count], w)))
             slow = w->rate[w->count++] < AS_MEMORY * memory ? slow + 1 : 0;
@@ -185,7 +186,8 @@ vn_status gauge_cache(double *rate, double *bytes, vn_queue *q, double memory)
 
 static const double LARGE = 1e-3;         /* seconds of a product that is large enough */
 
-static double estimate(const struct vn_candidate *it, const void *problem, const struct vn_rates *rates, vn_queue *q)
+static double estimate(const struct vn_candidate *it, const void *problem, const struct vn_rates *rates,
+                       vn_queue *q)
 {
     const struct vn_site site = { &q->device->facts, rates, q, 0 };
     struct vn_plan plan = { 0 };
@@ -194,8 +196,8 @@ static double estimate(const struct vn_candidate *it, const void *problem, const
     return plan.seconds;
 }
 
-static double estimate_at(double rate, const struct vn_candidate *it, const void *problem, const struct vn_rates *rates,
-                          size_t engine, vn_queue *q)
+static double estimate_at(double rate, const struct vn_candidate *it, const void *problem,
+                          const struct vn_rates *rates, size_t engine, vn_queue *q)
 {
     struct vn_rates changed = *rates;
 
@@ -217,7 +219,8 @@ static int uses_engine(struct vn_candidate *out, struct bench *b, const struct v
     for (int i = 0; i < count; i++) {
         const struct vn_candidate *const it = &list[i];
 
-        if (!it->why && it->variant->texts && it->variant->plan && it->plan.seconds > 0 && it->plan.seconds < least &&
+        if (!it->why && it->variant->texts && it->variant->plan &&
+            it->plan.seconds > 0 && it->plan.seconds < least &&
             estimate_at(fast, it, last->problem, rates, engine, b->queue) <
                 0.9 * estimate_at(slow, it, last->problem, rates, engine, b->queue)) {
             *out  = *it;
@@ -257,7 +260,8 @@ static double rate_that_takes(double seconds, const struct vn_candidate *it, con
 {
     double low = 1e-2, high = 1e8;
 
-    if (estimate_at(high, it, problem, rates, engine, q) > seconds || estimate_at(low, it, problem, rates, engine, q) < seconds)
+    if (estimate_at(high, it, problem, rates, engine, q) > seconds ||
+        estimate_at(low, it, problem, rates, engine, q) < seconds)
         return 0;
     while (high / low > 1.0001) {
         const double middle = sqrt(low * high);
@@ -268,8 +272,8 @@ static double rate_that_takes(double seconds, const struct vn_candidate *it, con
 }
 
 /* *seconds: of the product; 0 where no plan uses the engine. */
-static vn_status measure_product(double *rate, double *seconds, struct bench *b, const struct problem *problem,
-                                 const struct vn_rates *rates, size_t engine)
+static vn_status measure_product(double *rate, double *seconds, struct bench *b,
+                                 const struct problem *problem, const struct vn_rates *rates, size_t engine)
 {
     struct vn_candidate it;
     struct values v;
@@ -290,7 +294,8 @@ static vn_status measure_product(double *rate, double *seconds, struct bench *b,
     return s;
 }
 
-vn_status gauge_engine(double *rate, struct bench *b, const char *text, const struct vn_rates *rates, size_t engine)
+vn_status gauge_engine(double *rate, struct bench *b, const char *text, const struct vn_rates *rates,
+                       size_t engine)
 {
     struct problem p;
     char product[PROBLEM_TEXT], why[SENTENCE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pins.c - vernier tune --pin: where the plan that is chosen for a problem is not the fastest, pins the fastest.
+ * pins.c - vernier tune --pin: pins the fastest plan for a problem, where it is not the one that is chosen.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -70,14 +70,15 @@ static int take(struct model *m, void *state, const struct workload *w, const st
     char shown[PROBLEM_TEXT], shape[128] = "", plan[128], a[CELL], b[CELL];
     int *const pins = state, status = 0;
 
-    fprintf(m->to, "%s\n  chosen   %s ms  %s\n", problem_shown(shown, w->text), figure(a, chosen->seconds * 1e3),
-            plan_text(plan, chosen));
+    fprintf(m->to, "%s\n  chosen   %s ms  %s\n", problem_shown(shown, w->text),
+            figure(a, chosen->seconds * 1e3), plan_text(plan, chosen));
     if (best != chosen)
         fprintf(m->to, "  fastest  %s ms  %s\n", figure(b, best->seconds * 1e3), plan_text(plan, best));
     if (!head->shape && faster)
         fprintf(m->to, "  not pinned: shapes of %s have no name\n", head->op);
     else if (!faster)
-        fprintf(m->to, "  not pinned: %s\n", best == chosen ? "no plan is faster" : "the difference is too small");
+        fprintf(m->to, "  not pinned: %s\n", best == chosen ? "no plan is faster"
+                                                              : "the difference is too small");
     else {
         head->shape(shape, sizeof shape, head);
         if (!(status = write_pin(m, shape, best))) {

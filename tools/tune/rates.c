@@ -116,8 +116,11 @@ static int write_line(const struct model *m, struct vn_rates *measured)
                 fprintf(to, "  %s %.9g", r->name, *rate_in(measured, r->at));
         keep_others(to, m->path, key, measured);
         fputc('\n', to);
-        if (!fclose(to))
-            failed = user_file_put_lines(m->path, &(struct user_lines){ key, "rates", NULL, text }, why, sizeof why);
+        if (!fclose(to)) {
+            const struct user_lines lines = { key, "rates", NULL, text };
+
+            failed = user_file_put_lines(m->path, &lines, why, sizeof why);
+        }
     }
     free(text);
     if (failed)
@@ -146,8 +149,9 @@ static void print(const struct model *m, struct vn_rates *measured, struct vn_ra
         table_cell(&t, PLAIN, figure(cell, *rate_in(measured, r->at)));
         table_cell(&t, PLAIN, figure(cell, *rate_in(shipped, r->at)));
         table_end(&t);
-        json_array_append_new(m->rows, json_pack("{s:s, s:f, s:f}", "rate", r->name, "measured",
-                                                 *rate_in(measured, r->at), "shipped", *rate_in(shipped, r->at)));
+        json_array_append_new(m->rows, json_pack("{s:s, s:f, s:f}", "rate", r->name,
+                                                 "measured", *rate_in(measured, r->at),
+                                                 "shipped", *rate_in(shipped, r->at)));
     }
 }
 

@@ -30,9 +30,10 @@ static const struct argp_option options[] = {
                                      "else of the one that the library chooses", 0 },
     { NULL, 0, NULL, 0, "Instead of a search, for the model of time by which the library chooses:", 1 },
     { "rates",   RATES,   NULL,   0, "Measure what the device does in a second, and write it", 1 },
-    { "costs",   COSTS,   NULL,   0, "Time all plans for each WHAT, and write rows whose costs fit those times", 1 },
-    { "pin",     PIN,     NULL,   0, "Time all plans for each WHAT, and pin the fastest where the library's choice is "
-                                     "slower", 1 },
+    { "costs",   COSTS,   NULL,   0,
+      "Time all plans for each WHAT, and write rows whose costs fit those times", 1 },
+    { "pin",     PIN,     NULL,   0,
+      "Time all plans for each WHAT, and pin the fastest where the library's choice is slower", 1 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -298,8 +299,8 @@ static void print_race(FILE *to, const struct race *r, int better)
                                           : "nothing faster was found");
 }
 
-/* What is to be written: the row that was found, with the costs of the one in use; where that has alternatives, they
- * and it stay alternatives.  Returns how many.                                                             */
+/* What is to be written: the row that was found, with the costs of the one in use; where that has
+ * alternatives, they and it stay alternatives.  Returns how many.                               */
 static int rows_with(struct vn_row out[VN_ROWS], const struct tune *t, const struct race *r)
 {
     struct vn_row now[VN_ROWS];
@@ -326,8 +327,8 @@ static int conclude(struct tune *t, struct race *r)
     const int better = race_decide(r);
     char comment[96], why[TUNE_PATH];
     struct vn_row rows[VN_ROWS];
-    const struct row_line lines = { r->variant, t->suite->device, r->type, (int)r->bucket, rows, rows_with(rows, t, r),
-                                    comment };
+    const struct row_line lines = { r->variant, t->suite->device, r->type, (int)r->bucket, rows,
+                                    rows_with(rows, t, r), comment };
 
     progress_clear(&progress);
     if (better < 0) {
@@ -493,7 +494,8 @@ int tune_main(int argc, char **argv)
     t.to   = report_stream(r.common.json);
     t.rows = json_array();
     take_interrupts();
-    if (!(status = add_whats(&w, &r)) && (r.measure || !(status = open_device(&t))) && !(status = open_files(&t)))
+    if (!(status = add_whats(&w, &r)) && (r.measure || !(status = open_device(&t))) &&
+        !(status = open_files(&t)))
         status = r.measure ? measure(&t, &w) : tune(&t, &w);
     journal_close(&t.journal);
     suite_close(t.suite);

@@ -82,8 +82,8 @@ enum { PATTERN = 256 };
 /* Where rows go: an existing file's own name, if that was a link.  0, or -1 with a sentence: it is
  * nothing to write to, or has a wrong line.                                                      */
 int    user_file_open(char path[TUNE_PATH], char *why, size_t why_size);
-/* Puts the rows in the place of those with their key (of those of all buckets, where they are for each), or before
- * what would hide them.  The file is the old one or the new one, whole, whatever happens.                  */
+/* Puts the rows in the place of those with their key (of all buckets, where they are for each), or before
+ * what would hide them.  The file is the old one or the new one, whole, whatever happens.                */
 int    user_file_put(const char *path, const struct row_line *rows, char *why, size_t why_size);
 /* The same with other lines. */
 int    user_file_put_lines(const char *path, const struct user_lines *lines, char *why, size_t why_size);
