@@ -44,7 +44,7 @@ explain()
     grep 'the file is not used' "$out/errors" && fail "a wrong line was written"
 }
 
-gemm=gemm:64x64x64:f32:nn softmax=softmax:16x100:f32
+gemm=gemm:64x64x64:f32:nn
 
 refuses 2 'take no problem or suite' --rates $gemm
 refuses 2 'tune for what' --costs
@@ -88,7 +88,7 @@ variant=$(sed -n 's/^variant  *//p' "$out/explained")
 case $variant in
 gemm_cpu*)
     echo "$variant * * f32 *  1 1 4 8 8 8" >> $VERNIER_TUNE
-    tunes --pin $gemm $softmax
+    tunes --pin $gemm
     grep -q "^  pinned " "$out/said" || fail "nothing was pinned"
     [ "$(grep -c '^pin gemm 64x64x64:nn .* opencl f32  gemm' $VERNIER_TUNE)" = 1 ] || fail "not one pin"
     grep -q '^row  *pinned ' "$out/explained" || { fail "the row is not pinned:"; cat "$out/explained"; }
@@ -101,7 +101,7 @@ esac
 sed -i '/^pin/d; / 1 1 4 8 8 8$/d' $VERNIER_TUNE
 
 # Costs: fitted where five problems were timed; all alternatives are written, and are read.
-refuses 2 'nothing is written: no row with costs' --costs $softmax
+refuses 2 'nothing is written: no row with costs' --costs $gemm
 problems="gemm:32x32x32:f32:nn gemm:64x64x64:f32:nn gemm:96x64x32:f32:nt gemm:64x96x64:f32:tn gemm:128x64x96:f32:nn"
 tunes --costs $problems --json "$out/report.json"
 fitted=$(grep -c '"deviation"' "$out/report.json")
