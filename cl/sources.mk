@@ -4,5 +4,6 @@ texts += \
 	%D%/peak.cl \
 	%D%/rates.tune \
 	%D%/types.h \
+	%D%/window.cl \
 	%D%/words.h
 EXTRA_DIST += $(texts)

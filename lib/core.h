@@ -324,6 +324,8 @@ vn_status vn__tune_shipped(struct vn_row *out, int *count, const vn_device *d, c
                            vn_type type, enum vn_bucket bucket);
 /* What the `rates` lines say of a device. */
 vn_status vn__tune_rates(struct vn_rates *out, const vn_device *d);
+/* The same, without the user's file. */
+vn_status vn__tune_shipped_rates(struct vn_rates *out, const vn_device *d);
 struct vn_rate { const char *name; size_t at; };                /* at: of its double in struct vn_rates */
 extern const struct vn_rate vn__rates[];                        /* ends with a NULL name */
 /* Which variant and row are pinned for a problem of this shape ("1024x512x64:nt"): 1, and the

@@ -699,22 +699,35 @@ static void search_rates(struct vn_rates *out, const char *text, const char *dev
             take_rates(out, &l.rates);
 }
 
-vn_status vn__tune_rates(struct vn_rates *out, const vn_device *d)
+/* user: a file's text, or NULL. */
+static vn_status find_rates(struct vn_rates *out, const vn_device *d, const char *user)
 {
     const vn_status wrong = shipped_right();
-    char device[WORD], *text;
+    char device[WORD];
 
     snprintf(device, sizeof device, "%s/%s/%s", d->facts.family, d->facts.arch, d->facts.name);
     for (const struct vn_rate *r = vn__rates; r->name; r++)
         *(double *)((char *)out + r->at) = -1;
-    if ((text = user_text())) {
-        search_rates(out, text, device);
-        free(text);
-    }
+    if (user)
+        search_rates(out, user, device);
     for (const struct vn_text *t = vn__texts; t->path && !wrong; t++)
         if (is_like("*.tune", t->path))
             search_rates(out, t->text, device);
     return wrong;
+}
+
+vn_status vn__tune_shipped_rates(struct vn_rates *out, const vn_device *d)
+{
+    return find_rates(out, d, NULL);
+}
+
+vn_status vn__tune_rates(struct vn_rates *out, const vn_device *d)
+{
+    char *const text = user_text();
+    const vn_status s = find_rates(out, d, text);
+
+    free(text);
+    return s;
 }
 
 static int search_pin(struct line *l, const char *text, const char *device, const char *backend,

@@ -113,6 +113,7 @@ test_scripts  += \
 	%D%/tools/choice.sh \
 	%D%/tools/gap.sh \
 	%D%/tools/new_operation.sh \
+	%D%/tools/rates.sh \
 	%D%/tools/tune.sh
 EXTRA_DIST    += %D%/tools/gap_report.json %D%/start.h
 EXTRA_DIST    += \

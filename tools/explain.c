@@ -12,8 +12,16 @@
 #include "report/report.h"
 #include "measure/sampling.h"
 #include "problem/values.h"
+#include "tune/choice.h"
 
-struct request { struct common common; const char *problem; };
+struct request { struct common common; const char *problem; int plans; };
+
+enum { PLANS = 256 };
+
+static const struct argp_option options[] = {
+    { "plans",  PLANS, NULL, 0, "Time every plan, and set its estimate beside that", 0 },
+    { NULL, 0, NULL, 0, NULL, 0 }
+};
 
 static const char doc[] =
     "Runs one problem, as gemm:1024x1024x1024:f32:nn, and says which variant was chosen, with which "
@@ -31,6 +39,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         options_begin(state, children, &r->common, NULL);
+        return 0;
+    case PLANS:
+        r->plans = 1;
         return 0;
     case ARGP_KEY_ARG:
         if (r->problem)
@@ -105,6 +116,86 @@ static vn_status explain(struct explained *e, vn_device *d, vn_queue *q)
     e->packed = v.o.pack != NULL;
     values_close(&v);
     return s;
+}
+
+/* ---- all plans, timed ---- */
+
+static void print_parameters(FILE *to, const json_t *how);
+
+static void print_plan(struct table *t, const struct candidate *c, int chosen)
+{
+    const double estimate = candidate_estimate(c);
+    char cell[CELL], parameters[256] = "";
+    FILE *const to = fmemopen(parameters, sizeof parameters, "w");
+
+    if (to) {
+        print_parameters(to, c->how);
+        fclose(to);
+    }
+    table_cell(t, chosen ? STRONG : PLAIN, candidate_variant(c));
+    table_cell(t, PLAIN, figure(cell, estimate * 1e3));
+    table_cell(t, PLAIN, figure(cell, c->seconds * 1e3));
+    snprintf(cell, sizeof cell, estimate > 0 && c->seconds > 0 ? "%.2f" : "-", estimate / c->seconds);
+    table_cell(t, PLAIN, cell);
+    table_note(t, *c->note ? POOR : PLAIN, *c->note ? c->note : parameters + (*parameters == ' '));
+}
+
+static json_t *json_plans(const struct candidates *c)
+{
+    json_t *const out = json_array();
+
+    for (int i = 0; i < c->count; i++) {
+        const struct candidate *const it = &c->it[i];
+        json_t *const plan = json_pack("{s:s}", "variant", candidate_variant(it));
+
+        if (json_object_get(it->how, "parameters"))
+            json_object_set(plan, "parameters", json_object_get(it->how, "parameters"));
+        if (candidate_estimate(it) > 0)
+            json_object_set_new(plan, "estimate", json_real(candidate_estimate(it)));
+        if (*it->note)
+            json_object_set_new(plan, "error_message", json_string(it->note));
+        else
+            json_object_set_new(plan, "real_time", json_real(it->seconds));
+        json_array_append_new(out, plan);
+    }
+    return out;
+}
+
+/* A table of them, and as JSON; an exit status. */
+static int time_plans(json_t **out, const struct explained *e, vn_device *d, vn_queue *q, FILE *to)
+{
+    enum { SAMPLES_EACH = 5 };
+    struct bench b = { .device = d, .queue = q, .info = e->info };
+    struct candidates *const c = malloc(sizeof *c);
+    struct table t;
+    int failed;
+
+    if (!c) {
+        complain("host memory ran out");
+        return EXIT_FAILURE;
+    }
+    if (!b.info.is_cpu && hold_open(&b.hold, q))
+        b.hold = NULL;
+    candidates_measure(c, &b, &e->problem, SAMPLES_EACH);
+    if ((failed = *c->note != '\0'))
+        complain("%s: %s", e->text, c->note);
+    else {
+        fputc('\n', to);
+        table_open(&t, to);
+        table_column(&t, "plan", 20, 1);
+        table_column(&t, "estimate", 8, 0);
+        table_column(&t, "ms", 7, 0);
+        table_column(&t, "ratio", 6, 0);
+        table_column(&t, "parameters", 10, 1);
+        table_head(&t);
+        for (int i = 0; i < c->count; i++)
+            print_plan(&t, &c->it[i], i == 0);
+        *out = json_plans(c);
+    }
+    candidates_close(c);
+    free(c);
+    hold_close(b.hold);
+    return failed || interrupted ? EXIT_FAILURE : 0;
 }
 
 /* ---- printing ---- */
@@ -204,9 +295,10 @@ static void complain_of_user_file(void)
 
 int explain_main(int argc, char **argv)
 {
-    static const struct argp argp = { NULL, parse, "PROBLEM", doc, children, NULL, NULL };
+    static const struct argp argp = { options, parse, "PROBLEM", doc, children, NULL, NULL };
     struct request r = { .problem = NULL };
     struct explained e = { .how = NULL };
+    json_t *plans = NULL, *report;
     vn_device *d;
     vn_queue *q;
     char why[512];
@@ -214,6 +306,8 @@ int explain_main(int argc, char **argv)
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
+    if (r.plans)
+        take_interrupts();
     if (problem_parse(&e.problem, r.problem, why, sizeof why)) {
         complain("%s", why);
         return EXIT_USAGE;
@@ -225,9 +319,15 @@ int explain_main(int argc, char **argv)
     complain_of_user_file();
     if (!(status = explain(&e, d, q) ? EXIT_FAILURE : 0)) {
         print(report_stream(r.common.json), &e);
-        if (r.common.json && report_json(json_explained(&e), r.common.json))
+        if (r.plans)
+            status = time_plans(&plans, &e, d, q, report_stream(r.common.json));
+        report = r.common.json ? json_explained(&e) : NULL;
+        if (report && plans)
+            json_object_set(report, "plans", plans);
+        if (report && report_json(report, r.common.json))
             status = EXIT_FAILURE;
     }
+    json_decref(plans);
     json_decref(e.how);
     vn_queue_close(q);
     vn_device_close(d);

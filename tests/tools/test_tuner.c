@@ -241,13 +241,45 @@ static const struct { const char *before, *after; } files[] = {
       OURS "softmax_cpu * * f64 * 1 2\ngemm_dot_of_mine * * * * 1\n" },
 };
 
+#define OTHERS  "columns costly BLK_M BLK_N | EFF TILE_NS\n" \
+                "costly cpu/f32x8/A?CPU?of?1?core opencl f16 *  64 32 | 1 2  # good\n" \
+                "costly cpu/f32x8/A?CPU?of?1?core opencl f16 *  16 16 | 6 7\n"
+
+/* Alternatives, for each bucket, take the place of those of one. */
+static void write_alternatives(const struct vn_device *d, const char *path)
+{
+    static const struct vn_row alternatives[] = {
+        { .p = { 64, 32 }, .cost = { 1, 2 } }, { .p = { 16, 16 }, .cost = { 6, 7 } } };
+    static const struct vn_variant costly = { .name = "costly", .params = "BLK_M BLK_N", .costs = "EFF TILE_NS" };
+    static const struct user_lines pin = { "pin gemm 1x2x3:nn", "pin", NULL, "pin gemm 1x2x3:nn * * f16 gemm\n" };
+    static const struct user_lines wrong = { "rates *", "rates", NULL, "rates * NONE 1\n" };
+    struct row_line rows = { .variant = &costly, .device = d, .type = VN_F16, .bucket = VN_SMALL,
+                             .row = alternatives, .count = 1, .comment = "old" };
+    char why[TUNE_PATH], text[4096];
+
+    unlink(path);
+    check(!user_file_put(path, &rows, why, sizeof why), "one row: %s", why);
+    rows.bucket  = VN_BUCKET_COUNT;
+    rows.count   = 2;
+    rows.comment = "good";
+    for (int again = 0; again < 2; again++) {
+        check(!user_file_put(path, &rows, why, sizeof why), "two rows: %s", why);
+        text[get(path, text, sizeof text - 1)] = '\0';
+        check(!strcmp(text, OTHERS), "with two rows the file became:\n%s", text);
+    }
+    check(!user_file_put_lines(path, &pin, why, sizeof why), "a pin: %s", why);
+    check(user_file_put_lines(path, &wrong, why, sizeof why) && strstr(why, "\"NONE\" is none"), "a wrong line: %s", why);
+    text[get(path, text, sizeof text - 1)] = '\0';
+    check(!strcmp(text, OTHERS "pin gemm 1x2x3:nn * * f16 gemm\n"), "with a pin the file became:\n%s", text);
+}
+
 static void write_files(const char *base)
 {
     static struct vn_backend backend = { .name = "opencl" };
     static struct vn_device device = { .backend = &backend, .facts = { .family = "cpu", .arch = "f32x8",
                                                                        .name = "A CPU of 1 core" } };
     struct row_line row = { .device = &device, .type = VN_F16, .bucket = VN_LARGE,
-                            .p = (const int[]){ 8, 64 }, .comment = "good" };
+                            .row = &(const struct vn_row){ .p = { 8, 64 } }, .count = 1, .comment = "good" };
     char path[PATH + 32], link[PATH + 32], opened[TUNE_PATH], why[TUNE_PATH], text[4096];
 
     for (const struct vn_variant *v = vn__softmax_variants; v->name; v++)
@@ -264,6 +296,7 @@ static void write_files(const char *base)
             check(!strcmp(text, files[i].after), "file %zu became:\n%s", i, text);
         }
     }
+    write_alternatives(&device, path);
     snprintf(link, sizeof link, "%s/link", base);
     check(!symlink(path, link) && !setenv("VERNIER_TUNE", link, 1) &&
           !user_file_open(opened, why, sizeof why) && !strcmp(opened, path), "a link is followed to %s", opened);

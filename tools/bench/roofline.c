@@ -198,8 +198,7 @@ void copier_close(struct copier *c)
     free(c);
 }
 
-/* Twice 256 MiB, as long as that is a small part of the device: well beyond any cache. */
-static double bytes_beyond_caches(const vn_device *d)
+double bytes_beyond_caches(const vn_device *d)
 {
     size_t bytes = (size_t)256 << 20;
 

@@ -23,6 +23,9 @@ double    roofline_peak   (const struct roofline *r, vn_type type);
 /* The least time on this device. */
 double    roofline_seconds(const struct roofline *r, vn_type type, double flops, double bytes);
 
+/* What a copy that stays in no cache reads and writes: 512 MiB, if that is a small part of the device. */
+double    bytes_beyond_caches(const vn_device *d);
+
 /* A copy of so many bytes, half of them read and half written: what a run that moves as many takes at
  * least, with the caches and the launches as they are.                                              */
 struct copier;

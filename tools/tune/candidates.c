@@ -117,6 +117,8 @@ static json_t *described(const struct vn_candidate *it)
     json_object_set_new(out, "parameters", parameters);
     if (it->plan.seconds > 0)
         json_object_set_new(out, "estimate", json_real(it->plan.seconds));
+    if (it->why)
+        json_object_set_new(out, "why", json_string(it->why));
     return out;
 }
 

@@ -18,7 +18,8 @@ struct candidate {
     const struct vn_choice *choice;       /* that it is done by; NULL: the library's own */
     struct operands o;                    /* buffers are shared, the pack is its own */
     struct series   series;
-    json_t         *how;                  /* "variant", "parameters", and if there is one, "estimate" */
+    json_t         *how;                  /* "variant", "parameters", and if there are any, "estimate" and
+                                             "why" it is only used if asked for by name */
     double          seconds;              /* the median; of a slow one, the second run; 0: it failed */
     int             slow;                 /* too slow to be sampled */
     int             samples, repeats;

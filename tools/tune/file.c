@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * file.c - puts a row into the user's tune file.
+ * file.c - puts rows and other lines into the user's tune file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,79 +49,91 @@ int user_file_open(char path[TUNE_PATH], char *why, size_t why_size)
 
 /* ---- the new text ---- */
 
-/* The first five words of a row: what it is the row of. */
-static void write_key(char *out, size_t size, const struct row_line *row)
+void device_pattern(char out[PATTERN], const struct vn_device *d)
 {
-    const struct vn_facts *const f = &row->device->facts;
-    char pattern[WORD];
-
-    snprintf(pattern, sizeof pattern, "%s/%s/%.180s", f->family, f->arch, f->name);
-    for (char *c = pattern; *c; c++)          /* a name stays one word, and stands for itself */
+    snprintf(out, PATTERN, "%s/%s/%.180s", d->facts.family, d->facts.arch, d->facts.name);
+    for (char *c = out; *c; c++)              /* a name stays one word, and stands for itself */
         if (strchr(" \t\r\n#*[]\\", *c))
             *c = '?';
-    snprintf(out, size, "%s %s %s %s %s", row->variant->name, pattern, row->device->backend->name,
-             vn_type_name(row->type), vn__bucket_names[row->bucket]);
 }
 
-static void write_row(char line[LINE], const char *key, const struct row_line *row)
+/* The first words of a row: what it is the row of. */
+static void write_key(char *out, size_t size, const struct row_line *rows)
 {
-    size_t n = (size_t)snprintf(line, LINE, "%s ", key);
-    const char *at = row->variant->params;
-    char name[WORD];
-    int used;
+    char pattern[PATTERN];
 
-    for (int i = 0; sscanf(at, " %255s%n", name, &used) == 1 && n < LINE; i++, at += used)
-        n += (size_t)snprintf(line + n, LINE - n, " %d", row->p[i]);
-    if (n + strlen(row->comment) + 5 < LINE)
-        sprintf(line + n, "  # %s", row->comment);
+    device_pattern(pattern, rows->device);
+    snprintf(out, size, "%s %s %s %s%s%s", rows->variant->name, pattern, rows->device->backend->name,
+             vn_type_name(rows->type), rows->bucket < VN_BUCKET_COUNT ? " " : "",
+             rows->bucket < VN_BUCKET_COUNT ? vn__bucket_names[rows->bucket] : "");
 }
 
-static int is_row_of(const char *line, const char *variant)
+static size_t write_numbers(char *line, size_t n, const char *names, const int *value)
 {
-    const size_t n = strlen(variant);
+    char name[64];
+
+    for (int i = 0; vn__word_at(name, names, i) && n < LINE; i++)
+        n += (size_t)snprintf(line + n, LINE - n, " %d", value[i]);
+    return n;
+}
+
+static void write_row(char line[LINE], const char *key, const struct row_line *rows, int i)
+{
+    const char *const comment = i ? "" : rows->comment, *const costs = rows->variant->costs;
+    size_t n = (size_t)snprintf(line, LINE, "%s%s ", key, rows->bucket < VN_BUCKET_COUNT ? "" : " *");
+
+    n = write_numbers(line, n, rows->variant->params, rows->row[i].p);
+    if (costs && n + 3 < LINE)
+        n = write_numbers(line, n + (size_t)sprintf(line + n, " |"), costs, rows->row[i].cost);
+    if (*comment && n + strlen(comment) + 5 < LINE)
+        sprintf(line + n, "  # %s", comment);
+}
+
+static int is_of_kind(const char *line, const char *kind)
+{
+    const size_t n = strlen(kind);
 
     line += strspn(line, " \t");
-    return !strncmp(line, variant, n) && strchr(" \t", line[n]) && line[n];
+    return !strncmp(line, kind, n) && strchr(" \t", line[n]) && line[n];
 }
 
-/* Are the first five words of the line those of the key? */
-static int has_key(const char *line, const char *key)
+int user_line_has(const char *line, const char *key, size_t *used)
 {
+    const char *const start = line;
     char a[WORD], b[WORD];
     int a_used, b_used;
 
-    for (int i = 0; i < 5; i++, line += a_used, key += b_used)
-        if (sscanf(line, " %255s%n", a, &a_used) != 1 || sscanf(key, " %255s%n", b, &b_used) != 1 ||
-            strcmp(a, b))
+    for (; sscanf(key, " %255s%n", b, &b_used) == 1; line += a_used, key += b_used)
+        if (line[strspn(line, " \t\r")] == '\n' || sscanf(line, " %255s%n", a, &a_used) != 1 || strcmp(a, b))
             return 0;
+    *used = (size_t)(line - start);
     return 1;
 }
 
-/* The old text with the row in it; malloc'd, or NULL. */
-static char *text_with(const char *old, const struct row_line *row)
+/* The old text with the lines in it; malloc'd, or NULL. */
+static char *text_with(const char *old, const struct user_lines *lines)
 {
-    const size_t size = strlen(old) + 3 * LINE;
-    char *const text = malloc(size), key[LINE], line[LINE];
+    const char *const head = lines->head ? lines->head : "";
+    char *const text = malloc(strlen(old) + strlen(head) + strlen(lines->text) + 2);
     size_t n = 0;
     int there = 0;
 
     if (!text)
         return NULL;
-    write_key(key, sizeof key, row);
-    write_row(line, key, row);
     while (*old) {
         const size_t length = strcspn(old, "\n");
+        size_t used;
 
-        if (!there && is_row_of(old, row->variant->name)) {
-            n += (size_t)sprintf(text + n, "%s\n", line);
+        if (!there && is_of_kind(old, lines->kind)) {
+            n += (size_t)sprintf(text + n, "%s", lines->text);
             there = 1;
         }
-        if (!has_key(old, key))
+        if (!user_line_has(old, lines->key, &used))
             n += (size_t)sprintf(text + n, "%.*s\n", (int)length, old);
         old += length + (old[length] == '\n');
     }
     if (!there)
-        n += (size_t)sprintf(text + n, "columns %s %s\n%s\n", row->variant->name, row->variant->params, line);
+        n += (size_t)sprintf(text + n, "%s%s", head, lines->text);
     text[n] = '\0';
     return text;
 }
@@ -178,11 +190,11 @@ static int replace(const char *path, const char *text)
     return -1;
 }
 
-int user_file_put(const char *path, const struct row_line *row, char *why, size_t why_size)
+int user_file_put_lines(const char *path, const struct user_lines *lines, char *why, size_t why_size)
 {
     const int is_there = access(path, F_OK) == 0;
     char *const old = is_there ? vn__tune_read(path) : strdup("");
-    char *const text = old ? text_with(old, row) : NULL;
+    char *const text = old ? text_with(old, lines) : NULL;
     int failed = -1;
 
     if (!text)
@@ -192,4 +204,23 @@ int user_file_put(const char *path, const struct row_line *row, char *why, size_
     free(text);
     free(old);
     return failed;
+}
+
+int user_file_put(const char *path, const struct row_line *rows, char *why, size_t why_size)
+{
+    char key[LINE], head[LINE], line[LINE], text[VN_ROWS * (LINE + 1)];
+    const char *const costs = rows->variant->costs;
+    size_t n = 0;
+
+    write_key(key, sizeof key, rows);
+    snprintf(head, sizeof head, "columns %s %s%s%s\n", rows->variant->name, rows->variant->params,
+             costs ? " | " : "", costs ? costs : "");
+    for (int i = 0; i < rows->count && i < VN_ROWS; i++) {
+        write_row(line, key, rows, i);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s\n", line);
+    }
+
+    const struct user_lines lines = { key, rows->variant->name, head, text };
+
+    return user_file_put_lines(path, &lines, why, why_size);
 }

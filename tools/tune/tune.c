@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 #include "commands.h"
 #include "measure/dictated.h"
+#include "model.h"
 #include "options.h"
 #include "tune.h"
 
@@ -18,14 +19,21 @@ struct request {
     struct common common;                 /* its device and json */
     double      budget;                   /* of all; 0: not said */
     struct work work;
+    model_measure *measure;               /* instead of a search; NULL: none */
 };
 
-enum { BUDGET = 256, VARIANT };
+enum { BUDGET = 256, VARIANT, RATES, COSTS, PIN };
 
 static const struct argp_option options[] = {
     { "budget",  BUDGET,  "TIME", 0, "To spend in all: 30, 60s, 10m, 2h; 60s for each row unless said", 0 },
     { "variant", VARIANT, "NAME", 0, "The rows of this variant of ours, or of all that can do the problem; "
                                      "else of the one that the library chooses", 0 },
+    { NULL, 0, NULL, 0, "Instead of a search, for the model of time by which the library chooses:", 1 },
+    { "rates",   RATES,   NULL,   0, "Measure what the device does in a second, and write it", 1 },
+    { "costs",   COSTS,   NULL,   0,
+      "Time all plans for each WHAT, and write rows whose costs fit those times", 1 },
+    { "pin",     PIN,     NULL,   0,
+      "Time all plans for each WHAT, and pin the fastest where the library's choice is slower", 1 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -44,6 +52,26 @@ static const struct argp_child children[] = {
     OPTIONS_CHILD(device_argp), OPTIONS_CHILD(json_argp), OPTIONS_CHILD(work_argp),
     OPTIONS_END };
 
+static void choose_measure(struct argp_state *state, struct request *r, model_measure *measure)
+{
+    if (r->measure)
+        argp_error(state, "--rates, --costs and --pin are done one at a time");
+    r->measure = measure;
+}
+
+/* Who searches nothing has no use for some words. */
+static void check_request(struct argp_state *state, const struct request *r)
+{
+    if (r->measure == model_rates && r->work.whats)
+        argp_error(state, "--rates are the device's, and take no problem or suite: \"%s\"", r->work.what[0]);
+    if (r->measure != model_rates && !r->work.whats)
+        argp_error(state, "tune for what? A problem, or a suite: %s", workloads_suites());
+    if (r->measure && r->budget > 0)
+        argp_error(state, "--budget is of a search");
+    if (r->measure && r->work.options.variant)
+        argp_error(state, "--variant is of a search: all plans are timed");
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct request *const r = state->input;
@@ -54,9 +82,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         options_begin(state, children, &r->common, &r->work);
         return 0;
+    case RATES:   choose_measure(state, r, model_rates); return 0;
+    case COSTS:   choose_measure(state, r, model_costs); return 0;
+    case PIN:     choose_measure(state, r, model_pins);  return 0;
     case ARGP_KEY_END:
-        if (!r->work.whats)
-            argp_error(state, "tune for what? A problem, or a suite: %s", workloads_suites());
+        check_request(state, r);
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -269,12 +299,36 @@ static void print_race(FILE *to, const struct race *r, int better)
                                           : "nothing faster was found");
 }
 
+/* What is to be written: the row that was found, with the costs of the one in use; where that has
+ * alternatives, they and it stay alternatives.  Returns how many.                               */
+static int rows_with(struct vn_row out[VN_ROWS], const struct tune *t, const struct race *r)
+{
+    struct vn_row now[VN_ROWS];
+    int count, rows = 1, current = 0;
+
+    if (vn__tune_find(now, &count, t->suite->device, r->variant, r->type, r->bucket))
+        count = 0;
+    out[0] = (struct vn_row){ .source = NULL };
+    memcpy(out[0].p, r->best.p, sizeof out[0].p);
+    for (int i = 0; i < count; i++)
+        if (!memcmp(now[i].p, r->current, sizeof now[i].p))
+            current = i;
+    if (count)
+        memcpy(out[0].cost, now[current].cost, sizeof out[0].cost);
+    for (int i = 0; i < count && count > 1 && rows < VN_ROWS; i++)
+        if (memcmp(now[i].p, r->best.p, sizeof now[i].p))
+            out[rows++] = now[i];
+    return rows;
+}
+
 /* A race that was run to its end. */
 static int conclude(struct tune *t, struct race *r)
 {
     const int better = race_decide(r);
     char comment[96], why[TUNE_PATH];
-    const struct row_line row = { r->variant, t->suite->device, r->type, r->bucket, r->best.p, comment };
+    struct vn_row rows[VN_ROWS];
+    const struct row_line lines = { r->variant, t->suite->device, r->type, (int)r->bucket, rows,
+                                    rows_with(rows, t, r), comment };
 
     progress_clear(&progress);
     if (better < 0) {
@@ -284,7 +338,7 @@ static int conclude(struct tune *t, struct race *r)
     print_race(t->to, r, better);
     snprintf(comment, sizeof comment, "%.3f times as fast as %s, at %.48s", r->gain,
              !strcmp(r->current_source, "user") ? "before" : "shipped", r->it[0].text);
-    if (better && user_file_put(t->path, &row, why, sizeof why)) {
+    if (better && user_file_put(t->path, &lines, why, sizeof why)) {
         fputs("not written\n", t->to);
         complain("%s", why);
         return EXIT_FAILURE;
@@ -335,10 +389,14 @@ static int hold_races(struct tune *t)
     return status;
 }
 
-static int write_json(const struct tune *t)
+static void print_head(const struct tune *t, const vn_device_info *info)
 {
-    const vn_device_info *const info = &t->suite->info;
+    fprintf(t->to, "vernier %s on %s, %s (%s, %s)\n", vn_version(), info->spec, info->name, info->platform,
+            info->driver);
+}
 
+static int write_json(const struct tune *t, const vn_device_info *info)
+{
     if (!t->request->common.json)
         return 0;
     return report_json(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:s, s:O}", "version", vn_version(),
@@ -348,17 +406,31 @@ static int write_json(const struct tune *t)
 
 static int tune(struct tune *t, const struct workloads *w)
 {
-    const vn_device_info *const info = &t->suite->info;
     int status, unwritten;
 
-    fprintf(t->to, "vernier %s on %s, %s (%s, %s)\n", vn_version(), info->spec, info->name, info->platform,
-            info->driver);
+    print_head(t, &t->suite->info);
     if (!(status = make_races(t, w)))
         status = hold_races(t);
     for (int i = 0; i < t->races; i++)
         race_close(&t->race[i]);
     free(t->race);
-    unwritten = write_json(t);
+    unwritten = write_json(t, &t->suite->info);
+    return status ? status : unwritten;
+}
+
+/* Rates, costs or pins. */
+static int measure(const struct tune *t, const struct workloads *w)
+{
+    struct model m = { .work = w, .path = t->path, .to = t->to, .rows = t->rows };
+    int status = model_open(&m, t->request->common.device), unwritten;
+
+    if (status)
+        return status;
+    print_head(t, &m.bench.info);
+    fputc('\n', t->to);
+    status    = t->request->measure(&m);
+    unwritten = write_json(t, &m.bench.info);
+    model_close(&m);
     return status ? status : unwritten;
 }
 
@@ -397,14 +469,19 @@ static int add_whats(struct workloads *w, const struct request *r)
             complain("%s", why);
             return EXIT_USAGE;
         }
-    if (!w->count)
+    for (int i = 0; i < w->count && r->measure; i++)
+        if (*w->it[i].problem.variant) {
+            complain("%s names a variant, and all plans are timed", w->it[i].text);
+            return EXIT_USAGE;
+        }
+    if (!w->count && r->work.whats)
         complain("nothing of that has \"%s\" in its name or problem", r->work.options.filter);
-    return w->count ? 0 : EXIT_USAGE;
+    return w->count || !r->work.whats ? 0 : EXIT_USAGE;
 }
 
 int tune_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
+    static const struct argp argp = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
     struct request r = { .work = WORK_UNSAID };
     struct workloads w = { .count = 0 };
     struct tune t = { .request = &r, .journal = { .fd = -1 } };
@@ -412,12 +489,14 @@ int tune_main(int argc, char **argv)
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
-    setenv("VERNIER_CACHE", "0", 1);          /* rows that are tried would crowd out what programs use */
+    if (!r.measure)
+        setenv("VERNIER_CACHE", "0", 1);      /* rows that are tried would crowd out what programs use */
     t.to   = report_stream(r.common.json);
     t.rows = json_array();
     take_interrupts();
-    if (!(status = add_whats(&w, &r)) && !(status = open_device(&t)) && !(status = open_files(&t)))
-        status = tune(&t, &w);
+    if (!(status = add_whats(&w, &r)) && (r.measure || !(status = open_device(&t))) &&
+        !(status = open_files(&t)))
+        status = r.measure ? measure(&t, &w) : tune(&t, &w);
     journal_close(&t.journal);
     suite_close(t.suite);
     workloads_close(&w);

@@ -58,21 +58,39 @@ int    journal_end(struct journal *j, const struct measurement *m, const char *n
 
 /* ---- tune_file.c: the user's file ---- */
 
+/* A row, or several that are alternatives. */
 struct row_line {
     const struct vn_variant *variant;
     const struct vn_device  *device;
     vn_type                  type;
-    enum vn_bucket           bucket;
-    const int               *p;
-    const char              *comment;
+    int                      bucket;  /* VN_BUCKET_COUNT: they are for each */
+    const struct vn_row     *row;     /* the best first */
+    int                      count;
+    const char              *comment; /* on the first */
 };
+
+/* Lines of one kind that belong together. */
+struct user_lines {
+    const char *key;                  /* the first words of those that they replace */
+    const char *kind;                 /* the first word of those that might hide them: they go before these */
+    const char *head;                 /* a line to go before them where there is none of that kind; or NULL */
+    const char *text;                 /* each ends with a newline */
+};
+
+enum { PATTERN = 256 };
 
 /* Where rows go: an existing file's own name, if that was a link.  0, or -1 with a sentence: it is
  * nothing to write to, or has a wrong line.                                                      */
 int    user_file_open(char path[TUNE_PATH], char *why, size_t why_size);
-/* Puts the row in the place of the one with its key, or before what would hide it.  The file is
- * the old one or the new one, whole, whatever happens.                                          */
-int    user_file_put(const char *path, const struct row_line *row, char *why, size_t why_size);
+/* Puts the rows in the place of those with their key (of all buckets, where they are for each), or before
+ * what would hide them.  The file is the old one or the new one, whole, whatever happens.                */
+int    user_file_put(const char *path, const struct row_line *rows, char *why, size_t why_size);
+/* The same with other lines. */
+int    user_file_put_lines(const char *path, const struct user_lines *lines, char *why, size_t why_size);
+/* Does the line begin with the words of the key?  used: how many characters of it those are. */
+int    user_line_has(const char *line, const char *key, size_t *used);
+/* The pattern in tune files that this device alone matches. */
+void   device_pattern(char out[PATTERN], const struct vn_device *d);
 
 /* ---- tune_check.c ---- */
 
