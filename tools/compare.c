@@ -93,7 +93,8 @@ static const json_t *find(const json_t *report, const json_t *like)
 
 static json_t *pair_row(const json_t *a, const json_t *b)
 {
-    json_t *const out = json_pack("{s:s, s:s, s:f, s:s}", "name", json_text(b, "name"), "variant", json_text(b, "variant"),
+    json_t *const out = json_pack("{s:s, s:s, s:f, s:s}", "name", json_text(b, "name"),
+                                  "variant", json_text(b, "variant"),
                                   "real_time", json_number(b, "real_time"), "time_unit", "s");
 
     if (!a)
@@ -172,8 +173,8 @@ static void print(FILE *to, const json_t *result)
     for (const char *const *it = (const char *const []){ "a", "b", NULL }; *it; it++) {
         const json_t *const c = json_object_get(json_object_get(result, "context"), *it);
 
-        fprintf(to, "%c  %s (%s, %s), %s\n", **it - 'a' + 'A', json_text(c, "device"), json_text(c, "platform"),
-                json_text(c, "driver"), json_text(c, "date"));
+        fprintf(to, "%c  %s (%s, %s), %s\n", **it - 'a' + 'A', json_text(c, "device"),
+                json_text(c, "platform"), json_text(c, "driver"), json_text(c, "date"));
     }
     json_array_foreach(json_object_get(result, "benchmarks"), i, row) {
         const int length = (int)strlen(problem_shown(text, json_text(row, "name")));
@@ -199,7 +200,8 @@ static void print(FILE *to, const json_t *result)
         table_cell(&t, PLAIN, changed(variant, row));
         table_end(&t);
     }
-    fprintf(to, "\ngeometric mean of B/A: %.3f (%zu rows)\n", json_number(json_object_get(own, "geomean"), "ratio"),
+    fprintf(to, "\ngeometric mean of B/A: %.3f (%zu rows)\n",
+            json_number(json_object_get(own, "geomean"), "ratio"),
             json_array_size(json_object_get(result, "benchmarks")));
     print_names(to, "only in A", json_object_get(own, "missing"));
     print_names(to, "only in B", json_object_get(own, "added"));
@@ -214,15 +216,16 @@ static void page_heading(FILE *to, const json_t *result, const char *const file[
         const json_t *const c = json_object_get(json_object_get(result, "context"), k ? "b" : "a");
 
         fprintf(to, "<li><b>%c</b> ", 'A' + k);
-        for (const char *const *it = (const char *const []){ "device", "platform", "driver", "date", NULL }; *it; it++) {
+        for (const char *const *it = (const char *const []){ "device", "platform", "driver", "date", NULL };
+             *it; it++) {
             html_text(to, json_text(c, *it));
             fputs(", ", to);
         }
         html_text(to, file[k]);
         fputs("</li>\n", to);
     }
-    fprintf(to, "</ul>\n<div class=\"cards\"><div class=\"card\"><span>time in B over time in A</span><b>%.3f</b>"
-                "<span>geometric mean of %zu rows</span></div></div>\n",
+    fprintf(to, "</ul>\n<div class=\"cards\"><div class=\"card\"><span>time in B over time in A</span>"
+                "<b>%.3f</b><span>geometric mean of %zu rows</span></div></div>\n",
             json_number(json_object_get(json_object_get(result, "vernier"), "geomean"), "ratio"),
             json_array_size(json_object_get(result, "benchmarks")));
 }
@@ -286,7 +289,8 @@ static void page_table(FILE *to, const json_t *rows)
 
 static int write_page(const char *path, const json_t *result, const char *const file[2])
 {
-    const json_t *const own = json_object_get(result, "vernier"), *const rows = json_object_get(result, "benchmarks");
+    const json_t *const own = json_object_get(result, "vernier"),
+                 *const rows = json_object_get(result, "benchmarks");
     FILE *const to = fopen(path, "w");
     int failed = !to;
 

@@ -261,8 +261,8 @@ static void print(FILE *to, const struct explained *e)
     fprintf(to, "workspace   %s\n", bytes_text(a, json_number_value(json_object_get(e->how, "workspace"))));
     if (e->packed)
         fprintf(to, "packed      %s\n", bytes_text(a, json_number_value(json_object_get(e->how, "packed"))));
-    fprintf(to, "work        %s, %s: %.3g flops a byte\n", quantity(a, flops, "FLOP"), quantity(b, bytes, "B"),
-            flops / bytes);
+    fprintf(to, "work        %s, %s: %.3g flops a byte\n", quantity(a, flops, "FLOP"),
+            quantity(b, bytes, "B"), flops / bytes);
     fprintf(to, "first run   %s ms, with choosing and building\n", figure(a, e->first * 1e3));
     fprintf(to, "then        %s ms: %s GFLOP/s, ", figure(a, e->warm * 1e3),
             figure(b, flops / e->warm * 1e-9));

@@ -55,11 +55,13 @@ double option_seconds(const struct argp_state *state, const char *option, const 
 enum { COMPARE = 640, BUDGET };                         /* the commands' own begin at 256 */
 
 static const struct argp_option device_options[] = {
-    { "device", 'd', "SPEC", 0, "Use this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
+    { "device", 'd', "SPEC", 0,
+      "Use this device (see vernier devices); else $VERNIER_DEVICE, else the fastest", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 static const struct argp_option json_options[] = {
-    { "json", 'j', "FILE", 0, "Write the report as JSON too; - is standard output, the text then goes to stderr", 0 },
+    { "json", 'j', "FILE", 0,
+      "Write the report as JSON too; - is standard output, the text then goes to stderr", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 static const struct argp_option compare_options[] = {

@@ -269,7 +269,8 @@ static void test_variants(int i)
         check(runs_warm(i, name), text, "a variant by name, again");
     }
     strcpy(buffer, "no_such_variant");
-    check(problem_run(queue, &trial[i].p, &trial[i].o) == VN_INVALID && !seen.launches, text, "no such variant");
+    check(problem_run(queue, &trial[i].p, &trial[i].o) == VN_INVALID && !seen.launches, text,
+          "no such variant");
     strcpy(buffer, "");
     check(runs(i, names[0]), text, "variant \"\" after others");
     variant = NULL;
@@ -333,8 +334,8 @@ static const struct vn_operation bulky = {
 /* Its result beside that of vn_gemm(). */
 static int bulky_is_right(const struct trial *t, double alpha, int chosen)
 {
-    struct bulky_call call = { .head = { .operation = &bulky }, .a = t->o.t[0], .b = t->o.t[1], .c = t->o.t[2],
-                               .alpha = alpha };
+    struct bulky_call call = { .head = { .operation = &bulky }, .a = t->o.t[0], .b = t->o.t[1],
+                               .c = t->o.t[2], .alpha = alpha };
     struct trial like = *t;
     void *const wanted = malloc(t->bytes), *const got = malloc(t->bytes);
     int right;

@@ -36,11 +36,13 @@ static int has_word(const char *sentence, const char *word)
 }
 
 /* `argument` NULL: none is at fault. */
-static int expect(vn_status got, vn_status wanted, const char *function, const char *argument, const char *what)
+static int expect(vn_status got, vn_status wanted, const char *function, const char *argument,
+                  const char *what)
 {
     const char *sentence = vn_last_error();
     const int   right = got == wanted && (wanted == VN_OK ? !*sentence
-                : has_word(sentence, function) && (!argument || has_word(sentence, argument)) && strlen(sentence) > 20);
+                : has_word(sentence, function) && (!argument || has_word(sentence, argument))
+                  && strlen(sentence) > 20);
 
     cases++;
     if (right)
@@ -71,9 +73,11 @@ static const struct signature signatures[] = {
     { "vn_conv_forward", "conv:n2c4w8k6s3:f32:groups=2:bias",       { "x", "w", "y", "bias" } },
     { "vn_conv_forward", "conv:n2c3h7w8k4r3s2:f16:nhwc:pad=1:beta=1:bias=full", { "x", "w", "y", "bias" } },
     { "vn_conv_forward", "conv:n1c2d4h5w6k3t2r3s2:bf16:stride=2",   { "x", "w", "y" } },
-    { "vn_conv_backward_data", "conv:n2c3h7w8k4r3s2:f32:pad=1:backward-data:bias", { "dy", "w", "dx", "bias" } },
+    { "vn_conv_backward_data", "conv:n2c3h7w8k4r3s2:f32:pad=1:backward-data:bias",
+      { "dy", "w", "dx", "bias" } },
     { "vn_conv_backward_data", "conv:n2c4w8k6s3:f16:backward-data:groups=2:nhwc", { "dy", "w", "dx" } },
-    { "vn_conv_backward_filter", "conv:n2c3h7w8k4r3s2:f32:pad=1:beta=1:backward-filter", { "x", "dy", "dw" } },
+    { "vn_conv_backward_filter", "conv:n2c3h7w8k4r3s2:f32:pad=1:beta=1:backward-filter",
+      { "x", "dy", "dw" } },
     { "vn_conv_backward_filter", "conv:n2c4w8k6s3:bf16:backward-filter", { "x", "dy", "dw" } },
     { "vn_softmax", "softmax:6x9:f32:mask=full",                    { "x", "y", NULL, "mask" } },
     { "vn_softmax", "softmax:6x9:f16:inner=3:batch=2:log",          { "x", "y" } },
@@ -130,8 +134,8 @@ static const char *named(const struct call *c, const char *argument, int disagre
     return argument;
 }
 
-static void try_call(const struct call *c, const struct problem *p, const struct operands *o, const char *argument,
-                     const char *what, int disagree)
+static void try_call(const struct call *c, const struct problem *p, const struct operands *o,
+                     const char *argument, const char *what, int disagree)
 {
     static unsigned char before[TENSORS * BYTES], after[TENSORS * BYTES];
     char text[160];
@@ -389,7 +393,8 @@ static void harm_queue(const struct call *c, vn_queue *closed)
     static long noise[64];
     struct { vn_queue *q; const char *what; } bad[] = {
         { NULL, "no queue" }, { closed, "a closed queue" }, { (vn_queue *)device, "a device for a queue" },
-        { (vn_queue *)c->buffers[0], "a buffer for a queue" }, { (vn_queue *)noise, "anything for a queue" } };
+        { (vn_queue *)c->buffers[0], "a buffer for a queue" },
+        { (vn_queue *)noise, "anything for a queue" } };
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         expect(problem_run(bad[i].q, &c->p, &c->o), VN_INVALID, c->function, "queue", bad[i].what);
@@ -415,9 +420,11 @@ static void harm_again(struct call *c)
 
         if (!old)
             continue;
-        expect(problem_run(queue, &c->p, &c->o), VN_OK, c->function, NULL, "right, before a buffer is closed");
+        expect(problem_run(queue, &c->p, &c->o), VN_OK, c->function, NULL,
+               "right, before a buffer is closed");
         vn_buffer_close(old);
-        expect(problem_run(queue, &c->p, &c->o), VN_INVALID, c->function, c->names[i], "again, with a buffer closed");
+        expect(problem_run(queue, &c->p, &c->o), VN_INVALID, c->function, c->names[i],
+               "again, with a buffer closed");
         while (vn_buffer_open(&b, device, 1) == VN_OK && b != old && tries++ < MOST)
             vn_buffer_close(b);
         *slot = b;
@@ -459,7 +466,8 @@ static void test_devices(void)
     expect(vn_device_get(&info, 0), VN_OK, "vn_device_get", NULL, "right");
     expect(vn_device_describe(NULL, device), VN_INVALID, "vn_device_describe", "out", "NULL");
     expect(vn_device_describe(&info, NULL), VN_INVALID, "vn_device_describe", "device", "NULL");
-    expect(vn_device_describe(&info, (vn_device *)queue), VN_INVALID, "vn_device_describe", "device", "a queue");
+    expect(vn_device_describe(&info, (vn_device *)queue), VN_INVALID, "vn_device_describe", "device",
+           "a queue");
     expect(vn_device_open(NULL, NULL), VN_INVALID, "vn_device_open", "out", "NULL");
     expect(vn_device_open(&d, "no such device"), VN_NO_DEVICE, "vn_device_open", "spec", "a name of nothing");
     expect(vn_device_open(&d, "opencl:999"), VN_NO_DEVICE, "vn_device_open", "spec", "a number of nothing");
@@ -489,10 +497,13 @@ static void test_queues(vn_queue *closed, vn_buffer *buffer)
         expect(vn_event_record(&e, bad[i]), VN_INVALID, "vn_event_record", "queue", "a queue that is none");
         expect(vn_queue_wait(bad[i], NULL), VN_INVALID, "vn_queue_wait", "queue", "a queue that is none");
         expect(vn_queue_limit_workspace(bad[i], 0), VN_INVALID, "vn_queue_limit_workspace", "queue", "none");
-        expect(vn_write(bad[i], buffer, 0, &byte, 1), VN_INVALID, "vn_write", "queue", "a queue that is none");
+        expect(vn_write(bad[i], buffer, 0, &byte, 1), VN_INVALID, "vn_write", "queue",
+               "a queue that is none");
         expect(vn_read(bad[i], &byte, buffer, 0, 1), VN_INVALID, "vn_read", "queue", "a queue that is none");
-        expect(vn_queue_workspace(bad[i]) ? VN_OK : VN_INVALID, VN_INVALID, "vn_queue_workspace", "queue", "none");
-        expect(strcmp(vn_queue_explain(bad[i]), "{}") ? VN_OK : VN_INVALID, VN_INVALID, "vn_queue_explain", "queue", "none");
+        expect(vn_queue_workspace(bad[i]) ? VN_OK : VN_INVALID, VN_INVALID, "vn_queue_workspace", "queue",
+               "none");
+        expect(strcmp(vn_queue_explain(bad[i]), "{}") ? VN_OK : VN_INVALID, VN_INVALID, "vn_queue_explain",
+               "queue", "none");
         vn_queue_close(bad[i]);                                 /* harmless */
     }
     expect(vn_queue_finish(queue), VN_OK, "vn_queue_finish", NULL, "right, after others were closed");
@@ -516,8 +527,10 @@ static void test_events(void)
 
     for (int i = 0; i < 4; i++) {
         expect(vn_queue_wait(queue, bad[i]), VN_INVALID, "vn_queue_wait", "event", "an event that is none");
-        expect(vn_event_seconds(&seconds, bad[i], e), VN_INVALID, "vn_event_seconds", "from", "an event that is none");
-        expect(vn_event_seconds(&seconds, e, bad[i]), VN_INVALID, "vn_event_seconds", "to", "an event that is none");
+        expect(vn_event_seconds(&seconds, bad[i], e), VN_INVALID, "vn_event_seconds", "from",
+               "an event that is none");
+        expect(vn_event_seconds(&seconds, e, bad[i]), VN_INVALID, "vn_event_seconds", "to",
+               "an event that is none");
         vn_event_close(bad[i]);                                 /* harmless */
     }
     expect(vn_event_record(NULL, queue), VN_INVALID, "vn_event_record", "out", "NULL");
@@ -534,7 +547,8 @@ static void test_buffers(vn_buffer *buffer, size_t bytes)
     static const unsigned char source[8];
     const struct { size_t at, bytes; const char *what; } past[] = {
         { bytes, 1, "past the end" }, { bytes - 1, 2, "over the end" }, { 0, SIZE_MAX, "the largest size" },
-        { SIZE_MAX, 1, "the largest place" }, { SIZE_MAX, 2, "wraps" }, { SIZE_MAX / 2 + 1, SIZE_MAX / 2 + 1, "wraps to 0" } };
+        { SIZE_MAX, 1, "the largest place" }, { SIZE_MAX, 2, "wraps" },
+        { SIZE_MAX / 2 + 1, SIZE_MAX / 2 + 1, "wraps to 0" } };
     vn_buffer *const bad[] = { NULL, closed_buffer, (vn_buffer *)queue, (vn_buffer *)device };
     unsigned char target[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     vn_buffer *b = (vn_buffer *)target;
@@ -549,8 +563,10 @@ static void test_buffers(vn_buffer *buffer, size_t bytes)
         printf("not ok: vn_buffer_open left something in *out\n");
     }
     for (size_t i = 0; i < sizeof past / sizeof past[0]; i++) {
-        expect(vn_write(queue, buffer, past[i].at, source, past[i].bytes), VN_INVALID, "vn_write", "bytes", past[i].what);
-        expect(vn_read(queue, target, buffer, past[i].at, past[i].bytes), VN_INVALID, "vn_read", "bytes", past[i].what);
+        expect(vn_write(queue, buffer, past[i].at, source, past[i].bytes), VN_INVALID, "vn_write", "bytes",
+               past[i].what);
+        expect(vn_read(queue, target, buffer, past[i].at, past[i].bytes), VN_INVALID, "vn_read", "bytes",
+               past[i].what);
     }
     for (int i = 0; i < 4; i++) {
         expect(vn_write(queue, bad[i], 0, source, 1), VN_INVALID, "vn_write", "to", "a buffer that is none");
@@ -626,9 +642,12 @@ static void test_packs(vn_queue *closed_queue, vn_buffer *buffer)
         vn_tensor t = b;
 
         t.buffer = bad_buffers[i];
-        expect(vn_pack_open(&p, bad_queues[i], b, 4, NULL), VN_INVALID, "vn_pack_open", "queue", "a queue that is none");
-        expect(vn_pack_open(&p, queue, t, 4, NULL), VN_INVALID, "vn_pack_open", "B", "a buffer that is none here");
-        expect(vn_pack_open(&p, queue, b, rows[i], NULL), VN_INVALID, "vn_pack_open", "m", "no number of rows");
+        expect(vn_pack_open(&p, bad_queues[i], b, 4, NULL), VN_INVALID, "vn_pack_open", "queue",
+               "a queue that is none");
+        expect(vn_pack_open(&p, queue, t, 4, NULL), VN_INVALID, "vn_pack_open", "B",
+               "a buffer that is none here");
+        expect(vn_pack_open(&p, queue, b, rows[i], NULL), VN_INVALID, "vn_pack_open", "m",
+               "no number of rows");
     }
     for (int i = 0; i < 2; i++) {
         const vn_gemm_options o = { .variant = names[i] }, math = { .math = (vn_math)(i ? 99 : -1) };
@@ -636,8 +655,10 @@ static void test_packs(vn_queue *closed_queue, vn_buffer *buffer)
         expect(vn_pack_open(&p, queue, b, 4, &o), VN_INVALID, "vn_pack_open", "variant", "no variant");
         expect(vn_pack_open(&p, queue, b, 4, &math), VN_INVALID, "vn_pack_open", "math", "no vn_math");
     }
-    expect(vn_pack_open(&p, queue, vn_matrix(buffer, VN_F32, 400, 400), 4, NULL), VN_INVALID, "vn_pack_open", "B", "too large");
-    expect(vn_pack_open(&p, queue, vn_packed(buffer, VN_F32, 1, b.extent), 4, NULL), VN_INVALID, "vn_pack_open", "B", "rank 1");
+    expect(vn_pack_open(&p, queue, vn_matrix(buffer, VN_F32, 400, 400), 4, NULL), VN_INVALID, "vn_pack_open",
+           "B", "too large");
+    expect(vn_pack_open(&p, queue, vn_packed(buffer, VN_F32, 1, b.extent), 4, NULL), VN_INVALID,
+           "vn_pack_open", "B", "rank 1");
     if (p) {
         failures++;
         printf("not ok: vn_pack_open left something in *out\n");
@@ -659,7 +680,8 @@ static void test_names(void)
     failures += !vn_type_name((vn_type)-1) || !vn_type_name((vn_type)999);
     failures += !vn_status_name((vn_status)-1) || !vn_status_meaning((vn_status)999);
     failures += vn_packed(NULL, VN_F32, VN_RANK + 1, extent).buffer != NULL;
-    failures += vn_packed(NULL, VN_F32, -1, extent).rank > 0 || vn_packed(NULL, VN_F32, 2, NULL).extent[0] != 0;
+    failures += vn_packed(NULL, VN_F32, -1, extent).rank > 0
+        || vn_packed(NULL, VN_F32, 2, NULL).extent[0] != 0;
     failures += vn_transpose(vn_packed(NULL, VN_F32, 1, extent)).extent[0] != 1;
 }
 
@@ -672,8 +694,8 @@ int main(void)
 
     if (status)
         return status;
-    if (vn_device_describe(&info, device) || vn_device_open(&second, info.spec) || vn_queue_open(&closed, device)
-        || vn_buffer_open(&foreign_buffer, second, BYTES)) {
+    if (vn_device_describe(&info, device) || vn_device_open(&second, info.spec)
+        || vn_queue_open(&closed, device) || vn_buffer_open(&foreign_buffer, second, BYTES)) {
         printf("cannot start: %s\n", vn_last_error());
         return 1;
     }

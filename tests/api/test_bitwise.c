@@ -86,7 +86,8 @@ static int run(unsigned char *result, const struct trial *t, struct place *p, co
     return 1;
 }
 
-static void compare(struct outcome *first, const unsigned char *result, const char *text, const char *by, size_t bytes)
+static void compare(struct outcome *first, const unsigned char *result, const char *text, const char *by,
+                    size_t bytes)
 {
     size_t at = 0;
 
@@ -119,10 +120,11 @@ static void try_text(const char *text)
             continue;
         }
         trial_close(&t);
-        for (const char *v = suite_next_variant(&usual, t.p.op, NULL); v; v = suite_next_variant(&usual, t.p.op, v)) {
+        for (const char *v = suite_next_variant(&usual, t.p.op, NULL); v;
+             v = suite_next_variant(&usual, t.p.op, v)) {
             char by[128];
 
-            if (trial_open(&t, places[i].device, places[i].queue, text))        /* anew: beta reads the output */
+            if (trial_open(&t, places[i].device, places[i].queue, text))     /* anew: beta reads the output */
                 break;
             snprintf(by, sizeof by, "%s on %.60s", *v ? v : "the choice", places[i].info.platform);
             if (run(result, &t, &places[i], v) == 0)

@@ -330,7 +330,8 @@ static void forged(void)
 static void confused(void)
 {
     static const char *const toolchains[] = {
-        "", "platform 1; device A; driver 1.1", "platform 1; device B; driver 1.0", "platform 2; device A; driver 1.0",
+        "", "platform 1; device A; driver 1.1", "platform 1; device B; driver 1.0",
+        "platform 2; device A; driver 1.0",
         "platform 1; device A; driver 1.0 ", "platform 1; device A; driver 1.0\ntext",
     };
     struct vn_backend other = fake;
@@ -358,13 +359,15 @@ static void confused(void)
 
 /* ---- groups: files and directories ------------------------------------------------------ */
 
-static void make_link(void)      { char to[PATH + 100]; snprintf(to, sizeof to, "%s/elsewhere", base); rename(entry, to);
+static void make_link(void)      { char to[PATH + 100]; snprintf(to, sizeof to, "%s/elsewhere", base);
+                                   rename(entry, to);
                                    if (symlink(to, entry)) perror(entry); }
 static void make_dangling(void)  { wipe(entry); if (symlink("nowhere", entry)) perror(entry); }
 static void make_loop(void)      { wipe(entry); if (symlink(strrchr(entry, '/') + 1, entry)) perror(entry); }
 static void make_fifo(void)      { wipe(entry); mkfifo(entry, 0600); }
 static void make_directory(void) { wipe(entry); mkdir(entry, 0700); }
-static void make_device(void)    { wipe(entry); if (mknod(entry, S_IFCHR | 0600, 0x103)) mkfifo(entry, 0600); }
+static void make_device(void)    { wipe(entry);
+                                   if (mknod(entry, S_IFCHR | 0600, 0x103)) mkfifo(entry, 0600); }
 static void make_foreign(void)   { if (geteuid() != 0 || chown(entry, NOBODY, (gid_t)-1)) wipe(entry); }
 static void make_crowded(void)
 {
@@ -437,7 +440,8 @@ static void readonly(void)
 {
     wipe(dir);
     mkdir(dir, 0700);
-    if (geteuid() == 0 && (chown(dir, NOBODY, NOBODY) || chmod(base, 0755) || setgid(NOBODY) || setuid(NOBODY)))
+    if (geteuid() == 0 && (chown(dir, NOBODY, NOBODY) || chmod(base, 0755) || setgid(NOBODY)
+                           || setuid(NOBODY)))
         return;                   /* root may write everywhere */
     begin();
     chmod(dir, 0500);
@@ -479,7 +483,8 @@ static void environment(void)
     if (setting->stored) {
         struct stat st;
 
-        check(stat(where, &st) == 0 && (st.st_mode & 0777) == 0700, "%s: a new directory is of mode 700", setting->what);
+        check(stat(where, &st) == 0 && (st.st_mode & 0777) == 0700, "%s: a new directory is of mode 700",
+              setting->what);
         check(look(where, NULL) == 1, "%s: is at %s", setting->what, where);
     } else {
         check(look(where, NULL) == 0, "%s: touches nothing", setting->what);
@@ -491,8 +496,10 @@ static const struct setting settings[] = {
                                  { "HOME", "$/tree/h" } }, "/a/b/c" },
     { "XDG_CACHE_HOME and HOME", { { "XDG_CACHE_HOME", "$/tree/x" }, { "HOME", "$/tree/h" } }, "/x/vernier" },
     { "HOME", { { "HOME", "$/tree/h" } }, "/h/.cache/vernier" },
-    { "an empty VERNIER_CACHE_DIR", { { "VERNIER_CACHE_DIR", "" }, { "HOME", "$/tree/h" } }, "/h/.cache/vernier" },
-    { "a relative XDG_CACHE_HOME", { { "XDG_CACHE_HOME", "x" }, { "HOME", "$/tree/h" } }, "/h/.cache/vernier" },
+    { "an empty VERNIER_CACHE_DIR", { { "VERNIER_CACHE_DIR", "" }, { "HOME", "$/tree/h" } },
+      "/h/.cache/vernier" },
+    { "a relative XDG_CACHE_HOME", { { "XDG_CACHE_HOME", "x" }, { "HOME", "$/tree/h" } },
+      "/h/.cache/vernier" },
     { "VERNIER_CACHE=1", { { "VERNIER_CACHE", "1" }, { "HOME", "$/tree/h" } }, "/h/.cache/vernier" },
     { "VERNIER_CACHE=0", { { "VERNIER_CACHE", "0" }, { "VERNIER_CACHE_DIR", "$/tree/a" } }, NULL },
     { "no variable", { { NULL, NULL } }, NULL },
@@ -590,8 +597,9 @@ static void faults(void)
                 struck = strike_once(kinds_of_fault[f], at, &a);
                 b = run("text");
                 c = run("text");
-                check(a & EITHER && b & EITHER && c == LOADED, "%s, fault %d at call %d: %s, then %s, then %s",
-                      scenes[s].what, kinds_of_fault[f], at, outcome_names[a], outcome_names[b], outcome_names[c]);
+                check(a & EITHER && b & EITHER && c == LOADED,
+                      "%s, fault %d at call %d: %s, then %s, then %s", scenes[s].what,
+                      kinds_of_fault[f], at, outcome_names[a], outcome_names[b], outcome_names[c]);
             }
 }
 
@@ -679,7 +687,8 @@ static void raced(void)
         if (fd >= 0) {
             if (i % 3 == 0)
                 unlink(names[i % TEXTS]);
-            else if (pwrite(fd, "damage", 6, HEADER + (off_t)key_bytes + 97 * i) < 0 || (i % 3 == 1 && ftruncate(fd, 999)))
+            else if (pwrite(fd, "damage", 6, HEADER + (off_t)key_bytes + 97 * i) < 0
+                     || (i % 3 == 1 && ftruncate(fd, 999)))
                 perror(names[i % TEXTS]);
             close(fd);
         }
@@ -760,7 +769,8 @@ static void trimmed(void)
     check(run("new") == BUILT && run("new") == LOADED, "a full cache makes room");
     for (int i = 0; i < 9; i++) {
         snprintf(name, sizeof name, "%032x.kernel", i);
-        check(exists(name) == (i >= 3), "the entry used %d hours ago is %s", 10 - i, i >= 3 ? "kept" : "removed");
+        check(exists(name) == (i >= 3), "the entry used %d hours ago is %s", 10 - i,
+              i >= 3 ? "kept" : "removed");
     }
     check(exists("a friend's file.kernel"), "what is not ours is kept");
     check(!exists(".tmp-0123456789abcdef"), "an old temporary file is removed");
@@ -785,7 +795,8 @@ static void in_process(const char *name, void (*group)(void))
         _exit(0);
     }
     waitpid(child, &status, 0);
-    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: its process died with status %x", name, (unsigned)status);
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: its process died with status %x", name,
+          (unsigned)status);
     printf("cache: %-11s %5d cases, %.2f s\n", name, tally->cases - before, vn__seconds() - began);
 }
 

@@ -80,7 +80,8 @@ static int list(const char **p, char close, int named, int may_end)
 static int value(const char **p)
 {
     space(p);
-    return **p == '{' ? list(p, '}', 1, 0) : **p == '[' ? list(p, ']', 0, 0) : **p == '"' ? string(p) : number(p);
+    return **p == '{' ? list(p, '}', 1, 0) : **p == '[' ? list(p, ']', 0, 0)
+         : **p == '"' ? string(p) : number(p);
 }
 
 /* ---- one process ------------------------------------------------------------------- */
@@ -163,7 +164,8 @@ static void check_trace(const char *scene, int closed)
     int launches = 0, ordered = 1;
 
     read_text(trace);
-    check(*p == '[' && list(&p, ']', 0, !closed) && (space(&p), *p == '\0'), scene, "the trace is no good JSON");
+    check(*p == '[' && list(&p, ']', 0, !closed) && (space(&p), *p == '\0'), scene,
+          "the trace is no good JSON");
     for (event = text; (event = strstr(event, "\"cat\":\"launch\"")); event++) {
         const double begins = field(event, "\"ts\":"), lasts = field(event, "\"dur\":");
 
@@ -173,13 +175,15 @@ static void check_trace(const char *scene, int closed)
     }
     check(launches >= LAUNCHES, scene, "a launch is missing in the trace");
     check(ordered, scene, "launches of one queue overlap in the trace");
-    check(strstr(text, "\"cat\":\"build\"") || strstr(text, "\"cat\":\"cache\""), scene, "no build in the trace");
+    check(strstr(text, "\"cat\":\"build\"") || strstr(text, "\"cat\":\"cache\""), scene,
+          "no build in the trace");
 }
 
 static void traces(void)
 {
     static const struct { const char *end; int status, closed; } ends[] = {
-        { "close", 0, 1 }, { "exit", 0, 1 }, { "fork", 0, 1 }, { "_exit", 0, 0 }, { "kill", 128 + SIGKILL, 0 },
+        { "close", 0, 1 }, { "exit", 0, 1 }, { "fork", 0, 1 }, { "_exit", 0, 0 },
+        { "kill", 128 + SIGKILL, 0 },
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
@@ -188,7 +192,8 @@ static void traces(void)
         read_text(output);
         check(text[0] == '\0', ends[i].end, "a trace prints something");
     }
-    check(start("close", NULL, "/nowhere/trace.json") == 0, "/nowhere/trace.json", "a trace that cannot be written");
+    check(start("close", NULL, "/nowhere/trace.json") == 0, "/nowhere/trace.json",
+          "a trace that cannot be written");
     read_text(output);
     check(text[0] == '\0', "/nowhere/trace.json", "something is printed");
 }
@@ -216,7 +221,8 @@ static void lines(void)
     }
     start("close", "launch,nonsense", NULL);
     read_text(output);
-    check(strstr(text, "nonsense") && strstr(text, "vernier launch: "), "launch,nonsense", "one is named, one obeyed");
+    check(strstr(text, "nonsense") && strstr(text, "vernier launch: "), "launch,nonsense",
+          "one is named, one obeyed");
     unsetenv("VERNIER_CACHE");
 }
 

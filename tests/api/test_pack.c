@@ -26,7 +26,8 @@ static void check(int right, const char *what, const char *variant, vn_type type
     if (right)
         return;
     failures++;
-    printf("not ok: %s: %s, %s, %lld rows %s\n", what, variant, vn_type_name(type), (long long)m, vn_last_error());
+    printf("not ok: %s: %s, %s, %lld rows %s\n", what, variant, vn_type_name(type), (long long)m,
+           vn_last_error());
 }
 
 static vn_buffer *filled(vn_type type, int64_t elements, uint64_t seed)
@@ -99,11 +100,14 @@ static void test_variant(const struct vn_variant *v, vn_type type, vn_math math)
 
         vn_queue_limit_workspace(queue, workspace[i] - vn_pack_bytes(p));
         s = product(packed, type, uses[i].first, m, &o);
-        check(s == VN_OK && !memcmp(plain[i], packed, (size_t)(m * N) * vn_type_bytes(type)), "the same bits", v->name, type, m);
+        check(s == VN_OK && !memcmp(plain[i], packed, (size_t)(m * N) * vn_type_bytes(type)), "the same bits",
+              v->name, type, m);
         check(queue->packed_used == vn_pack_bytes(p), "uses the pack", v->name, type, m);
-        check(queue->workspace_used + vn_pack_bytes(p) <= workspace[i], "no workspace for B", v->name, type, m);
+        check(queue->workspace_used + vn_pack_bytes(p) <= workspace[i], "no workspace for B", v->name,
+              type, m);
         o.packed_b = NULL;
-        check(product(packed, type, uses[i].first, m, &o) == VN_UNSUPPORTED, "the limit holds", v->name, type, m);
+        check(product(packed, type, uses[i].first, m, &o) == VN_UNSUPPORTED, "the limit holds", v->name,
+              type, m);
         o.packed_b = p;
         vn_queue_limit_workspace(queue, SIZE_MAX);
     }
@@ -116,7 +120,8 @@ static void test_variant(const struct vn_variant *v, vn_type type, vn_math math)
     o.packed_b = NULL;
     check(s == VN_OK && vn_pack_open(&p, queue, columns(type), 40, &o) == VN_OK &&
           vn_read(queue, packed, c, 0, (size_t)(40 * N) * vn_type_bytes(type)) == VN_OK &&
-          !memcmp(plain[0], packed, (size_t)(40 * N) * vn_type_bytes(type)), "closed while in use", v->name, type, 40);
+          !memcmp(plain[0], packed, (size_t)(40 * N) * vn_type_bytes(type)), "closed while in use", v->name,
+          type, 40);
     vn_pack_close(p);
 }
 
@@ -132,9 +137,10 @@ static void test_nothing(void)
     check(!product(out[0], VN_F32, 0, 40, &o) && !vn_pack_open(&p, queue, columns(VN_F32), 40, &o) &&
           vn_pack_bytes(p) == 0, "nothing to pack", "gemm", VN_F32, 40);
     o.packed_b = p;
-    check(!product(out[1], VN_F32, 0, 40, &o) && !memcmp(out[0], out[1], 40 * N * sizeof(float)) && !queue->packed_used,
-          "used as it is", "gemm", VN_F32, 40);
-    check(!vn_pack_open(&empty, queue, none, 40, NULL) && vn_pack_bytes(empty) == 0, "K of 0", "any", VN_F32, 40);
+    check(!product(out[1], VN_F32, 0, 40, &o) && !memcmp(out[0], out[1], 40 * N * sizeof(float))
+          && !queue->packed_used, "used as it is", "gemm", VN_F32, 40);
+    check(!vn_pack_open(&empty, queue, none, 40, NULL) && vn_pack_bytes(empty) == 0, "K of 0", "any",
+          VN_F32, 40);
     vn_pack_close(p);
     vn_pack_close(empty);
 }

@@ -131,7 +131,8 @@ static void transposed(struct problem p)
     gemm_of(&t)->trans = TRANS_A | TRANS_B | TRANS_C;
     draw(a, g->m * g->k);
     draw(b, g->k * g->n);
-    check(!compute(c, &p, a, b) && !compute(d, &t, b, a) && equal(c, d, g->m * g->n), "(A B)^T = B^T A^T", &p);
+    check(!compute(c, &p, a, b) && !compute(d, &t, b, a) && equal(c, d, g->m * g->n),
+          "(A B)^T = B^T A^T", &p);
 }
 
 static void linear(struct problem p)
@@ -169,7 +170,8 @@ static void split(struct problem p)
 /* y = W x, image by image */
 static void pointwise(vn_type type)
 {
-    struct problem p = problem("conv:n2c3h4w5k6r1s1:f32"), product = problem("gemm:6x20x3:f32:nn:batch=2:share=a");
+    struct problem p = problem("conv:n2c3h4w5k6r1s1:f32"),
+                   product = problem("gemm:6x20x3:f32:nn:batch=2:share=a");
     struct conv_problem *const o = conv_of(&p);
     struct gemm_problem *const g = gemm_of(&product);
 
@@ -188,7 +190,8 @@ static void pointwise(vn_type type)
 static struct problem random_conv(vn_type type)
 {
     static const char *const texts[] = {
-        "conv:n2c3h9w8k4r3s3:f32:pad=1", "conv:n1c4h11w7k6r3s2:f32:stride=2x1:pad=1x0", "conv:n2c4w17k4s4:f32:dil=2",
+        "conv:n2c3h9w8k4r3s3:f32:pad=1", "conv:n1c4h11w7k6r3s2:f32:stride=2x1:pad=1x0",
+        "conv:n2c4w17k4s4:f32:dil=2",
         "conv:n3c4h6w6k8r3s3:f32:groups=2:pad=0-1:nhwc", "conv:n2c5h7w7k5r3s3:f32:groups=5:pad=2:dil=2",
         "conv:n1c2d5h4w6k3t2r2s3:f32:pad=1x0x1", "conv:n2c7h8w9k3r5s1:f32:stride=3x2:pad=2x0-1:nhwc" };
     struct problem p = problem(RANDOM_OF(&source, texts));
@@ -208,7 +211,8 @@ static void conv_linear(vn_type type)
     draw(c, o.elements[1]);
     add(f, a, b, o.elements[0]);
     check(!compute(d, &p, a, c) && !compute(e, &p, b, c) && !compute(a, &p, f, c)
-          && (add(d, d, e, o.elements[2]), equal(a, d, o.elements[2])), "conv(x + x') = conv(x) + conv(x')", &p);
+          && (add(d, d, e, o.elements[2]), equal(a, d, o.elements[2])),
+          "conv(x + x') = conv(x) + conv(x')", &p);
 }
 
 static void adjoint(vn_type type)
@@ -242,14 +246,17 @@ static void shifted(struct problem p)
         a[i] = (double)random_below(&source, 64) / 8;
         b[i] = a[i] + 8;
     }
-    check(!compute(c, &p, a, NULL) && !compute(d, &p, b, NULL) && equal(c, d, n), "softmax(x + 8) = softmax(x)", &p);
+    check(!compute(c, &p, a, NULL) && !compute(d, &p, b, NULL) && equal(c, d, n),
+          "softmax(x + 8) = softmax(x)", &p);
 }
 
 /* Within what the roundings of n numbers, and of the sum that divided them, may add up to. */
 static void sums_to_one(struct problem p)
 {
-    static const double half_ulp[] = { [VN_F32] = 0x1p-24, [VN_F16] = 0x1p-11, [VN_BF16] = 0x1p-8, [VN_F64] = 0x1p-53 };
-    const double slack = half_ulp[p.type] + (p.type == VN_F64 ? 0x1p-53 : 0x1p-24) * (double)(7 * softmax_of(&p)->n + 12)
+    static const double half_ulp[] = { [VN_F32] = 0x1p-24, [VN_F16] = 0x1p-11, [VN_BF16] = 0x1p-8,
+                                       [VN_F64] = 0x1p-53 };
+    const double slack = half_ulp[p.type] + (p.type == VN_F64 ? 0x1p-53 : 0x1p-24)
+                                         * (double)(7 * softmax_of(&p)->n + 12)
                        + (p.type == VN_F16 ? 0x1p-25 * (double)softmax_of(&p)->n : 0);
     int right;
 

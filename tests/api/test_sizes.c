@@ -14,8 +14,8 @@ typedef __int128 wide;
 
 static const int64_t edges[] = {
     0, 1, 2, 3, 7, INT32_MAX - 1, INT32_MAX, (int64_t)INT32_MAX + 1, UINT32_MAX, (int64_t)UINT32_MAX + 1,
-    (int64_t)1 << 53, (int64_t)1 << 61, (int64_t)1 << 62, INT64_MAX / 8, INT64_MAX / 4, INT64_MAX / 2, INT64_MAX - 1,
-    INT64_MAX, -1, INT64_MIN,
+    (int64_t)1 << 53, (int64_t)1 << 61, (int64_t)1 << 62, INT64_MAX / 8, INT64_MAX / 4, INT64_MAX / 2,
+    INT64_MAX - 1, INT64_MAX, -1, INT64_MIN,
 };
 
 static long cases, failures;
@@ -48,7 +48,8 @@ static void test_arithmetic(void)
             const wide product = (wide)edges[i] * edges[j], sum = (wide)edges[i] + edges[j];
             int64_t out = 0;
 
-            check(vn__mul(&out, edges[i], edges[j]) == fits(product) && (!fits(product) || out == product), "mul", &none);
+            check(vn__mul(&out, edges[i], edges[j]) == fits(product) && (!fits(product) || out == product),
+                  "mul", &none);
             check(vn__add(&out, edges[i], edges[j]) == fits(sum) && (!fits(sum) || out == sum), "add", &none);
         }
 }
@@ -88,7 +89,8 @@ static void test_view(const vn_tensor *t, const vn_queue *q)
     if (w.negative)
         return;
     check(w.empty ? vn__elements(t) == 0
-                  : vn__elements(t) == (w.elements > INT64_MAX ? INT64_MAX : (int64_t)w.elements), "elements", t);
+                  : vn__elements(t) == (w.elements > INT64_MAX ? INT64_MAX : (int64_t)w.elements),
+          "elements", t);
     check(!!vn__is_wide(t) == (!w.empty && (w.elements > INT32_MAX || w.last > INT32_MAX)), "wide", t);
 }
 
@@ -107,7 +109,8 @@ static int64_t draw(struct random *r)
 
 static void test_views(int times)
 {
-    static const size_t sizes[] = { 0, 1, 4096, (size_t)INT32_MAX + 1, (size_t)1 << 40, (size_t)1 << 62, SIZE_MAX };
+    static const size_t sizes[] = { 0, 1, 4096, (size_t)INT32_MAX + 1, (size_t)1 << 40, (size_t)1 << 62,
+                                    SIZE_MAX };
     struct random r = { 1 };
     vn_device device = { .head = { .magic = 0 } };
     vn_queue  queue = { .device = &device };

@@ -10,7 +10,8 @@
 
 static void say(const struct suite *s, const struct suite_group *g)
 {
-    printf("%sok %d - %s: %ld cases, %.1f s", g->failed ? "not " : "", s->reported, g->name, g->cases, g->seconds);
+    printf("%sok %d - %s: %ld cases, %.1f s", g->failed ? "not " : "", s->reported, g->name, g->cases,
+           g->seconds);
     if (g->worst > 0)
         printf(", worst %.2f of the bound", g->worst);
     if (g->failed)
@@ -53,7 +54,8 @@ int main(int argc, char **argv)
         printf("cannot start: %s\n", vn_last_error());
         return 1;
     }
-    s->extent = has_option(argc, argv, "--small") ? SUITE_SMALL : has_option(argc, argv, "--quick") ? SUITE_QUICK
+    s->extent = has_option(argc, argv, "--small") ? SUITE_SMALL
+              : has_option(argc, argv, "--quick") ? SUITE_QUICK
               : has_option(argc, argv, "--full")  ? SUITE_FULL  : SUITE_USUAL;
     s->group_done = say;
     printf("on %s (%s)\n", s->info.name, s->info.platform);

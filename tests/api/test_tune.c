@@ -132,7 +132,8 @@ static void find_rows(void)
     }
     check(find(p, &source, &narrow, "softmax_cpu", VN_F32, VN_LARGE) == VN_UNSUPPORTED,
           "no row near enough, and none for all");
-    check(find(p, &source, &odd, "softmax_cpu", VN_F32, VN_LARGE) == VN_OK && p[0] == 10 && !strcmp(source, "nearest"), "no row for all, but one near enough");
+    check(find(p, &source, &odd, "softmax_cpu", VN_F32, VN_LARGE) == VN_OK && p[0] == 10
+          && !strcmp(source, "nearest"), "no row for all, but one near enough");
 }
 
 static const struct device h100 = { "nvidia", "sm_90", "NVIDIA H100 80GB", "cuda" };
@@ -189,9 +190,10 @@ static void find_pins(void)
     int values;
 
     make_device(&d, &backend, &h100);
-    check(vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x16:nt", VN_F16) && values && row.p[1] == 12 &&
-          !strcmp(variant, "gemm_wgmma"), "a pin with values");
-    check(vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x16:nn", VN_BF16) && !values, "and one without");
+    check(vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x16:nt", VN_F16) && values &&
+          row.p[1] == 12 && !strcmp(variant, "gemm_wgmma"), "a pin with values");
+    check(vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x16:nn", VN_BF16) && !values,
+          "and one without");
     check(!vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x16:nn", VN_F32), "none of this type");
     check(!vn__tune_pin(variant, &row, &values, &d, "gemm", "64x32x17:nn", VN_F16), "none of this shape");
     check(!vn__tune_pin(variant, &row, &values, &d, "conv", "64x32x16:nn", VN_F16), "none of this operation");
@@ -226,7 +228,8 @@ static const struct { const char *line, *wrong; } lines[] = {
     { "unknown * *",                            "a row is a variant, a device" },
     { "softmax_strided * * f31 * 1 2 3",               "no type is like \"f31\"" },
     { "unknown * * * huge 1",                   "no bucket is like \"huge\"" },
-    { "columns softmax_strided ITEMS VALUES ROW_ITEMS",       "columns of softmax_strided are ITEMS ROW_ITEMS VALUES" },
+    { "columns softmax_strided ITEMS VALUES ROW_ITEMS",
+      "columns of softmax_strided are ITEMS ROW_ITEMS VALUES" },
     { "columns softmax_strided ITEMS ROW_ITEMS",           "the columns of softmax_strided are" },
     { "columns",                                "comes the name of a variant" },
     { "space softmax_strided ITEMS",                   "each with its values" },
@@ -266,7 +269,8 @@ static void use_user_files(void)
     setenv("VERNIER_TUNE", path, 1);
     check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8, "no file of the user");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        const size_t n = (size_t)snprintf(text, sizeof text, "# mine\nsoftmax_strided cpu/* * f32 * 40 0 0\n%s\n",
+        const size_t n = (size_t)snprintf(text, sizeof text,
+                                          "# mine\nsoftmax_strided cpu/* * f32 * 40 0 0\n%s\n",
                                           lines[i].line);
         const int wrong = vn__tune_check(why, sizeof why, "the file", text);
 

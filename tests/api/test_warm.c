@@ -44,7 +44,8 @@ static const char *const tile_text =
     "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
     "void tile(__global const float *a, __global float *c, int n)\n"
     "{\n"
-    "    float16 c0 = 0, c1 = 0, c2 = 0, c3 = 0, c4 = 0, c5 = 0, c6 = 0, c7 = 0, c8 = 0, c9 = 0, c10 = 0, c11 = 0;\n"
+    "    float16 c0 = 0, c1 = 0, c2 = 0, c3 = 0, c4 = 0, c5 = 0, c6 = 0, c7 = 0, c8 = 0, c9 = 0, c10 = 0, "
+    "c11 = 0;\n"
     "    for (int k = 0; k < n; k++) { float16 b = vload16(k, a); ALL(STEP) }\n"
     "    ALL(OUT)\n"
     "}\n";
@@ -151,7 +152,8 @@ static int warm_start(void)
     s = start(&warm, 1);
     check(s == LOADED, "PoCL, second process: %d", s);
     printf("warm: PoCL's first result after %.1f ms cold, %.1f ms warm\n", 1e3 * cold, 1e3 * warm);
-    check(warm < cold / 10, "PoCL, second process: %.1f ms, expected under a tenth of %.1f ms", 1e3 * warm, 1e3 * cold);
+    check(warm < cold / 10, "PoCL, second process: %.1f ms, expected under a tenth of %.1f ms", 1e3 * warm,
+          1e3 * cold);
 
     check(look(dir, entry) == 1, "PoCL, one entry");
     bytes = get(entry, bad, sizeof bad);

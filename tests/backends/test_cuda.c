@@ -93,8 +93,8 @@ static void reset(void)
 
 static int open_things(void)
 {
-    return fake.contexts + fake.depth + fake.streams + fake.events + fake.modules + fake.buffers + fake.programs +
-           fake.handles + fake.descriptors;
+    return fake.contexts + fake.depth + fake.streams + fake.events + fake.modules + fake.buffers +
+           fake.programs + fake.handles + fake.descriptors;
 }
 
 /* ---- what is done with them ----------------------------------------------------------------- */
@@ -158,7 +158,8 @@ static vn_status use_all(struct work *w)
         if ((s = solve(w, problems[i])))
             return s;
     if ((s = vn_event_record(&w->to, w->q)) || (s = vn_queue_wait(w->q, w->from)) ||
-        (s = vn_event_seconds(&seconds, w->from, w->to)) || (s = vn_read(w->q, host, w->b[2], 0, sizeof host)))
+        (s = vn_event_seconds(&seconds, w->from, w->to)) ||
+        (s = vn_read(w->q, host, w->b[2], 0, sizeof host)))
         return s;
     return vn_queue_finish(w->q);
 }
@@ -278,7 +279,8 @@ static void fail_each(int persistent)
         CHECK(!s || strncmp(sentence, "vn_", 3) == 0);
         CHECK(fake.depth == 0 && fake.complaints == 0);
         if (!fake.failed || fake.complaints) {
-            printf("call %ld of %ld, %s: %s\n", n, calls, fake.failed ? fake.failed : "not reached", fake.complaint);
+            printf("call %ld of %ld, %s: %s\n", n, calls, fake.failed ? fake.failed : "not reached",
+                   fake.complaint);
             continue;
         }
         if (persistent || !strcmp(fake.failed, "cuCtxPushCurrent_v2"))
@@ -356,7 +358,8 @@ static void callers_objects(void)
     CHECK(vn_cuda_device_open(&d, NULL) == VN_INVALID && strstr(vn_last_error(), "context is NULL"));
     CHECK(vn_cuda_device_open(NULL, context) == VN_INVALID && strstr(vn_last_error(), "out is NULL"));
     CHECK(vn_cuda_device_open(&d, context) == VN_OK);
-    CHECK(vn_device_describe(&info, d) == VN_OK && !strcmp(info.spec, "cuda:0") && !strcmp(info.pci, "0000:5a:00.0"));
+    CHECK(vn_device_describe(&info, d) == VN_OK && !strcmp(info.spec, "cuda:0")
+          && !strcmp(info.pci, "0000:5a:00.0"));
     CHECK(vn_cuda_queue_open(&q, NULL, NULL) == VN_INVALID);
     CHECK(vn_cuda_queue_open(NULL, d, NULL) == VN_INVALID);
     CHECK(vn_cuda_queue_open(&q, d, NULL) == VN_OK);                    /* the default stream */
@@ -428,7 +431,8 @@ static void no_gpu(void)
 
 static void no_nvrtc(void)
 {
-    expect(any, VN_UNSUPPORTED, "libnvrtc was not found", "nvidia-cuda-nvrtc", "VERNIER_CUDA_LIBRARY_PATH", NULL);
+    expect(any, VN_UNSUPPORTED, "libnvrtc was not found", "nvidia-cuda-nvrtc", "VERNIER_CUDA_LIBRARY_PATH",
+           NULL);
 }
 
 static void nvrtc_lacks_functions(void)
@@ -489,7 +493,8 @@ static void does_not_fit(void)
     expect("gemm:8x8x8:f32:nn:variant=clblast", VN_UNSUPPORTED, "it needs an OpenCL device", NULL);
     expect("softmax:8x8:f32:causal:variant=cudnn", VN_UNSUPPORTED, "it has no mask", NULL);
     expect("softmax:8x8:f32:start=1:variant=cudnn", VN_UNSUPPORTED, "multiples of 16 bytes", NULL);
-    expect("conv:n1c4h8w8k4r3s3:f32:nchw:forward:pad=0-1x0-1:variant=cudnn", VN_UNSUPPORTED, "same padding", NULL);
+    expect("conv:n1c4h8w8k4r3s3:f32:nchw:forward:pad=0-1x0-1:variant=cudnn", VN_UNSUPPORTED, "same padding",
+           NULL);
     expect("conv:n1c4h8w8k4r3s3:f32:nchw:forward:act=relu:variant=cudnn", VN_UNSUPPORTED, "activation", NULL);
 }
 
@@ -502,7 +507,8 @@ static const struct { const char *name; void (*play)(void); enum state states[LI
     { "each call fails, once",            each_call_fails_once,        { THERE } },
     { "each call fails, and all after",   each_call_fails_on,          { THERE } },
     { "a row prefers a library",          preferred_are_used,          { THERE } },
-    { "a row prefers what is missing",    preferred_may_be_missing,    { [CUBLAS] = MISSING, [CUDNN] = MISSING } },
+    { "a row prefers what is missing",    preferred_may_be_missing,
+      { [CUBLAS] = MISSING, [CUDNN] = MISSING } },
     { "a caller's own objects",           callers_objects,             { THERE } },
     { "what does not fit",                does_not_fit,                { THERE } },
     { "no driver",                        no_driver,                   { [CUDA] = MISSING } },

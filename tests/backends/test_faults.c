@@ -79,7 +79,8 @@ static void fail(const char *why, const char *more)
 static void died(int signal_number)
 {
     static const char crash[] = "FAIL: a crash\n      ", hang[] = "FAIL: a hang\n      ";
-    ssize_t n = signal_number == SIGALRM ? write(1, hang, sizeof hang - 1) : write(1, crash, sizeof crash - 1);
+    ssize_t n = signal_number == SIGALRM ? write(1, hang, sizeof hang - 1)
+                                         : write(1, crash, sizeof crash - 1);
 
     n += write(1, point_text, strlen(point_text));
     tally->wrong++;
@@ -176,7 +177,8 @@ static vn_status read_result(struct run *r)
 }
 
 static vn_status (*const steps[])(struct run *r) = {
-    open_device, open_queue, open_buffers, write_all, begin, operate, end, wait_for_it, finish, time_it, read_result,
+    open_device, open_queue, open_buffers, write_all, begin, operate, end, wait_for_it, finish, time_it,
+    read_result,
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -443,7 +445,8 @@ static int index_of_error(const char *name)
 
 static void run_one(char **argv)
 {
-    const struct point p = { argv[1], atol(argv[2]), index_of_error(argv[3]), !strcmp(argv[4], "persistent") };
+    const struct point p = { argv[1], atol(argv[2]), index_of_error(argv[3]),
+                             !strcmp(argv[4], "persistent") };
     struct run r;
 
     if (!strcmp(p.what, DEVICES)) {

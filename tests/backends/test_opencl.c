@@ -98,8 +98,10 @@ static int application_open(cl_command_queue_properties order)
 
     app.context = clCreateContext(NULL, 1, &app.device, NULL, NULL, &error);
     app.queue = clCreateCommandQueue(app.context, app.device, order, &error);
-    app.whole = clCreateBuffer(app.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof app.host, app.host, &error);
-    app.b = clCreateBuffer(app.context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, sizeof app.factor, app.factor, &error);
+    app.whole = clCreateBuffer(app.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof app.host,
+                               app.host, &error);
+    app.b = clCreateBuffer(app.context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, sizeof app.factor,
+                           app.factor, &error);
     app.a = part(app.whole, 0);
     app.c = part(app.whole, 1);
     app.d = part(app.whole, 2);
@@ -160,8 +162,10 @@ static void multiply_twice(void)
     flushes = layer.calls("clFlush");
     before = clCreateUserEvent(app.context, &error);
     OK(vn_opencl_queue_wait(q, 1, &before));
-    OK(vn_gemm(q, 1, vn_matrix(a, VN_F32, N, N), vn_matrix(b, VN_F32, N, N), 0, vn_matrix(c, VN_F32, N, N), NULL));
-    OK(vn_gemm(q, 1, vn_matrix(c, VN_F32, N, N), vn_matrix(b, VN_F32, N, N), 0, vn_matrix(d, VN_F32, N, N), NULL));
+    OK(vn_gemm(q, 1, vn_matrix(a, VN_F32, N, N), vn_matrix(b, VN_F32, N, N), 0, vn_matrix(c, VN_F32, N, N),
+               NULL));
+    OK(vn_gemm(q, 1, vn_matrix(c, VN_F32, N, N), vn_matrix(b, VN_F32, N, N), 0, vn_matrix(d, VN_F32, N, N),
+               NULL));
     OK(vn_opencl_queue_event(&after, q));
     CHECK(!is_done(after));
 
@@ -278,7 +282,7 @@ int main(int argc, char **argv)
         bad_arguments();
         application_close();
     }
-    printf("%d checks, %d bad arguments, %d wrong\nCOUNT interop %d\nCOUNT arguments %d\n", checks, arguments, wrong,
-           checks, arguments);
+    printf("%d checks, %d bad arguments, %d wrong\nCOUNT interop %d\nCOUNT arguments %d\n", checks, arguments,
+           wrong, checks, arguments);
     return wrong != 0;
 }

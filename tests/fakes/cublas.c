@@ -165,8 +165,8 @@ cublasStatus cublasLtMatmulPreferenceSetAttribute(ltPreference p, int which, con
     return 0;
 }
 
-cublasStatus cublasLtMatmulAlgoGetHeuristic(cublasHandle h, ltDescription d, ltLayout a, ltLayout b, ltLayout c,
-    ltLayout out_c, ltPreference p, int wanted, ltFound *out, int *found)
+cublasStatus cublasLtMatmulAlgoGetHeuristic(cublasHandle h, ltDescription d, ltLayout a, ltLayout b,
+    ltLayout c, ltLayout out_c, ltPreference p, int wanted, ltFound *out, int *found)
 {
     FAILS();
     IN_CONTEXT();

@@ -73,7 +73,8 @@ CUresult cuDeviceGetName(char *out, int room, CUdevice d)
 CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice d)
 {
     static const struct { int which, value; } known[] = {
-        { CU_MAX_THREADS_PER_BLOCK, 1024 }, { CU_MAX_SHARED_PER_BLOCK, 49152 }, { CU_MULTIPROCESSOR_COUNT, 132 },
+        { CU_MAX_THREADS_PER_BLOCK, 1024 }, { CU_MAX_SHARED_PER_BLOCK, 49152 },
+        { CU_MULTIPROCESSOR_COUNT, 132 },
         { CU_CLOCK_RATE, 1980000 }, { CU_COMPUTE_MAJOR, 9 }, { CU_COMPUTE_MINOR, 0 } };
 
     FAILS();
@@ -370,8 +371,8 @@ CUresult cuFuncSetAttribute(CUfunction f, int attribute, int v)
     return 0;
 }
 
-CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                        unsigned shared, CUstream s, void **arguments, void **extra)
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                        unsigned bz, unsigned shared, CUstream s, void **arguments, void **extra)
 {
     (void)s;
     FAILS();

@@ -66,7 +66,8 @@ DESCRIPTOR(cudnnCreateTensorDescriptor,      cudnnDestroyTensorDescriptor)
 DESCRIPTOR(cudnnCreateFilterDescriptor,      cudnnDestroyFilterDescriptor)
 DESCRIPTOR(cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor)
 
-cudnnStatus cudnnSetTensorNdDescriptor(cudnnDescriptor d, int type, int rank, const int *extent, const int *stride)
+cudnnStatus cudnnSetTensorNdDescriptor(cudnnDescriptor d, int type, int rank, const int *extent,
+                                       const int *stride)
 {
     FAILS();
     FAKE_NEEDS(d && type == CUDNN_F32 && (rank == 4 || rank == 5));
@@ -78,7 +79,8 @@ cudnnStatus cudnnSetTensorNdDescriptor(cudnnDescriptor d, int type, int rank, co
 cudnnStatus cudnnSetFilterNdDescriptor(cudnnDescriptor d, int type, int order, int rank, const int *extent)
 {
     FAILS();
-    FAKE_NEEDS(d && type == CUDNN_F32 && (order == CUDNN_NCHW || order == CUDNN_NHWC) && rank == 4 && extent[0] > 0);
+    FAKE_NEEDS(d && type == CUDNN_F32 && (order == CUDNN_NCHW || order == CUDNN_NHWC) && rank == 4
+               && extent[0] > 0);
     return 0;
 }
 
@@ -111,7 +113,8 @@ static void tell(int wanted, int *found, cudnnFound *out)
 {
     FAKE_NEEDS(wanted >= 2);
     out[0] = (cudnnFound){ .algorithm = WINOGRAD, .milliseconds = 1, .math = CUDNN_FMA };
-    out[1] = (cudnnFound){ .algorithm = GEMM_BASED, .milliseconds = 2, .workspace = NEEDED, .math = CUDNN_FMA };
+    out[1] = (cudnnFound){ .algorithm = GEMM_BASED, .milliseconds = 2, .workspace = NEEDED,
+                           .math = CUDNN_FMA };
     *found = 2;
     fake.searches++;
 }
@@ -151,7 +154,8 @@ cudnnStatus cudnnSoftmaxForward(cudnnHandle h, int algorithm, int mode, const vo
 {
     FAILS();
     IN_CONTEXT();
-    FAKE_NEEDS(h && algorithm == CUDNN_ACCURATE && mode == CUDNN_INSTANCE && alpha && dx && x && beta && dy && y);
+    FAKE_NEEDS(h && algorithm == CUDNN_ACCURATE && mode == CUDNN_INSTANCE && alpha && dx && x && beta && dy
+               && y);
     fake.foreign++;
     return 0;
 }
@@ -162,7 +166,8 @@ cudnnStatus cudnnSoftmaxBackward(cudnnHandle h, int algorithm, int mode, const v
 {
     FAILS();
     IN_CONTEXT();
-    FAKE_NEEDS(h && algorithm == CUDNN_LOG && mode == CUDNN_INSTANCE && alpha && y_is && y && dy_is && dy && beta);
+    FAKE_NEEDS(h && algorithm == CUDNN_LOG && mode == CUDNN_INSTANCE && alpha && y_is && y && dy_is && dy
+               && beta);
     FAKE_NEEDS(dx_is && dx);
     fake.foreign++;
     return 0;

@@ -40,12 +40,14 @@
     INFO_OF(clGetKernelWorkGroupInfo, cl_kernel,  cl_kernel_work_group_info) \
     MAKE(clCreateContext, cl_context, CONTEXT, \
          (const cl_context_properties *p, cl_uint n, const cl_device_id *ids, \
-          void (CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *with, cl_int *error), \
+          void (CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *with, \
+          cl_int *error), \
          (p, n, ids, notify, with, error)) \
     MAKE(clCreateCommandQueue, cl_command_queue, QUEUE, \
          (cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *error), (c, d, p, error)) \
     MAKE(clCreateBuffer, cl_mem, MEMORY, \
-         (cl_context c, cl_mem_flags flags, size_t bytes, void *host, cl_int *error), (c, flags, bytes, host, error)) \
+         (cl_context c, cl_mem_flags flags, size_t bytes, void *host, cl_int *error), \
+         (c, flags, bytes, host, error)) \
     MAKE(clCreateSubBuffer, cl_mem, MEMORY, \
          (cl_mem m, cl_mem_flags flags, cl_buffer_create_type type, const void *region, cl_int *error), \
          (m, flags, type, region, error)) \
@@ -54,9 +56,11 @@
          (cl_context c, cl_uint n, const char **texts, const size_t *lengths, cl_int *error), \
          (c, n, texts, lengths, error)) \
     MAKE(clCreateProgramWithBinary, cl_program, PROGRAM, \
-         (cl_context c, cl_uint n, const cl_device_id *ids, const size_t *lengths, const unsigned char **binaries, \
-          cl_int *refused, cl_int *error), (c, n, ids, lengths, binaries, refused, error)) \
-    MAKE(clCreateKernel, cl_kernel, KERNEL, (cl_program p, const char *name, cl_int *error), (p, name, error)) \
+         (cl_context c, cl_uint n, const cl_device_id *ids, const size_t *lengths, \
+          const unsigned char **binaries, cl_int *refused, cl_int *error), \
+         (c, n, ids, lengths, binaries, refused, error)) \
+    MAKE(clCreateKernel, cl_kernel, KERNEL, (cl_program p, const char *name, cl_int *error), \
+         (p, name, error)) \
     STATUS(clBuildProgram, (cl_program p, cl_uint n, const cl_device_id *ids, const char *options, \
                             void (CL_CALLBACK *notify)(cl_program, void *), void *with), \
            (p, n, ids, options, notify, with)) \
@@ -64,10 +68,12 @@
     STATUS(clWaitForEvents, (cl_uint n, const cl_event *events), (n, events)) \
     STATUS(clFlush,  (cl_command_queue q), (q)) \
     STATUS(clFinish, (cl_command_queue q), (q)) \
-    MARK(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool blocks, size_t at, size_t bytes, void *to, WAITS), \
+    MARK(clEnqueueReadBuffer, \
+         (cl_command_queue q, cl_mem m, cl_bool blocks, size_t at, size_t bytes, void *to, WAITS), \
          (q, m, blocks, at, bytes, to, waits, wait, event)) \
     MARK(clEnqueueWriteBuffer, (cl_command_queue q, cl_mem m, cl_bool blocks, size_t at, size_t bytes, \
-                                const void *from, WAITS), (q, m, blocks, at, bytes, from, waits, wait, event)) \
+                                const void *from, WAITS), \
+         (q, m, blocks, at, bytes, from, waits, wait, event)) \
     MARK(clEnqueueNDRangeKernel, (cl_command_queue q, cl_kernel k, cl_uint n, const size_t *offset, \
                                   const size_t *global, const size_t *local, WAITS), \
          (q, k, n, offset, global, local, waits, wait, event)) \
@@ -259,7 +265,8 @@ FUNCTIONS
 #undef HOLD
 #undef DROP
 
-EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *out, size_t *bytes)
+EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *out,
+                                                      size_t *bytes)
 {
     static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
     static const char name[] = "vernier's tests";

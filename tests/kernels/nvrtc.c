@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int   (*create) (void **out, const char *text, const char *name, int, const char *const *, const char *const *);
+static int   (*create) (void **out, const char *text, const char *name, int, const char *const *,
+                        const char *const *);
 static int   (*compile)(void *program, int count, const char *const *options);
 static int   (*log_size)(void *program, size_t *out);
 static int   (*log_text)(void *program, char *out);

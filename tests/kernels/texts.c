@@ -88,8 +88,8 @@ static int write_file(const char *path, const char *text)
     return failed;
 }
 
-static int write_text(const struct target *t, const struct vn_variant *v, const int *p, const int *c, vn_type type,
-                      int wide)
+static int write_text(const struct target *t, const struct vn_variant *v, const int *p, const int *c,
+                      vn_type type, int wide)
 {
     char *text = vn__assemble(t->device.backend->name, v, p, c, type, wide);
     char path[1024], word[64];
@@ -110,7 +110,8 @@ static int write_text(const struct target *t, const struct vn_variant *v, const 
     return failed;
 }
 
-static int write_row(const struct target *t, const struct vn_variant *v, const struct vn_row *row, vn_type type)
+static int write_row(const struct target *t, const struct vn_variant *v, const struct vn_row *row,
+                     vn_type type)
 {
     int c[VN_CONSTANTS], failed = 0;
 
@@ -120,7 +121,8 @@ static int write_row(const struct target *t, const struct vn_variant *v, const s
     return failed;
 }
 
-/* A row of another device stands in for a missing one, but may ask for what this one's compiler does not have. */
+/* A row of another device stands in for a missing one, but may ask for what this one's compiler does not
+ * have.                                                                                                */
 static int write_type(const struct target *t, const struct vn_variant *v, vn_type type)
 {
     int failed = 0;

@@ -64,7 +64,8 @@ static char *read_file(const char *path)
 static void test_means(const json_t *rows)
 {
     json_t *const means = gap_geomeans(rows);
-    const json_t *const toolchain = json_object_get(means, "toolchain_gap"), *const libraries = json_object_get(means, "library_gap");
+    const json_t *const toolchain = json_object_get(means, "toolchain_gap"),
+                 *const libraries = json_object_get(means, "library_gap");
 
     check_near(json_number(toolchain, "all"), 1, "the mean of all toolchain gaps");
     check_near(json_number(toolchain, "gemm"), cbrt(1.25), "that of gemm");
@@ -72,17 +73,21 @@ static void test_means(const json_t *rows)
     check_near(json_number(toolchain, "gemm:bf16"), 1, "that of gemm in bf16");
     check_near(json_number(toolchain, "conv"), 0.8, "that of conv");
     check(!json_object_get(toolchain, "gemm:f64"), "a row that was skipped is in no mean");
-    check_near(json_number(json_object_get(libraries, "cublas"), "all"), cbrt(1.25 * 1.6 * 1.1), "the mean over cublas");
+    check_near(json_number(json_object_get(libraries, "cublas"), "all"), cbrt(1.25 * 1.6 * 1.1),
+               "the mean over cublas");
     check_near(json_number(json_object_get(libraries, "clblast"), "gemm:f32"), 0.5, "the mean over clblast");
-    check_near(json_number(json_object_get(libraries, "cudnn"), "all"), sqrt(1.25 * 0.5), "the mean over cudnn");
-    check_near(json_number(json_object_get(means, "best_gap"), "softmax:f16"), 1e-3 / 9e-4, "the mean of the best");
+    check_near(json_number(json_object_get(libraries, "cudnn"), "all"), sqrt(1.25 * 0.5),
+               "the mean over cudnn");
+    check_near(json_number(json_object_get(means, "best_gap"), "softmax:f16"), 1e-3 / 9e-4,
+               "the mean of the best");
     json_decref(means);
 }
 
 static void test_parity(const json_t *rows)
 {
     static const struct { double ratio; const char *words; } cases[] = {
-        { 0.89, "device 1 faster" }, { 0.9, "at parity" }, { 1, "at parity" }, { 1.1, "at parity" }, { 1.11, "device 1 slower" } };
+        { 0.89, "device 1 faster" }, { 0.9, "at parity" }, { 1, "at parity" }, { 1.1, "at parity" },
+        { 1.11, "device 1 slower" } };
     json_t *const parity = gap_parity(rows);
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -105,7 +110,8 @@ static int is_well_formed(const char *at)
     int depth = 0;
 
     for (; *at; at++) {
-        if (*at == '&' && strncmp(at, "&amp;", 5) && strncmp(at, "&lt;", 4) && strncmp(at, "&gt;", 4) && strncmp(at, "&quot;", 6))
+        if (*at == '&' && strncmp(at, "&amp;", 5) && strncmp(at, "&lt;", 4) && strncmp(at, "&gt;", 4)
+            && strncmp(at, "&quot;", 6))
             return 0;
         if (*at != '<' || at[1] == '!')
             continue;
@@ -147,7 +153,8 @@ static int count_of(const char *text, const char *what)
 static void test_page(const json_t *report)
 {
     static const char path[] = "tests/test_gap.html";
-    static const char *const never[] = { "<script", "http:", "https:", "<img", "<link", "nan", "inf\"", "<here>" };
+    static const char *const never[] = { "<script", "http:", "https:", "<img", "<link", "nan", "inf\"",
+                                         "<here>" };
     char *text, shown[PROBLEM_TEXT];
     json_t *row;
     size_t i;
@@ -163,7 +170,8 @@ static void test_page(const json_t *report)
     for (i = 0; i < sizeof never / sizeof *never; i++)
         check(!strstr(text, never[i]), never[i]);
     check(count_of(text, "<svg") == 6, "bars of the toolchain and of three libraries, a roofline, a scatter");
-    check(strstr(text, "name=\"viewport\"") && strstr(text, "@media print"), "it is for phones and for paper");
+    check(strstr(text, "name=\"viewport\"") && strstr(text, "@media print"),
+          "it is for phones and for paper");
     check(strstr(text, "HGMMA 16") && strstr(text, "cccc000011112222"), "instructions and hashes are in it");
     check(strstr(text, "&lt;here&gt; &amp; now") != NULL, "what was read is escaped");
     check(strstr(text, "Method") != NULL, "it has a method section");
@@ -198,7 +206,8 @@ static void test_csv(const json_t *report)
     check(count_of(text, "\n") == 8, "a line of titles and seven rows");
     check(!strncmp(text, "name,label,variant,parity,real_time,toolchain_gap,", 50), "its titles");
     check(strstr(text, ",library_gap.cublas") != NULL, "a title for each library");
-    check(strstr(text, "\"skipped: opencl:0 has no \"\"f64\"\" <here> & now\"") != NULL, "quotes are doubled");
+    check(strstr(text, "\"skipped: opencl:0 has no \"\"f64\"\" <here> & now\"") != NULL,
+          "quotes are doubled");
     free(text);
     unlink(path);
 }
@@ -214,7 +223,8 @@ static const char ptxas[] =
     "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n"
     "ptxas info    : Function properties for gemm\n"
     "    64 bytes stack frame, 48 bytes spill stores, 52 bytes spill loads\n"
-    "ptxas info    : Used 168 registers, used 1 barriers, 64 bytes cumulative stack size, 16384 bytes smem, 400 bytes cmem[0]\n";
+    "ptxas info    : Used 168 registers, used 1 barriers, 64 bytes cumulative stack size, 16384 bytes smem, "
+    "400 bytes cmem[0]\n";
 
 static const char sass[] =
     "\t\tFunction : gemm\n"

@@ -26,10 +26,12 @@ static const struct { const char *text, *canonical; } right[] = {     /* NULL: a
     { "gemm:2048x2048x2048:f32:nn", NULL },
     { "gemm:17x33x5:f16:tn:beta=2:variant=gemm_cpu:gap=3", NULL },
     { "gemm:17x33x5:f32:nt:packed:beta=2", NULL },
-    { "gemm:17x33x5:f16:tn:beta=2:gap=3:variant=gemm_cpu", "gemm:17x33x5:f16:tn:beta=2:variant=gemm_cpu:gap=3" },
+    { "gemm:17x33x5:f16:tn:beta=2:gap=3:variant=gemm_cpu",
+      "gemm:17x33x5:f16:tn:beta=2:variant=gemm_cpu:gap=3" },
     { "gemm:1x2x3:f64", "gemm:1x2x3:f64:nn" },
     { "gemm:0x2x3:bf16:ntt:batch=0", NULL },
-    { "gemm:4x5x6:bf16:tt:batch=3:share=ab:alpha=0.1:beta=-1.5:bias=full:act=gelu:math=tf32:gap=1:start=9", NULL },
+    { "gemm:4x5x6:bf16:tt:batch=3:share=ab:alpha=0.1:beta=-1.5:bias=full:act=gelu:math=tf32:gap=1:start=9",
+      NULL },
     { "gemm:4x5x6:f32:share=b:bias=col:act=identity:math=default", "gemm:4x5x6:f32:nn:share=b:bias=col" },
     { "gemm:4x5x6:f32:alpha=1:beta=0:batch=1:gap=0", "gemm:4x5x6:f32:nn" },
     { "conv:n64c64h56w56k64r3s3:f32:pad=1:nchw:forward", NULL },
@@ -45,21 +47,27 @@ static const struct { const char *text, *canonical; } right[] = {     /* NULL: a
 };
 
 static const char *const wrong[] = {
-    "", ":", "gemm", "gemm:", "gemm:1x2x3", "gemm:1x2x3:", "gemm:1x2:f32", "gemm:1x2x3x4:f32", "gemm:1x-2x3:f32",
+    "", ":", "gemm", "gemm:", "gemm:1x2x3", "gemm:1x2x3:", "gemm:1x2:f32", "gemm:1x2x3x4:f32",
+    "gemm:1x-2x3:f32",
     "gemm: 1x2x3:f32", "gemm:1x2x3:f31", "gemm:1x2x3:f32:", "gemm:1x2x3:f32:nx", "gemm:1x2x3:f32:n",
     "gemm:1x2x3:f32:nnnn", "gemm:1x2x3:f32:alpha", "gemm:1x2x3:f32:alpha=", "gemm:1x2x3:f32:alpha=1x",
     "gemm:1x2x3:f32:batch=-1", "gemm:1x2x3:f32:batch=1.5", "gemm:1x2x3:f32:gap=99999999999999999999",
-    "gemm:1x2x3:f32:act=swish", "gemm:1x2x3:f32:bias=maybe", "gemm:1x2x3:f32:share=c", "gemm:1x2x3:f32:variant=",
+    "gemm:1x2x3:f32:act=swish", "gemm:1x2x3:f32:bias=maybe", "gemm:1x2x3:f32:share=c",
+    "gemm:1x2x3:f32:variant=",
     "gemm:1x2x3:f32:variant=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "gemm:1x2x3:f32:causal",
     "gemm:1x2x3:f32:stride=2", "gemm:9223372036854775808x1x1:f32", "gemm:4611686018427387904x4x1:f32",
     "gemm:4611686018427387904x1x1:f32:tn:gap=1:batch=3", "gemms:1x2x3:f32", "GEMM:1x2x3:f32",
-    "conv:n1c2h9w9k4r3:f32", "conv:n1c2h9w9k4r3s:f32", "conv:n1c2h9w9k4r3s3s3:f32", "conv:n1c2h9w9k4r3s3q1:f32",
-    "conv:n1c2h9k4r3:f32", "conv:n1c2d9w9k4t3s3:f32", "conv:n1c2h9w9k4r0s3:f32", "conv:n1c2h9w9k4r3s3:f32:groups=3",
-    "conv:n1c2h9w9k4r3s3:f32:groups=0", "conv:n1c2h9w9k4r3s3:f32:stride=0", "conv:n1c2h9w9k4r3s3:f32:stride=1x2x3",
+    "conv:n1c2h9w9k4r3:f32", "conv:n1c2h9w9k4r3s:f32", "conv:n1c2h9w9k4r3s3s3:f32",
+    "conv:n1c2h9w9k4r3s3q1:f32",
+    "conv:n1c2h9k4r3:f32", "conv:n1c2d9w9k4t3s3:f32", "conv:n1c2h9w9k4r0s3:f32",
+    "conv:n1c2h9w9k4r3s3:f32:groups=3",
+    "conv:n1c2h9w9k4r3s3:f32:groups=0", "conv:n1c2h9w9k4r3s3:f32:stride=0",
+    "conv:n1c2h9w9k4r3s3:f32:stride=1x2x3",
     "conv:n1c2h9w9k4r3s3:f32:stride=1x", "conv:n1c2h9w9k4r3s3:f32:pad=-1", "conv:n1c2h9w9k4r3s3:f32:pad=1-",
     "conv:n1c2h9w9k4r3s3:f32:stride=1-2", "conv:n1c2h1w1k4r3s3:f32", "conv:n1c2h9w9k4r3s3:f32:backward",
     "conv:n1c2h9w9k4r3s3:f32:dil=4294967296", "conv:n1c2h9w9k4r4611686018427387904s3:f32:dil=3",
-    "softmax:3:f32", "softmax:3x4x5:f32", "softmax:3x4:f32:beta=1", "softmax:3x4:f32:inner=2", "softmax:3x4:f32:inner=0",
+    "softmax:3:f32", "softmax:3x4x5:f32", "softmax:3x4:f32:beta=1", "softmax:3x4:f32:inner=2",
+    "softmax:3x4:f32:inner=0",
     "softmax:4x4:f32:inner=2:causal", "softmax:3x4:f32:mask=both", "softmax:3x4:f32:backward-data",
 };
 
@@ -77,7 +85,8 @@ static void test_texts(void)
         }
         problem_format(text, &p);
         check(!strcmp(text, canonical), right[i].text, text);
-        check(problem_parse(&again, text, why, sizeof why) == 0 && !memcmp(&p, &again, sizeof p), "round trip", text);
+        check(problem_parse(&again, text, why, sizeof why) == 0 && !memcmp(&p, &again, sizeof p),
+              "round trip", text);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         strcpy(why, "");
@@ -109,14 +118,21 @@ static void test_damage(void)
 
 static void test_operands(void)
 {
-    static const struct { const char *text; int64_t elements[3], first_stride; double flops, bytes; } table[] = {
+    static const struct {
+        const char *text;
+        int64_t elements[3], first_stride;
+        double flops, bytes;
+    } table[] = {
         { "gemm:17x33x5:f32:tn:gap=3",                 { 97, 177, 609 },  1, 5610, 4 * (85 + 165 + 561) },
         { "gemm:2x3x4:f32:nt:batch=3:share=ab:gap=2:start=1", { 11, 17, 29 }, 0, 144, 4 * (8 + 12 + 18) },
         { "gemm:2x3x4:f16:beta=1:bias=row",            { 8, 12, 6 },      4, 48, 2 * (8 + 12 + 6 + 6 + 3) },
         { "gemm:0x3x4:f16:start=5",                    { 5, 17, 5 },      4, 0, 2 * 12 },
-        { "conv:n2c4h5w6k8r3s3:f64:nhwc:groups=2:bias", { 240, 144, 192 }, 120, 2 * 192 * 18, 8 * (240 + 144 + 192 + 8) },
-        { "conv:n2c4h5w6k8r3s3:f64:backward-data",     { 192, 288, 240 }, 96, 2 * 192 * 36, 8 * (192 + 288 + 240) },
-        { "conv:n2c4w6k8s3:f64:backward-filter:stride=2", { 48, 32, 96 }, 24, 2 * 32 * 12, 8 * (48 + 32 + 96) },
+        { "conv:n2c4h5w6k8r3s3:f64:nhwc:groups=2:bias", { 240, 144, 192 }, 120, 2 * 192 * 18,
+          8 * (240 + 144 + 192 + 8) },
+        { "conv:n2c4h5w6k8r3s3:f64:backward-data",     { 192, 288, 240 }, 96, 2 * 192 * 36,
+          8 * (192 + 288 + 240) },
+        { "conv:n2c4w6k8s3:f64:backward-filter:stride=2", { 48, 32, 96 }, 24, 2 * 32 * 12,
+          8 * (48 + 32 + 96) },
         { "softmax:12x5:f32:inner=3:backward:batch=2", { 120, 120, 120 }, 60, 600, 4 * 360 },
         { "softmax:3x5:f32:mask=row",                  { 15, 15, 0 },     5, 90, 4 * 35 },
     };

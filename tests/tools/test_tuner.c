@@ -54,7 +54,8 @@ static const char *fits_all(const void *problem, const struct vn_facts *f)
     return NULL;
 }
 
-static const char *plan(struct vn_plan *out, const void *problem, const struct vn_row *row, const struct vn_site *site)
+static const char *plan(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                        const struct vn_site *site)
 {
     (void)problem;
     (void)site;
@@ -64,7 +65,8 @@ static const char *plan(struct vn_plan *out, const void *problem, const struct v
 
 /* The row's own time, then the product, by the variant that every device can: twice that, where
  * it is to be wrong.                                                                          */
-static vn_status run(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *unused)
+static vn_status run(vn_queue *q, const struct vn_choice *it, const void *problem,
+                     const struct vn_plan *unused)
 {
     struct gemm g = *(const struct gemm *)problem;
     const struct vn_choice *worker;
@@ -299,7 +301,8 @@ static void write_files(const char *base)
     write_alternatives(&device, path);
     snprintf(link, sizeof link, "%s/link", base);
     check(!symlink(path, link) && !setenv("VERNIER_TUNE", link, 1) &&
-          !user_file_open(opened, why, sizeof why) && !strcmp(opened, path), "a link is followed to %s", opened);
+          !user_file_open(opened, why, sizeof why) && !strcmp(opened, path), "a link is followed to %s",
+          opened);
     put(path, "softmax_cpu * * * * 1\n", 22);
     check(user_file_open(opened, why, sizeof why) && strstr(why, "user.tune:1: "), "a wrong line: %s", why);
     check(user_file_put("/nowhere/user.tune", &row, why, sizeof why) &&

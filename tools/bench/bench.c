@@ -43,7 +43,8 @@ static const char doc[] =
     "\n"
     "Interrupted, it reports the rows that it has.\n"
     "\n"
-    "Exit status: 0, 1 if a row failed, its result was wrong or it was interrupted, 2 if nothing could be tried.";
+    "Exit status: 0, 1 if a row failed, its result was wrong or it was interrupted, 2 if nothing could be "
+    "tried.";
 
 static int direction_named(const char *name)
 {

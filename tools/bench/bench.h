@@ -92,7 +92,8 @@ enum { OVERHEAD_CALLS = 1000 };
 /* 0, or -1 after a sentence on stderr. */
 int    overhead_measure(struct overhead *out, const char *spec);
 
-/* Seconds of the first vn_gemm() until it is finished, and of the process from its opening the device to there. */
+/* Seconds of the first vn_gemm() until it is finished, and of the process from its opening the device to
+ * there.                                                                                               */
 struct start { double call, whole; };
 
 /* With empty caches, and with what that left there; 0, or -1 after a sentence on stderr. */

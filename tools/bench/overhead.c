@@ -210,8 +210,8 @@ int overhead_bench(const struct bench *b, FILE *to, json_t *benchmarks)
     report_pair(to, benchmarks, "enqueue", "overhead:enqueue", &o.enqueue);
     report_pair(to, benchmarks, "enqueue and finish", "overhead:enqueue+finish", &o.finish);
     fprintf(to, "%-28s %8.2f us\n", "of it in the library", o.library * 1e6);
-    json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s}", "name", "overhead:library", "real_time", o.library,
-                                                "time_unit", "s"));
+    json_array_append_new(benchmarks, json_pack("{s:s, s:f, s:s}", "name", "overhead:library",
+                                                "real_time", o.library, "time_unit", "s"));
     fprintf(to, "%-28s %8ld\n", "allocations in 1000 calls", o.allocations);
     json_array_append_new(benchmarks, json_pack("{s:s, s:i, s:i}", "name", "overhead:allocations",
                                                 "calls", OVERHEAD_CALLS, "allocations", (int)o.allocations));

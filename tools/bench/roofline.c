@@ -148,7 +148,8 @@ static vn_status copier_buffers(struct copier *c, const struct shape *s, vn_type
     const size_t chunk = (size_t)s->items * s->copy_width * vn_type_bytes(type);
     const size_t most = s->items == 1 ? COPY_ROUNDS : 16;
     const size_t chunks = (bytes / 2 + chunk - 1) / chunk, wanted = chunks / (8 * (size_t)d->facts.units);
-    const size_t rounds = wanted < 1 ? 1 : wanted > most ? most : wanted, groups = (chunks + rounds - 1) / rounds;
+    const size_t rounds = wanted < 1 ? 1 : wanted > most ? most : wanted,
+                 groups = (chunks + rounds - 1) / rounds;
     vn_status status = vn_buffer_open(&c->from, d, groups * rounds * chunk);
 
     if (!status)
@@ -236,7 +237,8 @@ static vn_status hold_measure(struct hold *h)
     const int rounds = 1 << 16;
     struct vn_launch l;
     double seconds;
-    vn_status s = vn_buffer_open(&h->y, h->queue->device, (size_t)h->shape.items * h->shape.fma_width * sizeof(float));
+    vn_status s = vn_buffer_open(&h->y, h->queue->device,
+                                 (size_t)h->shape.items * h->shape.fma_width * sizeof(float));
 
     if (s)
         return s;

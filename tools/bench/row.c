@@ -89,8 +89,8 @@ static vn_status copy_once(void *state)
 }
 
 /* Ours, or the copy: on the same queue, by the same clock. */
-static int time_on_queue(const struct bench *b, struct series *s, vn_status (*once)(void *), void *state, int repeats,
-                         double *seconds)
+static int time_on_queue(const struct bench *b, struct series *s, vn_status (*once)(void *), void *state,
+                         int repeats, double *seconds)
 {
     if (b->peers)
         peer_turn(NULL);

@@ -13,7 +13,8 @@ static vn_status hold_for(struct series *s, int repeats)
     return s->held ? hold_run(s->hold, 1.5 * s->host * repeats) : VN_OK;
 }
 
-vn_status series_time(double *seconds, struct series *s, vn_status (*run)(void *state), void *state, int repeats)
+vn_status series_time(double *seconds, struct series *s, vn_status (*run)(void *state), void *state,
+                      int repeats)
 {
     struct stopwatch watch;
     vn_status status = hold_for(s, repeats);

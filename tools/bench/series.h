@@ -14,12 +14,14 @@ struct series {
     vn_queue          *queue;
     int                by_events;
     const struct hold *hold;          /* NULL: none; then short runs take as long as queueing them */
-    double             host, device;  /* least seconds that a run took so far, to queue and to run; 0 at first */
+    /* least seconds that a run took so far, to queue and to run; 0 at first */
+    double             host, device;
     int                held;          /* the last ones began behind a hold */
 };
 
 /* The seconds of all. */
-vn_status series_time(double *seconds, struct series *s, vn_status (*run)(void *state), void *state, int repeats);
+vn_status series_time(double *seconds, struct series *s, vn_status (*run)(void *state), void *state,
+                      int repeats);
 
 enum { HELD = 256 };                  /* so many runs to a hold; a driver may not queue many more */
 #endif

@@ -27,7 +27,8 @@ enum { VARIANT = 256, JOBS, QUICK, FULL, SMALL, TAP, JUNIT, SEED };
 
 static const struct argp_option options[] = {
     { "variant", VARIANT, "NAME", 0, "Run this variant only, not each in its turn", 0 },
-    { "jobs",   JOBS,  "N",    0, "Run N variants at a time, each on a thread and a queue of its own; 1 unless said", 0 },
+    { "jobs",   JOBS,  "N",    0,
+      "Run N variants at a time, each on a thread and a queue of its own; 1 unless said", 0 },
     { "quick",  QUICK, NULL,   0, "A tenth of the cases", 0 },
     { "full",   FULL,  NULL,   0, "Ten times the cases", 0 },
     { "small",  SMALL, NULL,   0, "Few cases with no size above 24, for simulators", 0 },
@@ -112,7 +113,8 @@ static int check_what(const char *what)
     if (!strcmp(what, "all") || op_named(what))
         return 0;
     if (!strchr(what, ':')) {
-        complain("\"%s\" is nothing to check: %s, all, or a problem such as gemm:17x33x5:f16:tn", what, op_list(list));
+        complain("\"%s\" is nothing to check: %s, all, or a problem such as gemm:17x33x5:f16:tn", what,
+                 op_list(list));
         return -1;
     }
     if (problem_parse(&p, what, why, sizeof why)) {
@@ -145,7 +147,8 @@ static FILE *text;                /* where lines go: the groups report to one su
 static void say_tap(const struct suite *s, const struct suite_group *g)
 {
     fprintf(text, "%sok %d - %s (%ld cases)\n", g->failed ? "not " : "", s->reported, g->name, g->cases);
-    for (const char *line = g->failures; *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
+    for (const char *line = g->failures; *line;
+         line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
         fprintf(text, "# %.*s\n", (int)strcspn(line, "\n"), line);
     fflush(text);
 }
@@ -157,8 +160,8 @@ static void say_line(const struct suite *s, const struct suite_group *g)
     (void)s;
     if (g->worst > 0)
         snprintf(share, sizeof share, "worst %.2f of the bound", g->worst);
-    fprintf(text, "%-6s  %-52s %6ld cases %7.1f s  %s\n", g->failed ? "FAILED" : "passed", g->name, g->cases, g->seconds,
-            share);
+    fprintf(text, "%-6s  %-52s %6ld cases %7.1f s  %s\n", g->failed ? "FAILED" : "passed", g->name, g->cases,
+            g->seconds, share);
     fputs(g->failures, text);
     fflush(text);
 }
@@ -190,7 +193,8 @@ static int write_json(const struct suite *s, const char *path)
         json_object_set_new(worst, vn_type_name((vn_type)t), json_real(s->worst[t]));
     return report_json(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:I, s:o, s:I, s:I, s:I, s:o, s:o}",
         "version", vn_version(),
-        "device", "spec", s->info.spec, "name", s->info.name, "platform", s->info.platform, "driver", s->info.driver,
+        "device", "spec", s->info.spec, "name", s->info.name, "platform", s->info.platform,
+        "driver", s->info.driver,
         "seed", (json_int_t)s->seed, "count", counts, "failed", (json_int_t)s->failed,
         "passed_over", (json_int_t)s->passed_over, "vacuous", (json_int_t)s->vacuous, "worst", worst,
         "groups", json_groups(s)), path);
@@ -285,7 +289,8 @@ int check_main(int argc, char **argv)
         complain("%s", vn_last_error());
         return status == VN_NO_DEVICE ? EXIT_USAGE : EXIT_FAILURE;
     }
-    text = (r.common.json && !strcmp(r.common.json, "-")) || (r.junit && !strcmp(r.junit, "-")) ? stderr : stdout;
+    text = (r.common.json && !strcmp(r.common.json, "-")) || (r.junit && !strcmp(r.junit, "-"))
+         ? stderr : stdout;
     s->extent     = r.extent;
     s->variant    = r.variant;
     s->seed       = r.seed;

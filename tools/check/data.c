@@ -101,7 +101,8 @@ double minus_largest(vn_type t) { return -oracle_largest(t); }
 
 double denormal(vn_type t)
 {
-    static const double v[] = { [VN_F32] = 0x1p-130, [VN_F16] = 0x1p-20, [VN_BF16] = 0x1p-130, [VN_F64] = 0x1p-1040 };
+    static const double v[] = { [VN_F32] = 0x1p-130, [VN_F16] = 0x1p-20, [VN_BF16] = 0x1p-130,
+                                [VN_F64] = 0x1p-1040 };
 
     return v[t];
 }

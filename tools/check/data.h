@@ -19,7 +19,8 @@ struct data {
 
 void data_set     (struct data *d, int slot, int64_t at, double v);     /* one, as a number and as bytes */
 void data_reals   (struct data *d, int slot, double low, double high);  /* all, uniform */
-void data_integers(struct data *d, int slot, int64_t largest);          /* all, with either sign, but never 0 */
+/* all, with either sign, but never 0 */
+void data_integers(struct data *d, int slot, int64_t largest);
 void data_value   (struct data *d, int slot, double v);                 /* all */
 
 /* Of operations that sum products of their operands 0 and 1 into 2, perhaps with a bias as operand 3. */

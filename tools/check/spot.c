@@ -55,7 +55,8 @@ struct gathered {
     int64_t       count[OPERANDS];    /* of result */
 };
 
-static int gather_all(struct gathered *g, struct part *s, const struct values *v, const struct results *result)
+static int gather_all(struct gathered *g, struct part *s, const struct values *v,
+                      const struct results *result)
 {
     int64_t unused;
 
@@ -159,7 +160,8 @@ int results_agree(const struct problem *p, const struct operands *o, const struc
 {
     for (int i = 0; i < o->count; i++)
         for (int64_t at = 0; is_output(o, i) && at < o->elements[i]; at++) {
-            const double a = oracle_load(o->t[i].type, ours->of[i], at), b = oracle_load(o->t[i].type, theirs->of[i], at);
+            const double a = oracle_load(o->t[i].type, ours->of[i], at),
+                         b = oracle_load(o->t[i].type, theirs->of[i], at);
 
             if (a == b || fabs(a - b) <= tolerance(p, b))
                 continue;

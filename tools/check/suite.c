@@ -170,7 +170,8 @@ static vn_status send(struct run *r)
     fill(r);
     for (int i = 0; i < r->o.count && s == VN_OK; i++)
         if (r->o.t[i].rank)
-            s = vn_write(r->s->queue, r->s->arenas[i].buffer, 0, r->s->arenas[i].before, operand_bytes(&r->o, i));
+            s = vn_write(r->s->queue, r->s->arenas[i].buffer, 0, r->s->arenas[i].before,
+                         operand_bytes(&r->o, i));
     return s;
 }
 
@@ -180,7 +181,8 @@ static vn_status fetch(struct run *r)
 
     for (int i = 0; i < r->o.count && s == VN_OK; i++)
         if (r->o.t[i].rank)
-            s = vn_read(r->s->queue, r->s->arenas[i].after, r->s->arenas[i].buffer, 0, operand_bytes(&r->o, i));
+            s = vn_read(r->s->queue, r->s->arenas[i].after, r->s->arenas[i].buffer, 0,
+                        operand_bytes(&r->o, i));
     return s;
 }
 
@@ -223,7 +225,8 @@ static void compare_one(void *context, int64_t at, const int64_t place[VN_RANK])
     r->zeros     += is == 0;
     r->different += is != r->first;
     r->worst      = share > r->worst ? share : r->worst;
-    memcpy(a->before + (size_t)at * size, a->after + (size_t)at * size, size);      /* what follows compares the rest */
+    memcpy(a->before + (size_t)at * size, a->after + (size_t)at * size, size);
+    /* what follows compares the rest */
     if (!(share <= 1)) {
         char where[96], slack[32] = "";
         const int several = (r->o.outputs & (r->o.outputs - 1)) != 0;
@@ -248,7 +251,8 @@ static void compare_rest(struct run *r)
             continue;
         while (a->before[at] == a->after[at])
             at++;
-        find_fault(r, "%s changed outside the result, at element %lld of its buffer's %lld (the view starts at %lld)",
+        find_fault(r, "%s changed outside the result, at element %lld of its buffer's %lld (the view starts "
+                      "at %lld)",
                    r->p->op->operands[i], (long long)(at / vn_type_bytes(r->o.t[i].type)) - GUARD,
                    (long long)r->o.elements[i] - 2 * GUARD, (long long)r->o.t[i].start - GUARD);
     }
@@ -256,7 +260,8 @@ static void compare_rest(struct run *r)
 
 static int intends_zeros(const struct problem *p)
 {
-    return p->act == VN_RELU || p->op->has_zeros || (p->alpha == 0 && p->beta == 0) || p->op->summands(p) == 0;
+    return p->act == VN_RELU || p->op->has_zeros || (p->alpha == 0 && p->beta == 0)
+        || p->op->summands(p) == 0;
 }
 
 /* A case whose output is mostly zeros, or one number everywhere, shows little. */
@@ -426,7 +431,7 @@ void suite_case(struct suite *s, const struct problem *p, enum kind kind)
     run_once(s, p, kind, NULL, FIRST, 0);
     for (int way = 1; p->op->restate && run_once(s, p, kind, NULL, FIRST, way) == 0; way++)
         ;
-    if (kind != SPECIAL || s->extent == SUITE_SMALL)            /* no simulator is needed to look at numbers */
+    if (kind != SPECIAL || s->extent == SUITE_SMALL)           /* no simulator is needed to look at numbers */
         return;
     for (const struct pattern *t = p->op->patterns; t->name; t++)
         for (int place = FIRST; place <= LAST; place++)
@@ -505,7 +510,8 @@ const char *suite_next_variant(const struct suite *s, const struct op *op, const
 
 int suite_times(const struct suite *s, int usual)
 {
-    static const double share[] = { [SUITE_SMALL] = 0.005, [SUITE_QUICK] = 0.1, [SUITE_USUAL] = 1, [SUITE_FULL] = 10 };
+    static const double share[] = { [SUITE_SMALL] = 0.005, [SUITE_QUICK] = 0.1, [SUITE_USUAL] = 1,
+                                    [SUITE_FULL] = 10 };
     const int times = (int)(usual * share[s->extent]);
 
     return times > 1 ? times : 1;

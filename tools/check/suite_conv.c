@@ -101,11 +101,12 @@ static void draw_real(struct problem *p, struct random *r)
     p->alpha = RANDOM_OF(r, reals);
     p->beta  = random_chance(r, 0.5) ? 0 : RANDOM_OF(r, reals);
     p->act   = (vn_activation)random_below(r, VN_ACTIVATION_COUNT);
-    p->math  = random_chance(r, 0.1) ? VN_MATH_TF32 : random_chance(r, 0.1) ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
+    p->math  = random_chance(r, 0.1) ? VN_MATH_TF32
+             : random_chance(r, 0.1) ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
 }
 
-static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant, enum kind kind,
-                  int times)
+static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
+                  enum kind kind, int times)
 {
     struct random r = { s->seed + kind };
 
@@ -150,8 +151,8 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;
 
-        snprintf(text, sizeof text, "conv:%s:%s:%s%s%s%s", table[i].sizes, vn_type_name(type), direction_names[direction],
-                 table[i].parts, *variant ? ":variant=" : "", variant);
+        snprintf(text, sizeof text, "conv:%s:%s:%s%s%s%s", table[i].sizes, vn_type_name(type),
+                 direction_names[direction], table[i].parts, *variant ? ":variant=" : "", variant);
         if (problem_parse(&p, text, why, sizeof why) == 0)
             suite_case(s, &p, SPECIAL);
         else

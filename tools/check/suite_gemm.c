@@ -13,7 +13,8 @@
 
 static const int64_t small[]   = { 1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15, 16, 17, 19, 23, 24 };
 static const int64_t medium[]  = { 25, 29, 31, 32, 33, 37, 41, 47, 48, 49, 53, 63, 64, 65 };
-static const int64_t larger[]  = { 67, 79, 95, 96, 97, 101, 127, 128, 129, 131, 191, 192, 193, 255, 256, 257 };
+static const int64_t larger[]  = { 67, 79, 95, 96, 97, 101, 127, 128, 129, 131, 191, 192, 193, 255, 256,
+                                   257 };
 static const int64_t deep[]    = { 300, 512, 777, 1000, 1024, 1025 };       /* of K, where C is small */
 static const double  factors[] = { 0, 1, 1, -1, 2, 0.5 };
 static const int64_t gaps[]    = { 0, 0, 1, 3, 16 };
@@ -83,7 +84,8 @@ static void draw_real(struct problem *p, struct random *r)
     p->alpha = RANDOM_OF(r, reals);
     p->beta  = random_chance(r, 0.5) ? 0 : RANDOM_OF(r, reals);
     p->act   = (vn_activation)random_below(r, VN_ACTIVATION_COUNT);
-    p->math  = random_chance(r, 0.1) ? VN_MATH_TF32 : random_chance(r, 0.1) ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
+    p->math  = random_chance(r, 0.1) ? VN_MATH_TF32
+             : random_chance(r, 0.1) ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
 }
 
 static void draws(struct suite *s, vn_type type, const char *variant, enum kind kind, int times)
@@ -110,7 +112,8 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
 /* One row of the tables below: problems as text, which are easier to read than structs. */
 struct row { const char *sizes, *parts; };
 
-static int parse_row(struct problem *out, struct suite *s, const struct row *row, vn_type type, const char *variant)
+static int parse_row(struct problem *out, struct suite *s, const struct row *row, vn_type type,
+                     const char *variant)
 {
     char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
 

@@ -57,7 +57,8 @@ static void *work(void *suite)
 /* What one thread counted, to the rest. */
 static void add(struct suite *to, struct suite *from)
 {
-    struct suite_group *const all = realloc(to->groups, (size_t)(to->group_count + from->group_count + 1) * sizeof *all);
+    struct suite_group *const all = realloc(to->groups,
+                                            (size_t)(to->group_count + from->group_count + 1) * sizeof *all);
 
     if (!all)
         abort();                                  /* a test program without a few kilobytes */

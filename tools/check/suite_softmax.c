@@ -36,7 +36,8 @@ static void fill_row_equal(void *context, int64_t at, const int64_t place[VN_RAN
     for (int64_t j = 0; j < n; j++) {
         const int keep = j < seen && random_below(&d->random, seen - j) < left;
 
-        data_set(d, f->slot, at + j * d->o->t[f->slot].stride[f->axis], j >= seen ? NAN : keep ? 2 : -INFINITY);
+        data_set(d, f->slot, at + j * d->o->t[f->slot].stride[f->axis],
+                 j >= seen ? NAN : keep ? 2 : -INFINITY);
         left -= keep;
     }
 }
@@ -97,7 +98,9 @@ static void fill_real(struct data *d)
         if (softmax_of(d->p)->mask == MASK_FULL)
             oracle_each(&d->o->t[SOFTMAX_MASK], sometimes_hide, d);
     } else {
-        data_reals(d, 0, softmax_of(d->p)->log ? -8 : 0, softmax_of(d->p)->log ? 0 : 2.0 / (double)(softmax_of(d->p)->n > 1 ? softmax_of(d->p)->n : 1));
+        data_reals(d, 0, softmax_of(d->p)->log ? -8 : 0,
+                   softmax_of(d->p)->log ? 0
+                 : 2.0 / (double)(softmax_of(d->p)->n > 1 ? softmax_of(d->p)->n : 1));
         data_reals(d, 1, -1, 1);
     }
 }
@@ -138,7 +141,8 @@ const struct pattern softmax_patterns[] = {
 /* ---- the cases ---- */
 
 static const int64_t lengths[] = { 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 23, 24 };
-static const int64_t longer[]  = { 31, 32, 33, 63, 64, 65, 97, 127, 128, 129, 255, 256, 257, 511, 513, 1000, 1025 };
+static const int64_t longer[]  = { 31, 32, 33, 63, 64, 65, 97, 127, 128, 129, 255, 256, 257, 511, 513, 1000,
+                                   1025 };
 static const int64_t rows[]    = { 1, 1, 2, 3, 5, 7, 8, 16, 17 };
 static const int64_t inners[]  = { 1, 1, 1, 2, 5, 16 };
 static const int64_t batches[] = { 1, 1, 1, 2, 3 };
@@ -165,8 +169,8 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     p->start  = RANDOM_OF(r, starts);
 }
 
-static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant, enum kind kind,
-                  int times)
+static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
+                  enum kind kind, int times)
 {
     struct random r = { s->seed + kind };
 
@@ -216,14 +220,15 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "8x13",     ":mask=row:inner=2",       0 },
     };
 
-    suite_begin(s, "softmax %s special %s %s", direction == FORWARD ? "forward" : "backward", vn_type_name(type),
-                *variant ? variant : "(chosen)");
+    suite_begin(s, "softmax %s special %s %s", direction == FORWARD ? "forward" : "backward",
+                vn_type_name(type), *variant ? variant : "(chosen)");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;
 
         snprintf(text, sizeof text, "softmax:%s:%s%s%s%s%s", table[i].sizes, vn_type_name(type),
-                 direction == FORWARD ? "" : ":backward", table[i].parts, *variant ? ":variant=" : "", variant);
+                 direction == FORWARD ? "" : ":backward", table[i].parts, *variant ? ":variant=" : "",
+                 variant);
         if (table[i].is_long && s->extent == SUITE_SMALL)
             continue;
         if (problem_parse(&p, text, why, sizeof why))
@@ -236,7 +241,8 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
 
 void suite_softmax(struct suite *s)
 {
-    for (const char *v = suite_next_variant(s, &op_softmax, NULL); v; v = suite_next_variant(s, &op_softmax, v))
+    for (const char *v = suite_next_variant(s, &op_softmax, NULL); v;
+         v = suite_next_variant(s, &op_softmax, v))
         for (int backward = 0; backward < 2; backward++)
             for (int type = 0; type < VN_TYPE_COUNT; type++) {
                 const enum direction direction = backward ? BACKWARD : FORWARD;

@@ -176,7 +176,8 @@ void read_ptxas(json_t *entries, const char *text)
         if (!entry)
             continue;
 
-        const long stores = number_before(line, " bytes spill stores"), loads = number_before(line, " bytes spill loads");
+        const long stores = number_before(line, " bytes spill stores"),
+                   loads = number_before(line, " bytes spill loads");
         const long registers = number_before(line, " registers"), local = number_before(line, " bytes smem");
 
         set_if_known(entry, "stack_bytes", number_before(line, " bytes stack frame"));
@@ -190,8 +191,8 @@ void read_ptxas(json_t *entries, const char *text)
 
 /* What a kernel's speed can hang on: arithmetic by class, memory by kind, waiting. */
 static const char *const classes[] = {
-    "FFMA", "FADD", "FMUL", "DFMA", "HFMA2", "HMMA", "HGMMA", "DMMA", "IMMA", "IMAD", "MUFU", "SHFL", "LDG", "STG",
-    "LDGSTS", "UTMALDG", "UBLKCP", "LDS", "LDSM", "STS", "LDL", "STL", "BAR", "SYNCS", "BRA",
+    "FFMA", "FADD", "FMUL", "DFMA", "HFMA2", "HMMA", "HGMMA", "DMMA", "IMMA", "IMAD", "MUFU", "SHFL", "LDG",
+    "STG", "LDGSTS", "UTMALDG", "UBLKCP", "LDS", "LDSM", "STS", "LDL", "STL", "BAR", "SYNCS", "BRA",
 };
 
 /* "/\*0120*\/  @!P0 FFMA.FTZ R1, R2" : where the name begins, or NULL. */
@@ -334,7 +335,8 @@ static void read_build_log(json_t *entries, const struct vn_cl_device *d, const 
     if (!program)
         return;
     if (!clBuildProgram(program, 1, &d->id, "-cl-nv-verbose", NULL, NULL)
-        && !clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) && (log = calloc(1, size + 1))) {
+        && !clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size)
+        && (log = calloc(1, size + 1))) {
         if (!clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, size, log, NULL))
             read_ptxas(entries, log);
         free(log);
@@ -387,7 +389,8 @@ static void ask_driver(json_t *entries, vn_device *d, const struct vn_choice *it
 }
 #endif
 
-static json_t *describe(vn_device *d, const struct vn_choice *it, const char *text, const char *blob, size_t bytes)
+static json_t *describe(vn_device *d, const struct vn_choice *it, const char *text, const char *blob,
+                        size_t bytes)
 {
     json_t *const out = json_object();
     char *const asked = cuda_ptx(d, text);

@@ -21,22 +21,27 @@ enum { GPU = 256, PAIR, CSV, HTML, FROM };
 
 static const struct argp_option options[] = {
     { "gpu",     GPU,     "SPEC",      0, "Of several GPUs this one: a spec, or a word of its name", 0 },
-    { "pair",    PAIR,    "SPEC,SPEC", 0, "Any two devices instead: the first is measured against the second", 0 },
+    { "pair",    PAIR,    "SPEC,SPEC", 0, "Any two devices instead: the first is measured against the second",
+      0 },
     { "csv",     CSV,     "FILE",      0, "Write the rows as CSV", 0 },
     { "html",    HTML,    "FILE",      0, "Write the report as one HTML file, with its charts", 0 },
-    { "from",    FROM,    "FILE",      0, "Measure nothing: read the JSON of an earlier run, and write CSV or HTML", 0 },
+    { "from",    FROM,    "FILE",      0,
+      "Measure nothing: read the JSON of an earlier run, and write CSV or HTML", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
 static const char doc[] =
-    "Measures WHAT (a problem, as gemm:1024x1024x1024:f32:nn, or a suite, as vernier bench has them) on one GPU through "
-    "OpenCL and through CUDA, in turns, and reports the gaps between the two, to the vendors' libraries and to the roofline."
+    "Measures WHAT (a problem, as gemm:1024x1024x1024:f32:nn, or a suite, as vernier bench has them) on one "
+    "GPU through OpenCL and through CUDA, in turns, and reports the gaps between the two, to the vendors' "
+    "libraries and to the roofline."
     "\v"
-    "1/2 is the toolchain gap: the time of one kernel with one tune row on device 1 over that on device 2; above 1, device 1 "
-    "is slower.  From 0.9 to 1.1 is parity.  Under a library's name stands the time of our best on device 1 over the "
-    "library's.  doc/method.md says how all this is measured.  Interrupted, it reports the rows that it has.\n"
+    "1/2 is the toolchain gap: the time of one kernel with one tune row on device 1 over that on device 2; "
+    "above 1, device 1 is slower.  From 0.9 to 1.1 is parity.  Under a library's name stands the time of our "
+    "best on device 1 over the library's.  doc/method.md says how all this is measured.  Interrupted, it "
+    "reports the rows that it has.\n"
     "\n"
-    "Exit status: 0, 1 if a row failed, a device was lost or it was interrupted, 2 if there is no pair of devices.";
+    "Exit status: 0, 1 if a row failed, a device was lost or it was interrupted, 2 if there is no pair of "
+    "devices.";
 
 static const struct argp_child children[] = {
     OPTIONS_CHILD(json_argp), OPTIONS_CHILD(compare_argp),
@@ -61,7 +66,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!r->work.whats && !r->from)
             argp_error(state, "measure what? A problem, or a suite: %s", workloads_suites());
         if (r->work.whats && r->from)
-            argp_error(state, "--from reads what was measured: \"%s\" has no place beside it", r->work.what[0]);
+            argp_error(state, "--from reads what was measured: \"%s\" has no place beside it",
+                       r->work.what[0]);
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -105,7 +111,8 @@ static int open_libraries(struct gap *g, char *names)
             continue;
         if (g->libraries == LIBRARIES || (!is_variant(name) && !peer_named(name) && strcmp(name, "cublas")
                                           && strcmp(name, "cudnn") && strcmp(name, "clblast"))) {
-            complain("--compare: there is no library \"%s\": cublas, cudnn, clblast, onednn or openblas", name);
+            complain("--compare: there is no library \"%s\": cublas, cudnn, clblast, onednn or openblas",
+                     name);
             return EXIT_USAGE;
         }
         open_library(g, name);
@@ -143,7 +150,8 @@ static int read_workloads(struct session *s)
         }
     if (s->w.count)
         return 0;
-    complain("nothing there has \"%s\" in its name or problem", r->work.options.filter ? r->work.options.filter : "");
+    complain("nothing there has \"%s\" in its name or problem",
+             r->work.options.filter ? r->work.options.filter : "");
     return EXIT_USAGE;
 }
 
@@ -154,7 +162,8 @@ static int measure_rooflines(struct session *s)
             struct side *const side = &s->gap.side[j];
             const vn_type type = s->w.it[i].problem.type;
 
-            if ((type == VN_F64 && !side->info.has_f64) || !roofline_measure(&side->roofline, side->queue, type))
+            if ((type == VN_F64 && !side->info.has_f64)
+                || !roofline_measure(&side->roofline, side->queue, type))
                 continue;
             complain("the roofline of %s cannot be measured: %s", side->info.spec, vn_last_error());
             return EXIT_FAILURE;
@@ -168,8 +177,10 @@ static void print_pair(const struct session *s)
 
     fprintf(s->to, "vernier %s, %s\n", vn_version(), g->side[FIRST].info.name);
     for (int i = 0; i < 2; i++)
-        fprintf(s->to, "device %d  %s (%s, %s)\n", i + 1, g->side[i].info.spec, g->side[i].info.platform, g->side[i].info.driver);
-    fprintf(s->to, "kernel time by %s\n", g->side[FIRST].by_events ? "the devices' events" : "the clock on the wall");
+        fprintf(s->to, "device %d  %s (%s, %s)\n", i + 1, g->side[i].info.spec, g->side[i].info.platform,
+                g->side[i].info.driver);
+    fprintf(s->to, "kernel time by %s\n",
+            g->side[FIRST].by_events ? "the devices' events" : "the clock on the wall");
     for (int i = 0; i < g->libraries; i++)
         if (*g->library[i].why)
             fprintf(s->to, "%s is left out: %s\n", g->library[i].name, g->library[i].why);
@@ -215,7 +226,8 @@ static void say_why_not(const struct session *s)
 
             if (!*why || !strcmp(why, said))
                 continue;
-            fprintf(s->to, "%s: %s: %s\n", json_text(row, "name"), *name ? name : json_text(run, "device"), why);
+            fprintf(s->to, "%s: %s: %s\n", json_text(row, "name"),
+                    *name ? name : json_text(run, "device"), why);
             said = why;
         }
     }
@@ -226,11 +238,13 @@ static json_t *make_report(struct session *s, const char *program)
     struct gap *const g = &s->gap;
     const struct bench b = { .info = g->side[FIRST].info };
     json_t *const own = json_pack("{s:o, s:o, s:o, s:o}", "geomean", gap_geomeans(s->benchmarks),
-                                  "parity", gap_parity(s->benchmarks), "pair", pair_json(g), "kernels", json_incref(g->kernels));
+                                  "parity", gap_parity(s->benchmarks), "pair", pair_json(g),
+                                  "kernels", json_incref(g->kernels));
 
     if (!g->lost && !interrupted)
         json_object_update_new(own, gap_once(g));
-    return json_pack("{s:o, s:O, s:o}", "context", json_context(&b, program), "benchmarks", s->benchmarks, "vernier", own);
+    return json_pack("{s:o, s:O, s:o}", "context", json_context(&b, program), "benchmarks", s->benchmarks,
+                     "vernier", own);
 }
 
 static int write_files(const struct request *r, json_t *report)
@@ -265,7 +279,8 @@ static int run_session(struct session *s, const char *program)
 
 static int measure(struct request *r, const char *program)
 {
-    struct session s = { .request = r, .to = report_stream(r->common.json), .gap = { .budget = r->common.budget } };
+    struct session s = { .request = r, .to = report_stream(r->common.json),
+                         .gap = { .budget = r->common.budget } };
     int status = read_workloads(&s);
 
     if (!status)
@@ -298,7 +313,8 @@ static int rewrite(const struct request *r)
         complain("%s: %s", r->from, error.text);
         return EXIT_USAGE;
     }
-    if (!json_is_array(json_object_get(report, "benchmarks")) || !(own = json_object_get(report, "vernier"))) {
+    if (!json_is_array(json_object_get(report, "benchmarks"))
+        || !(own = json_object_get(report, "vernier"))) {
         complain("%s is no report of vernier gap: it has no \"benchmarks\" or no \"vernier\"", r->from);
         json_decref(report);
         return EXIT_USAGE;
@@ -314,7 +330,8 @@ static int rewrite(const struct request *r)
 int gap_main(int argc, char **argv)
 {
     static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
-    struct request r = { .common = { .budget = BUDGET_USUAL, .compare = "cublas,cudnn,clblast" }, .work = WORK_UNSAID };
+    struct request r = { .common = { .budget = BUDGET_USUAL, .compare = "cublas,cudnn,clblast" },
+                         .work = WORK_UNSAID };
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;

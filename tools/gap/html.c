@@ -85,9 +85,11 @@ static void headline(const struct page *p)
     char value[CELL], more[CELL + 32], one[CELL], two[CELL];
 
     fputs("<div class=\"cards\">\n", p->to);
-    card(p->to, ratio_text(value, gap), "toolchain gap, device 1 over device 2", gap > 0 ? parity_words(gap) : "no row has both");
+    card(p->to, ratio_text(value, gap), "toolchain gap, device 1 over device 2",
+         gap > 0 ? parity_words(gap) : "no row has both");
     snprintf(value, sizeof value, "%.0f of %.0f", json_number(parity, "within"), json_number(parity, "rows"));
-    snprintf(more, sizeof more, "%.0f slower on device 1, %.0f faster", json_number(parity, "slower"), json_number(parity, "faster"));
+    snprintf(more, sizeof more, "%.0f slower on device 1, %.0f faster", json_number(parity, "slower"),
+             json_number(parity, "faster"));
     card(p->to, value, "rows at parity (0.9 to 1.1)", more);
     ratio_text(value, json_number(json_object_get(p->means, "best_gap"), "all"));
     card(p->to, value, "best of ours, device 1 over device 2", "each with its own variant and row");
@@ -112,13 +114,15 @@ static void heading(const struct page *p)
     fputs("</p>\n<ul>\n", p->to);
     for (int i = 0; i < 2; i++) {
         fprintf(p->to, "<li><b>Device %d</b> ", i + 1);
-        for (const char *const *it = (const char *const []){ "spec", "name", "platform", "driver", NULL }; *it; it++) {
+        for (const char *const *it = (const char *const []){ "spec", "name", "platform", "driver", NULL };
+             *it; it++) {
             html_text(p->to, json_text(p->device[i], *it));
             fputs(it[1] ? ", " : "", p->to);
         }
         fprintf(p->to, "; kernel time by %s</li>\n", json_text(p->device[i], "kernel_time"));
     }
-    fputs("</ul>\n<p>A gap is the time on device 1 over the time it is compared with: above 1, device 1 is slower.</p>\n", p->to);
+    fputs("</ul>\n<p>A gap is the time on device 1 over the time it is compared with: above 1, device 1 is "
+          "slower.</p>\n", p->to);
 }
 
 /* ---- geometric means ---- */
@@ -163,7 +167,8 @@ static void means_table(const struct page *p)
 
 enum { BARS_IN_ONE = 40 };                /* a chart no longer than a page of paper */
 
-static int gather_bars(struct bar *out, char (*names)[PROBLEM_TEXT], const struct page *p, const char *library)
+static int gather_bars(struct bar *out, char (*names)[PROBLEM_TEXT], const struct page *p,
+                       const char *library)
 {
     json_t *row;
     size_t i;
@@ -206,8 +211,8 @@ static void all_bars(const struct page *p)
     char title[96];
 
     html_head(p->to, "The gaps, row by row");
-    html_note(p->to, "Grey bars lie in the parity band (0.9 to 1.1, shaded); to the right device 1 is slower, to the left faster. "
-                     "The scale is logarithmic.");
+    html_note(p->to, "Grey bars lie in the parity band (0.9 to 1.1, shaded); to the right device 1 is "
+                     "slower, to the left faster. The scale is logarithmic.");
     bars_of(p, "Toolchain gap: one kernel and one row, device 1 over device 2", NULL);
     json_object_foreach(json_object_get(p->means, "library_gap"), name, groups) {
         snprintf(title, sizeof title, "Library gap: our best on device 1 over %s", name);
@@ -240,7 +245,8 @@ static double peak_of(const json_t *device, const char *name)
 
 static void roof(const struct page *p, const struct frame *f, int device, const char *peak_name)
 {
-    const double peak = peak_of(p->device[device], peak_name), bandwidth = peak_of(p->device[device], "gbytes_per_second");
+    const double peak = peak_of(p->device[device], peak_name),
+                 bandwidth = peak_of(p->device[device], "gbytes_per_second");
     const char *const style = device ? "red-line" : "blue-line";
     char label[64], flops[32];
 
@@ -251,8 +257,10 @@ static void roof(const struct page *p, const struct frame *f, int device, const 
 
     svg_line(p->to, style, axis_at(&f->x, from), axis_at(&f->y, from * bandwidth), axis_at(&f->x, ridge),
              axis_at(&f->y, fmin(peak, ridge * bandwidth)));
-    svg_line(p->to, style, axis_at(&f->x, ridge), axis_at(&f->y, peak), axis_at(&f->x, f->x.high), axis_at(&f->y, peak));
-    snprintf(label, sizeof label, "%s, device %d: %s", peak_name + strlen("gflops_"), device + 1, flops_label(flops, peak));
+    svg_line(p->to, style, axis_at(&f->x, ridge), axis_at(&f->y, peak), axis_at(&f->x, f->x.high),
+             axis_at(&f->y, peak));
+    snprintf(label, sizeof label, "%s, device %d: %s", peak_name + strlen("gflops_"), device + 1,
+             flops_label(flops, peak));
     svg_text(p->to, "faint end", f->x.to - 6, axis_at(&f->y, peak) + (device ? 16 : -6), label);
 }
 
@@ -268,16 +276,17 @@ static void roofline_points(const struct page *p, const struct frame *f)
     size_t i;
 
     json_array_foreach(p->rows, i, row) {
-        const double intensity = json_number(row, "flops") / json_number(row, "bytes"), first = json_number(row, "real_time");
+        const double intensity = json_number(row, "flops") / json_number(row, "bytes"),
+                     first = json_number(row, "real_time");
         const double second = best_second(row);
 
         if (!(first > 0))
             continue;
-        svg_mark(p->to, "blue mark", CIRCLE, axis_at(&f->x, intensity), axis_at(&f->y, json_number(row, "flops") / first),
-                 json_text(row, "name"));
+        svg_mark(p->to, "blue mark", CIRCLE, axis_at(&f->x, intensity),
+                 axis_at(&f->y, json_number(row, "flops") / first), json_text(row, "name"));
         if (second > 0)
-            svg_mark(p->to, "hollow", SQUARE, axis_at(&f->x, intensity), axis_at(&f->y, json_number(row, "flops") / second),
-                     json_text(row, "name"));
+            svg_mark(p->to, "hollow", SQUARE, axis_at(&f->x, intensity),
+                     axis_at(&f->y, json_number(row, "flops") / second), json_text(row, "name"));
     }
 }
 
@@ -317,14 +326,15 @@ static int plot_range(struct frame *f, const struct page *p)
 
 static void roofline_plot(const struct page *p)
 {
-    struct frame f = { .x_name = "FLOP per byte", .y_name = "FLOP/s", .x_label = plain_label, .y_label = flops_label };
+    struct frame f = { .x_name = "FLOP per byte", .y_name = "FLOP/s", .x_label = plain_label,
+                       .y_label = flops_label };
 
     if (!plot_range(&f, p))
         return;
     html_head(p->to, "Roofline");
-    html_note(p->to, "The roofs were measured on each device at the start: fused multiply-adds without memory, and a copy. Rows of "
-                     "16-bit types that run on matrix engines may lie above the f32 roof, and rows whose data stays in a cache "
-                     "above the slope.");
+    html_note(p->to, "The roofs were measured on each device at the start: fused multiply-adds without "
+                     "memory, and a copy. Rows of 16-bit types that run on matrix engines may lie above the "
+                     "f32 roof, and rows whose data stays in a cache above the slope.");
     svg_open(p->to, PLOT_WIDTH, PLOT_HEIGHT, "roofline plot of both devices");
     svg_frame(p->to, &f);
     for (int i = 0; i < 2; i++) {
@@ -352,12 +362,15 @@ static void draw_band(FILE *to, const struct axis *x, const struct axis *y)
 {
     const double low = x->low, high = x->high;
 
-    fprintf(to, "<clipPath id=\"frame\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/></clipPath>\n",
+    fprintf(to, "<clipPath id=\"frame\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                "height=\"%.1f\"/></clipPath>\n",
             x->from, y->to, x->to - x->from, y->from - y->to);
     /* in logarithms a ratio is a distance */
-    const double up = (y->from - y->to) * log(1.1) / log(y->high / y->low), down = (y->from - y->to) * -log(0.9) / log(y->high / y->low);
+    const double up = (y->from - y->to) * log(1.1) / log(y->high / y->low),
+                 down = (y->from - y->to) * -log(0.9) / log(y->high / y->low);
 
-    fprintf(to, "<path clip-path=\"url(#frame)\" class=\"band\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f %.1fz\"/>\n",
+    fprintf(to, "<path clip-path=\"url(#frame)\" class=\"band\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f "
+                "%.1fz\"/>\n",
             axis_at(x, low), axis_at(y, low) - up, axis_at(x, high), axis_at(y, high) - up,
             axis_at(x, high), axis_at(y, high) + down, axis_at(x, low), axis_at(y, low) + down);
     svg_line(to, "axis", axis_at(x, low), axis_at(y, low), axis_at(x, high), axis_at(y, high));
@@ -377,7 +390,8 @@ static void scatter_points(const struct page *p, const struct axis *x, const str
             k++;
         snprintf(hint, sizeof hint, "%s: %.3f", json_text(row, "name"), json_number(row, "toolchain_gap"));
         if (second > 0)
-            svg_mark(p->to, look_of(k).style, look_of(k).mark, axis_at(x, second), axis_at(y, same_time(row, FIRST)), hint);
+            svg_mark(p->to, look_of(k).style, look_of(k).mark, axis_at(x, second),
+                     axis_at(y, same_time(row, FIRST)), hint);
     }
 }
 
@@ -401,13 +415,14 @@ static int scatter_range(struct frame *f, const struct page *p)
 
 static void scatter_plot(const struct page *p)
 {
-    struct frame f = { .x_name = "time on device 2", .y_name = "time on device 1", .x_label = seconds_label, .y_label = seconds_label };
+    struct frame f = { .x_name = "time on device 2", .y_name = "time on device 1", .x_label = seconds_label,
+                       .y_label = seconds_label };
 
     if (!scatter_range(&f, p))
         return;
     html_head(p->to, "Shape by shape");
-    html_note(p->to, "One kernel with one tune row on both devices. On the line both take the same time; the shaded band is parity; "
-                     "above it device 1 is slower.");
+    html_note(p->to, "One kernel with one tune row on both devices. On the line both take the same time; the "
+                     "shaded band is parity; above it device 1 is slower.");
     svg_open(p->to, PLOT_WIDTH, PLOT_HEIGHT, "time on device 1 against time on device 2");
     draw_band(p->to, &f.x, &f.y);
     svg_frame(p->to, &f);
@@ -473,14 +488,16 @@ static const char *note_of(char *out, size_t size, const json_t *row)
         json_array_foreach(json_object_get(run, "kernels"), j, kernel)
             if (n < size)
                 n += (size_t)snprintf(out + n, size - n, "%s%s %.48s", j ? "," : n ? "; " : "",
-                                      j ? "" : *json_text(run, "instructions") ? json_text(run, "instructions") : json_text(run, "library"),
+                                      j ? "" : *json_text(run, "instructions")
+                                        ? json_text(run, "instructions") : json_text(run, "library"),
                                       json_string_value(kernel));
     return out;
 }
 
 static void rows_table(const struct page *p)
 {
-    const char *titles[10 + LIBRARIES] = { "<problem", "<variant", "device 1", "device 2", "toolchain", "wall", "best", "roofline" };
+    const char *titles[10 + LIBRARIES] = { "<problem", "<variant", "device 1", "device 2", "toolchain",
+                                           "wall", "best", "roofline" };
     const json_t *const libraries = json_object_get(p->means, "library_gap");
     struct html_table t;
     json_t *row, *unused;
@@ -489,8 +506,9 @@ static void rows_table(const struct page *p)
     int n = 8;
 
     html_head(p->to, "All rows");
-    html_note(p->to, "Times are kernel times of the best of ours. Toolchain, wall and best are times on device 1 over times on device 2: of one kernel by kernel time and by the "
-                     "wall, and of the best of ours on each. Under a library stands our best on device 1 over it.");
+    html_note(p->to, "Times are kernel times of the best of ours. Toolchain, wall and best are times on "
+                     "device 1 over times on device 2: of one kernel by kernel time and by the wall, and of "
+                     "the best of ours on each. Under a library stands our best on device 1 over it.");
     json_object_foreach((json_t *)libraries, name, unused)
         if (n < 8 + LIBRARIES)
             titles[n++] = name;
@@ -525,7 +543,8 @@ static const char *classes_text(char *out, size_t size, const json_t *counts)
     *out = '\0';
     json_object_foreach((json_t *)counts, name, count)
         if (strcmp(name, "all") && n < size)
-            n += (size_t)snprintf(out + n, size - n, "%s%s %.0f", n ? ", " : "", name, json_number_value(count));
+            n += (size_t)snprintf(out + n, size - n, "%s%s %.0f", n ? ", " : "", name,
+                                  json_number_value(count));
     return json_object_size(counts) ? out : "unknown";
 }
 
@@ -561,8 +580,8 @@ static void kernel_rows(struct html_table *t, const char *kernel, const json_t *
 
 static void kernels_table(const struct page *p)
 {
-    static const char *const titles[] = { "<kernel and row", "<entry", "device", "registers", "spilled bytes", "local memory",
-                                          "instructions", "<of these", "<PTX hash", NULL };
+    static const char *const titles[] = { "<kernel and row", "<entry", "device", "registers", "spilled bytes",
+                                          "local memory", "instructions", "<of these", "<PTX hash", NULL };
     struct html_table t;
     json_t *kernel;
     const char *name;
@@ -570,8 +589,9 @@ static void kernels_table(const struct page *p)
     if (!json_object_size(json_object_get(p->own, "kernels")))
         return;
     html_head(p->to, "What the compilers made of each kernel");
-    html_note(p->to, "By ptxas and cuobjdump where they are installed. FFMA and DFMA are multiply-adds of f32 and f64; HMMA, HGMMA and "
-                     "DMMA run on the matrix engines; LDL and STL are spills. Without NVIDIA's tools, or on other devices, this is unknown.");
+    html_note(p->to, "By ptxas and cuobjdump where they are installed. FFMA and DFMA are multiply-adds of "
+                     "f32 and f64; HMMA, HGMMA and DMMA run on the matrix engines; LDL and STL are spills. "
+                     "Without NVIDIA's tools, or on other devices, this is unknown.");
     html_table_open(&t, p->to, titles);
     json_object_foreach(json_object_get(p->own, "kernels"), name, kernel) {
         if (json_object_get(kernel, "first"))
@@ -585,19 +605,23 @@ static void kernels_table(const struct page *p)
 /* ---- the method ---- */
 
 static const char *const method[] = {
-    "Toolchain gap: one text of a kernel, one tune row, one launch shape, built by the compilers of both devices with contraction and "
-    "fast-math off on both. Library gap: our best on device 1 against a vendor's library, at equal precision. Roofline gap: against what "
-    "the device was measured to do. The three are never mixed.",
-    "Both devices compute on the same random numbers in [-1, 1); never zeros, which save power and raise clocks. Every result is "
-    "compared with that of device 1, which an oracle in double precision has checked, before anything is timed.",
-    "All runners take turns on one machine, with fixed warm-up runs, each for the same share of the time. Times are medians.",
-    "Kernel time is the time between two events of the device around a batch of calls, which begins when all are queued if the host "
-    "would be slower; wall time is the host's, with a finish, and is reported apart. Where the events of either device are no times, kernel time is the wall's.",
-    "Transfers are of pageable memory, as malloc gives it, and of pinned memory, as each interface makes it. Builds are measured in a "
-    "process of their own, with all caches empty and then full.",
+    "Toolchain gap: one text of a kernel, one tune row, one launch shape, built by the compilers of both "
+    "devices with contraction and fast-math off on both. Library gap: our best on device 1 against a "
+    "vendor's library, at equal precision. Roofline gap: against what the device was measured to do. The "
+    "three are never mixed.",
+    "Both devices compute on the same random numbers in [-1, 1); never zeros, which save power and raise "
+    "clocks. Every result is compared with that of device 1, which an oracle in double precision has "
+    "checked, before anything is timed.",
+    "All runners take turns on one machine, with fixed warm-up runs, each for the same share of the time. "
+    "Times are medians.",
+    "Kernel time is the time between two events of the device around a batch of calls, which begins when all "
+    "are queued if the host would be slower; wall time is the host's, with a finish, and is reported apart. "
+    "Where the events of either device are no times, kernel time is the wall's.",
+    "Transfers are of pageable memory, as malloc gives it, and of pinned memory, as each interface makes it. "
+    "Builds are measured in a process of their own, with all caches empty and then full.",
     "Clocks are read before and after each row and are never set.",
-    "Parity is 0.9 to 1.1. A row outside it is to be explained from registers, spills, instructions and the two PTX texts, whose hashes "
-    "are given.",
+    "Parity is 0.9 to 1.1. A row outside it is to be explained from registers, spills, instructions and the "
+    "two PTX texts, whose hashes are given.",
 };
 
 static void method_section(const struct page *p)
@@ -610,8 +634,8 @@ static void method_section(const struct page *p)
         fputs("</li>\n", p->to);
     }
     fputs("</ol>\n", p->to);
-    html_note(p->to, "The rules follow J. Fang, A. L. Varbanescu and H. Sips, A Comprehensive Performance Comparison of CUDA and OpenCL, "
-                     "ICPP 2011. doc/method.md of the source says more.");
+    html_note(p->to, "The rules follow J. Fang, A. L. Varbanescu and H. Sips, A Comprehensive Performance "
+                     "Comparison of CUDA and OpenCL, ICPP 2011. doc/method.md of the source says more.");
 }
 
 /* ---- the page ---- */
@@ -628,9 +652,11 @@ static void write_page(const struct page *p)
     all_bars(p);
     scatter_plot(p);
     roofline_plot(p);
-    once_table(p, "launch", "Launch", "What the host spends on a call. vn_gemm is measured beside the bare calls of the driver that it makes.");
+    once_table(p, "launch", "Launch", "What the host spends on a call. vn_gemm is measured beside the bare "
+                                      "calls of the driver that it makes.");
     once_table(p, "transfer", "Transfer", "From and to memory of the host; each call waits for its end.");
-    once_table(p, "build", "Build", "A process's first vn_gemm (512 x 512 x 512) with empty caches, and with what that left on disk.");
+    once_table(p, "build", "Build", "A process's first vn_gemm (512 x 512 x 512) with empty caches, and with "
+                                    "what that left on disk.");
     rows_table(p);
     kernels_table(p);
     method_section(p);
@@ -642,7 +668,8 @@ int gap_html(const char *path, const json_t *report)
     const json_t *const own = json_object_get(report, "vernier"), *const pair = json_object_get(own, "pair");
     const struct page page = {
         .to = fopen(path, "w"), .report = report, .rows = json_object_get(report, "benchmarks"), .own = own,
-        .means = json_object_get(own, "geomean"), .device = { json_array_get(pair, 0), json_array_get(pair, 1) } };
+        .means = json_object_get(own, "geomean"),
+        .device = { json_array_get(pair, 0), json_array_get(pair, 1) } };
     int failed = !page.to;
 
     if (page.to) {

@@ -30,7 +30,8 @@ struct empty { struct side *side; void *program, *kernel; };
 static vn_status empty_open(struct empty *e, struct side *s)
 {
     vn_device *const d = s->device;
-    const struct vn_text *const words = vn__text_find(strcmp(d->backend->name, "cuda") ? "cl/words.h" : "cuda/words.h");
+    const struct vn_text *const words = vn__text_find(strcmp(d->backend->name, "cuda")
+                                                      ? "cl/words.h" : "cuda/words.h");
     static const char body[] = "\nKERNEL(32) void empty_kernel(GLOBAL int *x)\n{\n    (void)x;\n}\n";
     char *const text = words ? malloc(words->length + sizeof body) : NULL;
     vn_status status;
@@ -115,7 +116,8 @@ static int time_launches(json_t *out, const struct empty e[2])
 
 static void add_call_costs(json_t *out, struct gap *g)
 {
-    double ours[2][2] = { { 0, 0 }, { 0, 0 } }, bare[2][2] = { { 0, 0 }, { 0, 0 } }, ratio[2][2] = { { 0, 0 }, { 0, 0 } };
+    double ours[2][2] = { { 0, 0 }, { 0, 0 } }, bare[2][2] = { { 0, 0 }, { 0, 0 } },
+           ratio[2][2] = { { 0, 0 }, { 0, 0 } };
 
     for (int i = 0; i < 2; i++) {
         struct overhead o;
@@ -163,7 +165,8 @@ int events_are_times(struct side *s)
     struct empty e;
     struct stopwatch watch;
     double wall = 0, events = 0;
-    int failed = empty_open(&e, s) || time_empty(&wall, &e, CALLS, 0, 1) || stopwatch_start(&watch, s->queue, 1);
+    int failed = empty_open(&e, s) || time_empty(&wall, &e, CALLS, 0, 1)
+               || stopwatch_start(&watch, s->queue, 1);
 
     wall = vn__seconds();
     for (int i = 0; i < CHAIN && !failed; i++)
@@ -204,7 +207,8 @@ static int time_line(json_t *out, const struct transfer t[2], void *pageable, si
 
     for (i = -1; goes_on(i, start); i++)                        /* the first touches the pages */
         for (int j = 0; j < 2; j++)
-            if (time_transfer(&sample[j][i < 0 ? 0 : i], &t[j], pageable ? pageable : t[j].pinned.host, bytes, reads))
+            if (time_transfer(&sample[j][i < 0 ? 0 : i], &t[j], pageable ? pageable : t[j].pinned.host, bytes,
+                              reads))
                 return -1;
     for (int j = 0; j < 2; j++)
         median[j] = median_of(sample[j], i);
@@ -255,7 +259,8 @@ static json_t *measure_builds(struct gap *g)
 {
     static const char *const names[] = {
         "first vn_gemm of a process, nothing built before", "first vn_gemm of a process, built before",
-        "opening the device and first vn_gemm, nothing built before", "opening the device and first vn_gemm, built before" };
+        "opening the device and first vn_gemm, nothing built before",
+        "opening the device and first vn_gemm, built before" };
     double v[4][2] = { { 0 } };
     json_t *const out = json_array();
 

@@ -73,16 +73,18 @@ static int explain_none(const struct listing *l)
         cuda   += is_of(&l->it[i], "cuda");
     }
     if (!cuda && !opencl)
-        complain("no GPU is seen through both OpenCL and CUDA: install NVIDIA's driver with its OpenCL, or name any two "
-                 "devices with --pair SPEC,SPEC (vernier devices lists them)");
+        complain("no GPU is seen through both OpenCL and CUDA: install NVIDIA's driver with its OpenCL, or "
+                 "name any two devices with --pair SPEC,SPEC (vernier devices lists them)");
     else if (!cuda)
-        complain("there is a GPU through OpenCL, but none through CUDA: install NVIDIA's driver (libcuda.so.1) and NVRTC, "
-                 "or name any two devices with --pair SPEC,SPEC");
+        complain("there is a GPU through OpenCL, but none through CUDA: install NVIDIA's driver "
+                 "(libcuda.so.1) and NVRTC, or name any two devices with --pair SPEC,SPEC");
     else if (!opencl)
-        complain("there is a GPU through CUDA, but none through OpenCL: install the OpenCL loader (ocl-icd-libopencl1) and "
-                 "let /etc/OpenCL/vendors/nvidia.icd name libnvidia-opencl.so.1, or name any two devices with --pair SPEC,SPEC");
+        complain("there is a GPU through CUDA, but none through OpenCL: install the OpenCL loader "
+                 "(ocl-icd-libopencl1) and let /etc/OpenCL/vendors/nvidia.icd name libnvidia-opencl.so.1, or "
+                 "name any two devices with --pair SPEC,SPEC");
     else
-        complain("no GPU has the same UUID or PCI address through OpenCL and through CUDA: name the two with --pair SPEC,SPEC");
+        complain("no GPU has the same UUID or PCI address through OpenCL and through CUDA: name the two with "
+                 "--pair SPEC,SPEC");
     return EXIT_USAGE;
 }
 
@@ -94,7 +96,8 @@ static int explain_many(const struct match *m, int count, const struct listing *
     for (int i = 0; i < count && n < sizeof all; i++) {
         const vn_device_info *const a = &l->it[m[i].opencl], *const b = &l->it[m[i].cuda];
 
-        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s (%s, %s, with %s)", n ? "; " : "", a->spec, a->name, a->pci, b->spec);
+        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s (%s, %s, with %s)", n ? "; " : "", a->spec,
+                              a->name, a->pci, b->spec);
     }
     complain("there are %d pairs, so name one with --gpu SPEC: %s", count, all);
     return EXIT_USAGE;
@@ -110,7 +113,8 @@ static int find_pair(char first[32], char second[32], const char *gpu)
     if (!(count = find_matches(m, &l)))
         return explain_none(&l);
     if (gpu && !(count = keep_named(m, count, &l, gpu))) {
-        complain("--gpu is \"%s\", and no GPU that both OpenCL and CUDA see has that spec, name, UUID or PCI address", gpu);
+        complain("--gpu is \"%s\", and no GPU that both OpenCL and CUDA see has that spec, name, UUID or PCI "
+                 "address", gpu);
         return EXIT_USAGE;
     }
     if (count > 1)
@@ -146,11 +150,13 @@ static int open_both(struct gap *g, const char *first, const char *second)
     if (!status)
         status = side_open(&g->side[SECOND], second);
     if (!status && !strcmp(g->side[FIRST].info.spec, g->side[SECOND].info.spec)) {
-        complain("\"%s\" and \"%s\" are the same device, %s: name two", first, second, g->side[FIRST].info.spec);
+        complain("\"%s\" and \"%s\" are the same device, %s: name two", first, second,
+                 g->side[FIRST].info.spec);
         return EXIT_USAGE;
     }
     /* two kinds of clock cannot be compared */
-    g->side[FIRST].by_events = g->side[SECOND].by_events = g->side[FIRST].by_events && g->side[SECOND].by_events;
+    g->side[FIRST].by_events = g->side[SECOND].by_events =
+        g->side[FIRST].by_events && g->side[SECOND].by_events;
     for (int i = 0; i < 2 && !status; i++)
         open_hold(&g->side[i]);
     return status;
@@ -212,9 +218,11 @@ json_t *pair_json(const struct gap *g)
         const struct side *const s = &g->side[i];
 
         json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}",
-            "spec", s->info.spec, "name", s->info.name, "platform", s->info.platform, "driver", s->info.driver,
-            "uuid", s->info.uuid, "pci", s->info.pci, "toolchain", s->device->facts.toolchain,
-            "kernel_time", s->by_events ? "device events" : "wall clock", "roofline", roofline_json(&s->roofline)));
+            "spec", s->info.spec, "name", s->info.name, "platform", s->info.platform,
+            "driver", s->info.driver, "uuid", s->info.uuid, "pci", s->info.pci,
+            "toolchain", s->device->facts.toolchain,
+            "kernel_time", s->by_events ? "device events" : "wall clock",
+            "roofline", roofline_json(&s->roofline)));
     }
     return out;
 }

@@ -27,11 +27,13 @@ static int map_buffer(struct pinned *p, size_t bytes)
 {
     const struct vn_cl_device *const d = p->queue->device->impl;
     cl_int error;
-    const cl_mem memory = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error);
+    const cl_mem memory = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL,
+                                         &error);
 
     if (error)
         return -1;
-    p->host = clEnqueueMapBuffer(queue_of(p->queue), memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &error);
+    p->host = clEnqueueMapBuffer(queue_of(p->queue), memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
+                                 NULL, NULL, &error);
     p->handle = memory;
     if (!error)
         return 0;
@@ -64,7 +66,8 @@ static int registering(const struct pinned *p, size_t bytes)
     int failed = 1;
 
     if (library) {
-        void *const in = dlsym(library, "cuMemHostRegister_v2"), *const out = dlsym(library, "cuMemHostUnregister");
+        void *const in = dlsym(library, "cuMemHostRegister_v2"),
+             *const out = dlsym(library, "cuMemHostUnregister");
 
         memcpy(&enter, &in, sizeof in);
         memcpy(&leave, &out, sizeof out);
@@ -107,7 +110,8 @@ static int register_memory(struct pinned *p, size_t bytes)
 int pinned_open(struct pinned *out, vn_queue *q, size_t bytes)
 {
     struct pinned p = { .queue = q };
-    const int failed = strcmp(q->device->backend->name, "opencl") ? register_memory(&p, bytes) : map_buffer(&p, bytes);
+    const int failed = strcmp(q->device->backend->name, "opencl") ? register_memory(&p, bytes)
+                                                                  : map_buffer(&p, bytes);
 
     *out = failed ? (struct pinned){ .host = NULL } : p;
     return failed;

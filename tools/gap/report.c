@@ -30,7 +30,8 @@ static const double BAND_LOW = 0.9, BAND_HIGH = 1.1;
 
 const char *parity_words(double toolchain_gap)
 {
-    return toolchain_gap > BAND_HIGH ? "device 1 slower" : toolchain_gap < BAND_LOW ? "device 1 faster" : "at parity";
+    return toolchain_gap > BAND_HIGH ? "device 1 slower"
+         : toolchain_gap < BAND_LOW ? "device 1 faster" : "at parity";
 }
 
 /* While rows are read, a group is {"log_sum", "count"}. */
@@ -38,7 +39,8 @@ static void add_to_group(json_t *groups, const char *name, double ratio)
 {
     const json_t *const old = json_object_get(groups, name);
 
-    json_object_set_new(groups, name, json_pack("{s:f, s:f}", "log_sum", json_number(old, "log_sum") + log(ratio),
+    json_object_set_new(groups, name, json_pack("{s:f, s:f}",
+                                                "log_sum", json_number(old, "log_sum") + log(ratio),
                                                 "count", json_number(old, "count") + 1));
 }
 
@@ -60,7 +62,8 @@ static json_t *finish_groups(json_t *groups)
     const char *name;
 
     json_object_foreach(groups, name, group)
-        json_object_set_new(out, name, json_real(exp(json_number(group, "log_sum") / json_number(group, "count"))));
+        json_object_set_new(out, name,
+                            json_real(exp(json_number(group, "log_sum") / json_number(group, "count"))));
     json_decref(groups);
     return out;
 }
@@ -97,7 +100,8 @@ json_t *gap_geomeans(const json_t *benchmarks)
 {
     return json_pack("{s:o, s:o, s:o, s:o}", "toolchain_gap", mean_of_member(benchmarks, "toolchain_gap"),
                      "toolchain_gap_wall", mean_of_member(benchmarks, "toolchain_gap_wall"),
-                     "best_gap", mean_of_member(benchmarks, "best_gap"), "library_gap", mean_of_libraries(benchmarks));
+                     "best_gap", mean_of_member(benchmarks, "best_gap"),
+                     "library_gap", mean_of_libraries(benchmarks));
 }
 
 json_t *gap_parity(const json_t *benchmarks)
@@ -113,7 +117,8 @@ json_t *gap_parity(const json_t *benchmarks)
         slower += ratio > BAND_HIGH;
         faster += ratio > 0 && ratio < BAND_LOW;
     }
-    return json_pack("{s:i, s:i, s:i, s:i}", "rows", rows, "within", rows - slower - faster, "slower", slower, "faster", faster);
+    return json_pack("{s:i, s:i, s:i, s:i}", "rows", rows, "within", rows - slower - faster,
+                     "slower", slower, "faster", faster);
 }
 
 /* ---- figures as text ---- */
@@ -124,7 +129,8 @@ const char *time_text(char out[CELL], double seconds)
     char number[CELL];
 
     if (seconds > 0)
-        snprintf(out, CELL, "%.16s %s", figure(number, seconds * scale), scale > 1e3 ? "us" : scale > 1 ? "ms" : "s");
+        snprintf(out, CELL, "%.16s %s", figure(number, seconds * scale),
+                 scale > 1e3 ? "us" : scale > 1 ? "ms" : "s");
     else
         snprintf(out, CELL, "-");
     return out;
@@ -247,7 +253,8 @@ static void print_once(FILE *to, const char *title, const json_t *entries)
         const double one = json_number(entry, "first"), two = json_number(entry, "second");
         char a[CELL], b[CELL], ratio[CELL];
 
-        fprintf(to, "%-60s %11s %11s", json_text(entry, "name"), is_time ? time_text(a, one) : ratio_text(a, one),
+        fprintf(to, "%-60s %11s %11s", json_text(entry, "name"),
+                is_time ? time_text(a, one) : ratio_text(a, one),
                 is_time ? time_text(b, two) : ratio_text(b, two));
         if (one > 0 && two > 0 && is_time)
             fprintf(to, "   %s", ratio_text(ratio, one / two));
@@ -257,7 +264,8 @@ static void print_once(FILE *to, const char *title, const json_t *entries)
 
 void gap_summary(FILE *to, const json_t *report)
 {
-    const json_t *const own = json_object_get(report, "vernier"), *const means = json_object_get(own, "geomean");
+    const json_t *const own = json_object_get(report, "vernier"),
+                 *const means = json_object_get(own, "geomean");
     const json_t *const parity = json_object_get(own, "parity");
     json_t *groups;
     const char *name;
@@ -272,7 +280,8 @@ void gap_summary(FILE *to, const json_t *report)
         print_means(to, what, groups);
     }
     fprintf(to, "%.0f of %.0f rows at parity (0.9 to 1.1), %.0f slower on device 1, %.0f faster\n",
-            json_number(parity, "within"), json_number(parity, "rows"), json_number(parity, "slower"), json_number(parity, "faster"));
+            json_number(parity, "within"), json_number(parity, "rows"), json_number(parity, "slower"),
+            json_number(parity, "faster"));
     print_once(to, "launch", json_object_get(own, "launch"));
     print_once(to, "transfer", json_object_get(own, "transfer"));
     print_once(to, "build", json_object_get(own, "build"));
@@ -299,15 +308,16 @@ static void csv_number(FILE *to, double v)
         fprintf(to, "%.9g", v);
 }
 
-static const char *const numbers[] = { "real_time", "toolchain_gap", "toolchain_gap_wall", "best_gap", "roofline",
-                                       "roofline_second", "gflops", "gbytes_per_second" };
+static const char *const numbers[] = { "real_time", "toolchain_gap", "toolchain_gap_wall", "best_gap",
+                                       "roofline", "roofline_second", "gflops", "gbytes_per_second" };
 
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
 static void write_csv(FILE *to, const json_t *report)
 {
     const json_t *const benchmarks = json_object_get(report, "benchmarks");
-    json_t *const libraries = json_object_get(json_object_get(json_object_get(report, "vernier"), "geomean"), "library_gap");
+    json_t *const libraries = json_object_get(json_object_get(json_object_get(report, "vernier"), "geomean"),
+                                              "library_gap");
     json_t *row, *unused;
     const char *name;
     size_t i;
@@ -320,7 +330,8 @@ static void write_csv(FILE *to, const json_t *report)
     fputs(",note\n", to);
     json_array_foreach(benchmarks, i, row) {
         csv_text(to, json_text(row, "name"));
-        for (const char *const *it = (const char *const []){ "label", "variant", "parity", NULL }; *it; it++) {
+        for (const char *const *it = (const char *const []){ "label", "variant", "parity", NULL };
+             *it; it++) {
             fputc(',', to);
             csv_text(to, json_text(row, *it));
         }
@@ -330,7 +341,8 @@ static void write_csv(FILE *to, const json_t *report)
             csv_number(to, json_number(json_object_get(row, "library_gap"), name));
         fputc(',', to);
         csv_text(to, *json_text(row, "error_message") ? json_text(row, "error_message")
-                   : *json_text(row, "skip_message") ? json_text(row, "skip_message") : json_text(row, "toolchain_note"));
+                   : *json_text(row, "skip_message") ? json_text(row, "skip_message")
+                   : json_text(row, "toolchain_note"));
         fputc('\n', to);
     }
 }

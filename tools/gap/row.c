@@ -21,7 +21,7 @@
 #include "problem/op.h"
 
 enum { CONTENDERS = 5 + LIBRARIES };
-enum { IS_SAME = 1, IS_BEST = 2 };        /* one of the pair of equal kernels; the best of ours on its device */
+enum { IS_SAME = 1, IS_BEST = 2 };      /* one of the pair of equal kernels; the best of ours on its device */
 
 struct contest;
 
@@ -129,7 +129,8 @@ static int take_result(struct results *out, struct contender *c)
         return 0;
     results_close(out);
     c->failed = 1;
-    snprintf(c->note, SENTENCE, "its result cannot be read: %s", no_memory ? "host memory ran out" : vn_last_error());
+    snprintf(c->note, SENTENCE, "its result cannot be read: %s",
+             no_memory ? "host memory ran out" : vn_last_error());
     return -1;
 }
 
@@ -172,7 +173,8 @@ static int first_run(struct contender *c)
     vn_queue *const q = t->gap->side[c->side].queue;
     vn_status s = VN_OK;
 
-    if (values_restore(&t->values[c->side], &t->values[FIRST], q) || (s = problem_run(q, &c->problem, &t->values[c->side].o)))
+    if (values_restore(&t->values[c->side], &t->values[FIRST], q)
+        || (s = problem_run(q, &c->problem, &t->values[c->side].o)))
         return refuse(c, s ? s : VN_FAILED);
     if (q->last) {
         const struct vn_problem *const head = (const struct vn_problem *)q->last->problem;
@@ -230,7 +232,8 @@ static int give_values(struct contest *t, int side)
         return 0;
     t->has_values[side] = 1;
     return side == FIRST ? values_open(&t->values[side], s->queue, s->device, &t->w->problem)
-                         : values_share(&t->values[side], &t->values[FIRST], s->queue, s->device, &t->w->problem);
+                         : values_share(&t->values[side], &t->values[FIRST], s->queue, s->device,
+                                        &t->w->problem);
 }
 
 /* The first of our own variants that can; the default choice was a vendor's library. */
@@ -367,8 +370,10 @@ static int can_hold(struct contest *t)
         const struct side *const s = &t->gap->side[i];
 
         if (!(s->device->facts.types >> t->w->problem.type & 1))
-            snprintf(t->note, SENTENCE, "skipped: %s has no %s", s->info.spec, vn_type_name(t->w->problem.type));
-        else if (values_fit(s->device, &t->w->problem, s->info.is_cpu ? 5 + t->gap->peers : 3, why, sizeof why))
+            snprintf(t->note, SENTENCE, "skipped: %s has no %s", s->info.spec,
+                     vn_type_name(t->w->problem.type));
+        else if (values_fit(s->device, &t->w->problem, s->info.is_cpu ? 5 + t->gap->peers : 3, why,
+                            sizeof why))
             snprintf(t->note, SENTENCE, "skipped: %s: %s", s->info.spec, why);
     }
     return !*t->note;
@@ -449,7 +454,8 @@ static void take_turns(struct contest *t)
 static json_t *kernel_key(const struct contender *c)
 {
     char text[160];
-    int n = snprintf(text, sizeof text, "%s %s%s", c->choice.variant->name, vn_type_name(c->type), c->wide ? " wide" : "");
+    int n = snprintf(text, sizeof text, "%s %s%s", c->choice.variant->name, vn_type_name(c->type),
+                     c->wide ? " wide" : "");
     const char *name;
     json_t *value;
 
@@ -459,7 +465,8 @@ static json_t *kernel_key(const struct contender *c)
     return json_string(text);
 }
 
-static void look_at_kernels(struct contest *t, json_t *row, const struct contender *first, const struct contender *second)
+static void look_at_kernels(struct contest *t, json_t *row, const struct contender *first,
+                            const struct contender *second)
 {
     json_t *const key = kernel_key(first);
     const char *const name = json_string_value(key);
@@ -471,7 +478,9 @@ static void look_at_kernels(struct contest *t, json_t *row, const struct contend
     json_t *const entry = json_pack("{s:O}", "parameters", json_object_get(first->how, "parameters"));
     json_t *const one = disassembly(t->gap->side[FIRST].device, &first->choice, first->type, first->wide);
     json_t *const two = second && second->ready
-                      ? disassembly(t->gap->side[second->side].device, &second->choice, second->type, second->wide) : NULL;
+                      ? disassembly(t->gap->side[second->side].device, &second->choice, second->type,
+                                    second->wide)
+                      : NULL;
 
     if (one)
         json_object_set_new(entry, "first", one);
@@ -517,8 +526,10 @@ static json_t *run_json(const struct contender *c)
         json_object_set_new(out, c->failed ? "error_message" : "skip_message", json_string(c->note));
         return out;
     }
-    for (const char *const *name = (const char *const []){ "variant", "row", "parameters", "workspace", "kernels", "instructions", "kernel_time",
-                                                           "wall_time", "samples", "iterations", NULL }; *name; name++)
+    for (const char *const *name = (const char *const []){ "variant", "row", "parameters", "workspace",
+                                                           "kernels", "instructions", "kernel_time",
+                                                           "wall_time", "samples", "iterations", NULL };
+         *name; name++)
         if (json_object_get(c->how, *name))
             json_object_set(out, *name, json_object_get(c->how, *name));
     return out;
@@ -545,7 +556,8 @@ static void set_gaps(json_t *row, const struct contest *t)
     set_ratio(row, "best_gap", kernel_time(with_role(t, IS_BEST, 0)), kernel_time(with_role(t, IS_BEST, 1)));
     for (int i = 0; i < t->count; i++)
         if (*t->it[i].name)
-            set_ratio(libraries, t->it[i].name, beside(with_role(t, IS_BEST, 0), &t->it[i]), kernel_time(&t->it[i]));
+            set_ratio(libraries, t->it[i].name, beside(with_role(t, IS_BEST, 0), &t->it[i]),
+                      kernel_time(&t->it[i]));
     json_object_set_new(row, "library_gap", libraries);
 }
 
@@ -559,8 +571,10 @@ static void set_figures(json_t *row, const struct contest *t)
     json_object_update_new(row, json_pack("{s:f, s:s, s:O, s:O, s:f, s:f, s:f, s:f}",
         "real_time", seconds, "time_unit", "s", "samples", json_object_get(first->how, "samples"),
         "iterations", json_object_get(first->how, "iterations"),
-        "flops", flops, "bytes", bytes, "gflops", flops / seconds * 1e-9, "gbytes_per_second", bytes / seconds * 1e-9));
-    json_object_set_new(row, "roofline", json_real(roofline_seconds(&s[FIRST].roofline, p->type, flops, bytes) / seconds));
+        "flops", flops, "bytes", bytes, "gflops", flops / seconds * 1e-9,
+        "gbytes_per_second", bytes / seconds * 1e-9));
+    json_object_set_new(row, "roofline",
+                        json_real(roofline_seconds(&s[FIRST].roofline, p->type, flops, bytes) / seconds));
     if (kernel_time(second) > 0)
         json_object_set_new(row, "roofline_second",
             json_real(roofline_seconds(&s[SECOND].roofline, p->type, flops, bytes) / kernel_time(second)));
@@ -571,7 +585,8 @@ static int is_lost(struct side *s)
 {
     vn_buffer *b = NULL;
     const char zeros[16] = { 0 };
-    const int lost = vn_buffer_open(&b, s->device, sizeof zeros) || vn_write(s->queue, b, 0, zeros, sizeof zeros)
+    const int lost = vn_buffer_open(&b, s->device, sizeof zeros)
+                   || vn_write(s->queue, b, 0, zeros, sizeof zeros)
                    || vn_queue_finish(s->queue);
 
     vn_buffer_close(b);
@@ -582,7 +597,8 @@ static json_t *row_json(struct contest *t, json_t *before)
 {
     const struct problem *const p = &t->w->problem;
     const struct contender *const first = with_role(t, IS_BEST, 0);
-    json_t *const row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", t->w->text, "run_type", "iteration",
+    json_t *const row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", t->w->text,
+        "run_type", "iteration",
         "op", p->op->name, "type", vn_type_name(p->type), "device", t->gap->side[FIRST].info.spec,
         "variant", first && first->how ? json_text(first->how, "variant") : "");
     json_t *const runs = json_array();
@@ -626,7 +642,8 @@ json_t *gap_row(struct gap *g, const struct workload *w, int *failed)
 
     if (!t) {
         *failed = 1;
-        return json_pack("{s:s, s:b, s:s}", "name", w->text, "error_occurred", 1, "error_message", "host memory ran out");
+        return json_pack("{s:s, s:b, s:s}", "name", w->text, "error_occurred", 1,
+                         "error_message", "host memory ran out");
     }
     t->gap = g;
     t->w   = w;

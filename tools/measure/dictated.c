@@ -27,7 +27,8 @@ vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *
 {
     vn_status s;
 
-    if ((s = __real_vn__tune_find(out, count, d, v, type, bucket)) || !device || d != device || v != choice.variant)
+    if ((s = __real_vn__tune_find(out, count, d, v, type, bucket)) || !device || d != device
+        || v != choice.variant)
         return s;
     memcpy(out->p, choice.p, sizeof choice.p);
     out->source = "dictated";
@@ -45,7 +46,8 @@ static struct asked *asked;
 static int within;                        /* a variant that is at work chooses for its parts as ever */
 static struct vn_plan plan;
 
-static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const void *problem, const struct vn_plan *p)
+static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *p)
 {
     vn_status s;
 

@@ -59,7 +59,8 @@ static void note_arguments(struct launch *out, void *const *arguments)
 static CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                               unsigned bz, unsigned local_bytes, CUstream s, void **arguments, void **extra)
 {
-    if (recording.started && (recording.launches == LAUNCHES || !asked || driver.CtxGetCurrent(&recording.context)))
+    if (recording.started
+        && (recording.launches == LAUNCHES || !asked || driver.CtxGetCurrent(&recording.context)))
         recording.full = 1;
     else if (recording.started) {
         struct launch *const l = &recording.launch[recording.launches++];
@@ -67,7 +68,8 @@ static CUresult launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned g
         *l = (struct launch){ f, { gx, gy, gz }, { bx, by, bz }, local_bytes, s, .nargs = 0 };
         note_arguments(l, arguments);
     }
-    return recording.muted ? 0 : driver.LaunchKernel(f, gx, gy, gz, bx, by, bz, local_bytes, s, arguments, extra);
+    return recording.muted ? 0
+         : driver.LaunchKernel(f, gx, gy, gz, bx, by, bz, local_bytes, s, arguments, extra);
 }
 
 const struct vn_cuda_functions *__wrap_vn__cuda_driver(const char **why)
@@ -125,8 +127,8 @@ static int replay(void)
     for (int i = 0; i < recording.launches; i++) {
         struct launch *const l = &recording.launch[i];
 
-        if (driver.LaunchKernel(l->function, l->groups[0], l->groups[1], l->groups[2], l->items[0], l->items[1],
-                                l->items[2], l->local_bytes, l->stream, l->argument, NULL))
+        if (driver.LaunchKernel(l->function, l->groups[0], l->groups[1], l->groups[2], l->items[0],
+                                l->items[1], l->items[2], l->local_bytes, l->stream, l->argument, NULL))
             return -1;
     }
     return 0;

@@ -100,7 +100,8 @@ static int lies_at(cl_device_id id, const char *pci)
     unsigned domain, place[2];
     cl_uint bus, slot;
 
-    if (clGetDeviceInfo(id, PCI_BUS, sizeof bus, &bus, NULL) || clGetDeviceInfo(id, PCI_SLOT, sizeof slot, &slot, NULL)
+    if (clGetDeviceInfo(id, PCI_BUS, sizeof bus, &bus, NULL)
+        || clGetDeviceInfo(id, PCI_SLOT, sizeof slot, &slot, NULL)
         || sscanf(pci, "%x:%x:%x", &domain, &place[0], &place[1]) != 3)
         return 1;
     return bus == place[0] && (slot & 0xff) == place[1];

@@ -29,8 +29,8 @@ struct nvidia {
 
 static struct nvidia cublas = { .variant = "cublas", .ops = { &op_gemm }, .lacks = "it has gemm alone",
                                 .version = VERSION_OF(cublas) };
-static struct nvidia cudnn  = { .variant = "cudnn", .ops = { &op_conv, &op_softmax }, .lacks = "it has no gemm",
-                                .version = VERSION_OF(cudnn) };
+static struct nvidia cudnn  = { .variant = "cudnn", .ops = { &op_conv, &op_softmax },
+                                .lacks = "it has no gemm", .version = VERSION_OF(cudnn) };
 
 struct run {
     struct nvidia  *peer;
@@ -78,7 +78,8 @@ static int load(struct nvidia *n, const struct peer_context *c, char *why, size_
     if (n->queue)
         return 0;
     if (find_gpu(spec, c))
-        return peer_refuse(why, why_size, "\"%s\" is no GPU that CUDA knows, too (see vernier devices)", c->device);
+        return peer_refuse(why, why_size, "\"%s\" is no GPU that CUDA knows, too (see vernier devices)",
+                           c->device);
     if (!vn_device_open(&n->device, spec) && !vn_queue_open(&n->queue, n->device)) {
         if (hold_open(&n->hold, n->queue))
             n->hold = NULL;                  /* short runs go without */

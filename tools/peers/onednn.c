@@ -418,8 +418,8 @@ static const struct operation {
 static const struct op *const has[] = { &op_gemm, &op_conv, &op_softmax, NULL };
 
 /* The filter of a convolution in groups has a dimension more: G, K/G, C/G, spatial. */
-static int tensor_layout(void **out, const struct run *r, const struct problem *p, const vn_tensor *t, int role,
-                         int any)
+static int tensor_layout(void **out, const struct run *r, const struct problem *p, const vn_tensor *t,
+                         int role, int any)
 {
     const int groups = r->operation->groups(p);
     const int grouped = groups > 1 && (role == WEIGHTS || role == DIFF_WEIGHTS);
@@ -509,7 +509,8 @@ static int make_plan(struct run *r, const struct problem *p)
     if (!status && p->bias) {                /* then there are three operands */
         r->argument[BIAS].index = BIAS_ARG;
         r->count = ARGUMENTS;
-        status = by_itself ? own_bias(&r->user[BIAS], r, bias, rank) : bias_layout(&r->user[BIAS], r, bias, rank);
+        status = by_itself ? own_bias(&r->user[BIAS], r, bias, rank)
+                           : bias_layout(&r->user[BIAS], r, bias, rank);
     }
     s.bias = by_itself ? r->user[BIAS] : NULL;
     if (!status)

@@ -83,7 +83,8 @@ int  peer_refuse(char *why, size_t why_size, const char *sentence, ...)       /*
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
-/* Which of the operations that the peer has (a list that ends with NULL) p is; -1: none, and why[] is `lacks`. */
+/* Which of the operations that the peer has (a list that ends with NULL) p is; -1: none, and why[] is
+ * `lacks`.                                                                                           */
 int  peer_operation(const struct op *const has[], const struct problem *p, const char *lacks,
                     char *why, size_t why_size);
 /* Between the two calls a library makes its threads: each is then tied to a CPU of its own. */

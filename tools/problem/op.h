@@ -61,21 +61,23 @@ struct op {
     double    (*summands)(const struct problem *p);  /* the most terms summed for one element of an output */
     /* What two right results may differ by, in units of rounding; NULL: as sums of products do. */
     double    (*spread)  (const struct problem *p, double value);
-    void      (*narrow)  (struct problem *p, struct operands *o, int last);  /* to a small part of the outputs */
+    /* to a small part of the outputs */
+    void      (*narrow)  (struct problem *p, struct operands *o, int last);
     void      (*shrink)  (struct problem *p, int shape, int even);  /* to one that integers solve exactly */
 
     /* its cases in the suite */
     void      (*cases)(struct suite *s);
     void      (*fill) (struct data *d, enum kind kind);
     const struct pattern *patterns;          /* unusual numbers */
-    int       (*suits)(const struct problem *p, const struct pattern *t);    /* beside pattern.suits; or NULL */
+    int       (*suits)(const struct problem *p, const struct pattern *t);  /* beside pattern.suits; or NULL */
     int         has_zeros;                   /* many zeros in its output are no fault of a case */
     /* The same problem in other words: extents of 1 for strides of 0, say.  way counts from 1; returns 1
      * where that can be, 0 where not, -1 past the last.  Or NULL.                                      */
     int       (*restate)(struct operands *o, const struct problem *p, int way);
 };
 
-/* ops.h lists them: each is a file of this folder, one in check/oracle/, and its cases, check/suite_NAME.c. */
+/* ops.h lists them: each is a file of this folder, one in check/oracle/, and its cases,
+ * check/suite_NAME.c.                                                                  */
 #define OP(name)                                \
     extern const struct op op_##name;           \
     void oracle_##name(const struct oracle *c); \

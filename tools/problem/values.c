@@ -47,7 +47,8 @@ static int send(vn_tensor *t, vn_queue *q, vn_device *d, const void *host, int64
 {
     const size_t bytes = (size_t)count * vn_type_bytes(t->type);
 
-    return vn_buffer_open(&t->buffer, d, bytes ? bytes : 1) || vn_write(q, t->buffer, 0, host, bytes) ? -1 : 0;
+    return vn_buffer_open(&t->buffer, d, bytes ? bytes : 1) || vn_write(q, t->buffer, 0, host, bytes)
+         ? -1 : 0;
 }
 
 static int fill(void **host, vn_tensor *t, vn_queue *q, vn_device *d, int64_t count, uint64_t seed)
@@ -61,12 +62,14 @@ int values_open(struct values *out, vn_queue *q, vn_device *d, const struct prob
     if (problem_operands(&out->o, p))
         return -1;
     for (int i = 0; i < out->o.count; i++)
-        if (out->o.t[i].rank && fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], (uint64_t)i + 1))
+        if (out->o.t[i].rank
+            && fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], (uint64_t)i + 1))
             return -1;
     return problem_pack(q, p, &out->o) ? -1 : 0;
 }
 
-int values_share(struct values *out, const struct values *from, vn_queue *q, vn_device *d, const struct problem *p)
+int values_share(struct values *out, const struct values *from, vn_queue *q, vn_device *d,
+                 const struct problem *p)
 {
     *out = (struct values){ .o.count = 0 };
     if (problem_operands(&out->o, p))
@@ -80,7 +83,8 @@ int values_share(struct values *out, const struct values *from, vn_queue *q, vn_
 int values_restore(const struct values *v, const struct values *from, vn_queue *q)
 {
     for (int i = 0; i < v->o.count; i++)
-        if (is_output(&v->o, i) && vn_write(q, v->o.t[i].buffer, 0, from->operand[i], operand_bytes(&v->o, i)))
+        if (is_output(&v->o, i)
+            && vn_write(q, v->o.t[i].buffer, 0, from->operand[i], operand_bytes(&v->o, i)))
             return -1;
     return 0;
 }

@@ -18,7 +18,8 @@ struct values {
 /* -1 after vn_last_error() or, where that is empty, for lack of host memory. */
 int    values_open (struct values *out, vn_queue *q, vn_device *d, const struct problem *p);
 /* The same numbers on another device; without copies on the host. */
-int    values_share(struct values *out, const struct values *from, vn_queue *q, vn_device *d, const struct problem *p);
+int    values_share(struct values *out, const struct values *from, vn_queue *q, vn_device *d,
+                    const struct problem *p);
 /* The outputs' buffers as they were at first; 0, or -1. */
 int    values_restore(const struct values *v, const struct values *from, vn_queue *q);
 void   values_close(struct values *v);

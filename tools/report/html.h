@@ -18,7 +18,7 @@ void html_note (FILE *to, const char *text);         /* a paragraph in small typ
 struct html_table { FILE *to; const char *const *titles; int at; };
 
 void html_table_open (struct html_table *t, FILE *to, const char *const *titles);
-void html_cell       (struct html_table *t, const char *text);                  /* begins and ends rows itself */
-void html_shaded_cell(struct html_table *t, const char *shade, const char *text);     /* a class of the style */
+void html_cell       (struct html_table *t, const char *text);               /* begins and ends rows itself */
+void html_shaded_cell(struct html_table *t, const char *shade, const char *text);  /* a class of the style */
 void html_table_close(struct html_table *t);
 #endif

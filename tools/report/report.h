@@ -49,12 +49,13 @@ const char *bytes_text(char out[CELL], double bytes);
 struct progress { int shown, total; double start; };
 
 void progress_open (struct progress *p, int total);
-void progress_say  (const struct progress *p, const char *sentence, ...) __attribute__((format(printf, 2, 3)));
+void progress_say  (const struct progress *p, const char *sentence, ...)
+    __attribute__((format(printf, 2, 3)));
 void progress_show (const struct progress *p, int done, const char *what);
 void progress_clear(const struct progress *p);
 
-/* The first SIGINT or SIGTERM from here on sets `interrupted`: the command ends where it can, and reports what it has.
- * The second one ends the process, as ever.                                                             */
+/* The first SIGINT or SIGTERM from here on sets `interrupted`: the command ends where it can, and reports
+ * what it has.  The second one ends the process, as ever.                                               */
 extern volatile int interrupted;
 void take_interrupts(void);
 #endif

@@ -66,7 +66,8 @@ const char *plain_label(char out[32], double v)
 
 void svg_open(FILE *to, int width, int height, const char *title)
 {
-    fprintf(to, "<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", width, height);
+    fprintf(to, "<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
+            width, height);
     html_text(to, title);
     fprintf(to, "\" style=\"max-width:%dpx\">\n", width);
 }
@@ -78,12 +79,14 @@ void svg_close(FILE *to)
 
 void svg_line(FILE *to, const char *style, double x1, double y1, double x2, double y2)
 {
-    fprintf(to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", style, x1, y1, x2, y2);
+    fprintf(to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", style, x1, y1,
+            x2, y2);
 }
 
 void svg_rect(FILE *to, const char *style, double x, double y, double width, double height)
 {
-    fprintf(to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", style, x, y, width, height);
+    fprintf(to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", style, x, y,
+            width, height);
 }
 
 void svg_text(FILE *to, const char *style, double x, double y, const char *text)
@@ -102,9 +105,9 @@ void svg_mark(FILE *to, const char *style, enum mark shape, double x, double y, 
         fputs("</title>", to);
     }
     switch (shape) {
-    case CIRCLE:   fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>", x, y);                            break;
-    case SQUARE:   fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\"/>", x - 4, y - 4);         break;
-    case TRIANGLE: fprintf(to, "<path d=\"M%.1f %.1fl5 9h-10z\"/>", x, y - 5.5);                              break;
+    case CIRCLE:   fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>", x, y);                    break;
+    case SQUARE:   fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\"/>", x - 4, y - 4); break;
+    case TRIANGLE: fprintf(to, "<path d=\"M%.1f %.1fl5 9h-10z\"/>", x, y - 5.5);                        break;
     }
     fputs("</g>\n", to);
 }
@@ -170,7 +173,8 @@ static void bar_scale(FILE *to, const struct axis *a, double tick, double bottom
 {
     const double middle = axis_at(a, 1), ticks[] = { a->low, 1 / tick, 1, tick, a->high };
 
-    svg_rect(to, "band", axis_at(a, 0.9), BAR_TOP - 6, axis_at(a, 1.1) - axis_at(a, 0.9), bottom - BAR_TOP + 6);
+    svg_rect(to, "band", axis_at(a, 0.9), BAR_TOP - 6, axis_at(a, 1.1) - axis_at(a, 0.9),
+             bottom - BAR_TOP + 6);
     for (int i = 0; i < 5; i++) {
         char label[32];
 
@@ -196,7 +200,8 @@ void svg_bars(FILE *to, const char *title, const struct bar *bars, int count)
         snprintf(name, sizeof name, "%.45s%s", bars[i].name, strlen(bars[i].name) > 45 ? "..." : "");
         svg_text(to, "mono end", NAME_WIDTH - 10, y + 12, name);
         svg_rect(to, style, fmin(one, x), y + 3, fmax(fabs(x - one), 1), BAR_STEP - 6);
-        snprintf(value, sizeof value, bars[i].ratio < 0.095 ? "%.2g" : bars[i].ratio < 10 ? "%.2f" : "%.1f", bars[i].ratio);
+        snprintf(value, sizeof value, bars[i].ratio < 0.095 ? "%.2g" : bars[i].ratio < 10 ? "%.2f" : "%.1f",
+                 bars[i].ratio);
         svg_text(to, "mono end", BAR_WIDTH - 8, y + 12, value);
     }
     svg_close(to);

@@ -168,7 +168,7 @@ static void enter_all(struct candidates *all, const struct bench *b, const struc
         snprintf(all->note, SENTENCE, "%s: %.180s", all->failed ? "failed" : "skipped", all->it[0].note);
         return;
     }
-    all->it[0].choice = b->queue->last->choice;         /* from here on it is told what to do, as the others are */
+    all->it[0].choice = b->queue->last->choice;    /* from here on it is told what to do, as the others are */
     enter_plans(all, b, p, v);
     if (interrupted)
         snprintf(all->note, SENTENCE, "skipped: interrupted");

@@ -181,7 +181,8 @@ static int is_right(struct race *r, const struct turn *t, const struct results *
     char why[SENTENCE];
 
     if (!results_equal(result, &e->reference, &e->values.o) &&
-        !results_agree(&e->problem, &e->values.o, result, &e->reference, why, sizeof why, "the shipped row's result")) {
+        !results_agree(&e->problem, &e->values.o, result, &e->reference, why, sizeof why,
+                       "the shipped row's result")) {
         snprintf(r->why, sizeof r->why, "it %s", why);
         return 0;
     }
@@ -394,7 +395,8 @@ static int enter(struct race *r, struct entrant *e, struct kernels *shipped)
         return 0;
     }
     if (values_open(&e->values, r->suite->queue, r->suite->device, &e->problem)
-        || !(t.it = kernels_for(shipped, r, e, r->shipped)) || !(e->takes_part = !result_of(&e->reference, &t))) {
+        || !(t.it = kernels_for(shipped, r, e, r->shipped))
+        || !(e->takes_part = !result_of(&e->reference, &t))) {
         snprintf(r->why, sizeof r->why, "%s: %s", e->text,
                  *vn_last_error() ? vn_last_error() : "host memory ran out");
         return -1;

@@ -41,10 +41,10 @@ static const char doc[] =
     "Searches better parameters for the kernels that do WHAT: a problem, as gemm:3000x3000x3000:f32:nn, or a "
     "suite of bench.  Where it finds some, it writes them as rows into the user's tune file (see vernier(7))."
     "\v"
-    "The shipped row is measured first.  A row's results are checked before its time counts, and it is written "
-    "only if it is faster in turns with the one in use at the end.  What was measured is kept beside the file: "
-    "after an interruption, even a kill, the same command goes on from there.  Builds and runs that have begun "
-    "are waited for, so it may end a little late.\n"
+    "The shipped row is measured first.  A row's results are checked before its time counts, and it is "
+    "written only if it is faster in turns with the one in use at the end.  What was measured is kept beside "
+    "the file: after an interruption, even a kill, the same command goes on from there.  Builds and runs "
+    "that have begun are waited for, so it may end a little late.\n"
     "\n"
     "Exit status: 0, 1 if something went wrong or it was interrupted, 2 if nothing could be tried.";
 
@@ -290,8 +290,8 @@ static void print_race(FILE *to, const struct race *r, int better)
         if (r->it[i].takes_part && found)
             fprintf(to, "  %s: %s ms, %s before\n", r->it[i].text, figure(after, r->it[i].winner * 1e3),
                     figure(before, r->it[i].current * 1e3));
-    fprintf(to, "  %d rows measured, %d known from before, %d illegal, %d wrong; there are %.0f\n", r->measured,
-            r->known, r->illegal, r->wrong, space_size(&r->space));
+    fprintf(to, "  %d rows measured, %d known from before, %d illegal, %d wrong; there are %.0f\n",
+            r->measured, r->known, r->illegal, r->wrong, space_size(&r->space));
     if (better)
         fprintf(to, "  %.3f times as fast: ", r->gain);
     else

@@ -41,7 +41,8 @@ static void walk_taps(const struct taps *t, int d, int64_t x, int64_t w, int64_t
             const int64_t i = o * p->stride[d] - p->pad_before[d] + f * p->dilation[d];
 
             if (i >= 0 && i < p->size[d])
-                walk_taps(t, d + 1, x + i * t->x->stride[dim], w + f * t->w->stride[dim], y + o * t->y->stride[dim]);
+                walk_taps(t, d + 1, x + i * t->x->stride[dim], w + f * t->w->stride[dim],
+                          y + o * t->y->stride[dim]);
         }
 }
 

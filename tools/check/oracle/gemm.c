@@ -43,11 +43,12 @@ static void dots_narrow(struct dots *d, const double *x, int64_t step, double pa
 }
 
 /* One panel of one matrix: the offsets are of the matrices, `k` and `j` the panel's first row and column. */
-static void panel_sums(const struct sums *s, const struct oracle *c, const double *a, const double *b, int64_t to,
-                       int64_t k, int64_t j)
+static void panel_sums(const struct sums *s, const struct oracle *c, const double *a, const double *b,
+                       int64_t to, int64_t k, int64_t j)
 {
     const struct gemm_problem *const p = gemm_of(c->p);
-    const vn_tensor *const t_a = &c->o->t[GEMM_A], *const t_b = &c->o->t[GEMM_B], *const t_c = &c->o->t[GEMM_C];
+    const vn_tensor *const t_a = &c->o->t[GEMM_A], *const t_b = &c->o->t[GEMM_B],
+                    *const t_c = &c->o->t[GEMM_C];
     const int      row = t_c->rank - 2, col = row + 1;
     const int64_t  depth = p->k - k < DEPTH ? p->k - k : DEPTH, width = p->n - j < PANEL ? p->n - j : PANEL;
     double panel[DEPTH][PANEL] = { { 0 } };
@@ -78,8 +79,10 @@ static void sum(const struct oracle *c, const struct sums *s)
         for (int64_t k = 0; k < p->k; k += DEPTH)
             for (int64_t j = 0; j < p->n; j += PANEL)
                 panel_sums(s, c,
-                           c->in[GEMM_A] + a->start + (to->rank > 2 && a->extent[0] > 1 ? l * a->stride[0] : 0),
-                           c->in[GEMM_B] + b->start + (to->rank > 2 && b->extent[0] > 1 ? l * b->stride[0] : 0),
+                           c->in[GEMM_A] + a->start
+                           + (to->rank > 2 && a->extent[0] > 1 ? l * a->stride[0] : 0),
+                           c->in[GEMM_B] + b->start
+                           + (to->rank > 2 && b->extent[0] > 1 ? l * b->stride[0] : 0),
                            to->start + (to->rank > 2 ? l * to->stride[0] : 0), k, j);
 }
 

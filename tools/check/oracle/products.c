@@ -40,8 +40,8 @@ static long double activate(vn_activation act, long double x)
  * where it was, which leaves less than the smallest normal number, times x.            */
 static long double activation_bound(const struct problem *p, long double x, long double y, long double before)
 {
-    static const long double slope[] = { [VN_IDENTITY] = 1, [VN_RELU] = 1, [VN_GELU] = 1.13L, [VN_SILU] = 1.1L,
-                                         [VN_SIGMOID] = 0.25L, [VN_TANH] = 1 };
+    static const long double slope[] = { [VN_IDENTITY] = 1, [VN_RELU] = 1, [VN_GELU] = 1.13L,
+                                         [VN_SILU] = 1.1L, [VN_SIGMOID] = 0.25L, [VN_TANH] = 1 };
     long double own = 10;
 
     if (p->act == VN_IDENTITY || p->act == VN_RELU)
@@ -97,8 +97,8 @@ void oracle_products(const struct oracle *c, void (*sum)(const struct oracle *c,
     struct finish f = { c, *bias, s.sum, s.size, c->p->op->summands(c->p) };
 
     if (bias->rank == 1)                                        /* of a convolution: along the channels */
-        f.bias = (vn_tensor){ .rank = y->rank, .start = bias->start, .extent = { 1, bias->extent[0], 1, 1, 1 },
-                              .stride = { 0, bias->stride[0] } };
+        f.bias = (vn_tensor){ .rank = y->rank, .start = bias->start,
+                              .extent = { 1, bias->extent[0], 1, 1, 1 }, .stride = { 0, bias->stride[0] } };
     oracle_each(y, clear_one, &s);
     if (c->p->alpha != 0)
         sum(c, &s);

@@ -37,7 +37,8 @@ static long double logit(const struct row *r, const int64_t *place, long double 
     const long double m = r->c->o->t[SOFTMAX_MASK].rank ? input(r, SOFTMAX_MASK, place) : 0;
     int e;
 
-    *size = (fabs(frexp(r->p->scale, &e)) == 0.5 ? 0 : fabsl(x)) + (r->c->o->t[SOFTMAX_MASK].rank ? fabsl(x) + fabsl(m) : 0);
+    *size = (fabs(frexp(r->p->scale, &e)) == 0.5 ? 0 : fabsl(x))
+          + (r->c->o->t[SOFTMAX_MASK].rank ? fabsl(x) + fabsl(m) : 0);
     return x + m;
 }
 

@@ -15,7 +15,8 @@ static const char *fits(const void *problem, const struct vn_facts *f)
     const struct l2norm *p = problem;
 
     (void)f;
-    return p->x.extent[0] > INT32_MAX || p->x.extent[1] > INT32_MAX ? "an extent needs more than 31 bits" : NULL;
+    return p->x.extent[0] > INT32_MAX || p->x.extent[1] > INT32_MAX
+         ? "an extent needs more than 31 bits" : NULL;
 }
 
 static vn_status run(vn_queue *q, const struct vn_choice *it, const void *problem)
@@ -46,7 +47,8 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     const int64_t rows = call->x.extent[0], n = call->x.extent[1];
     vn_status s;
 
-    if ((s = vn__check_tensor(&call->x, "x", q, 2, 2, 0)) || (s = vn__check_tensor(&call->y, "y", q, 1, 1, 1)) ||
+    if ((s = vn__check_tensor(&call->x, "x", q, 2, 2, 0)) ||
+        (s = vn__check_tensor(&call->y, "y", q, 1, 1, 1)) ||
         (s = vn__check_overlap(&call->y, "y", &call->x, "x")))
         return s;
     if (call->y.type != call->x.type)
@@ -58,7 +60,8 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     *done = rows == 0;
     *p = (struct l2norm){
         .head = { .op = "l2norm", .type = call->x.type, .bucket = VN_SMALL,
-                  .wide = vn__is_wide(&call->x) || vn__is_wide(&call->y), .flops = 2.0 * (double)rows * (double)n,
+                  .wide = vn__is_wide(&call->x) || vn__is_wide(&call->y),
+                  .flops = 2.0 * (double)rows * (double)n,
                   .bytes = ((double)n + 1) * (double)rows * (double)vn_type_bytes(call->x.type) },
         .x = call->x, .y = call->y,
     };

@@ -12,7 +12,10 @@ enum { L2NORM_X, L2NORM_Y };
 struct l2norm_problem { int64_t rows, n; } OWN_STRUCT;
 OWN_FITS(struct l2norm_problem);
 
-static inline struct l2norm_problem *l2norm_of(const struct problem *p) { return (struct l2norm_problem *)p->own; }
+static inline struct l2norm_problem *l2norm_of(const struct problem *p)
+{
+    return (struct l2norm_problem *)p->own;
+}
 
 /* check/suite_l2norm.c */
 void data_fill_l2norm(struct data *d, enum kind kind);
