@@ -69,7 +69,8 @@ gemm          * * f32 *  16 16 4 2 2   # and stays
 END
 variant=$(./vernier explain $gemm 2> /dev/null | sed -n 's/^variant  *//p')
 case $variant in
-gemm_cpu*) bad="1 1 4 8 8 8"  better='THR_M=[0-9]' ;;
+gemm_cpu*) variant=gemm_cpu_direct  bad="1 1 4 8 8 8"      # by name: a bad row may not be chosen
+           gemm=$gemm:variant=$variant ;;
 *)         bad= ;;
 esac
 [ -z "$bad" ] || echo "$variant * * f32 *  $bad" >> $VERNIER_TUNE
