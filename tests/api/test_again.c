@@ -315,6 +315,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     struct bulky *const b = problem;
     struct gemm *const g = &b->gemm;
 
+    (void)q;
     *g = (struct gemm){ .head = { .op = "bulky", .type = call->c.type }, .alpha = call->alpha, .batches = 1,
                         .a = call->a, .b = call->b, .c = call->c };
     g->m = g->c.extent[0];

@@ -252,8 +252,10 @@ static void write_alternatives(const struct vn_device *d, const char *path)
 {
     static const struct vn_row alternatives[] = {
         { .p = { 64, 32 }, .cost = { 1, 2 } }, { .p = { 16, 16 }, .cost = { 6, 7 } } };
-    static const struct vn_variant costly = { .name = "costly", .params = "BLK_M BLK_N", .costs = "EFF TILE_NS" };
-    static const struct user_lines pin = { "pin gemm 1x2x3:nn", "pin", NULL, "pin gemm 1x2x3:nn * * f16 gemm\n" };
+    static const struct vn_variant costly = {
+        .name = "costly", .params = "BLK_M BLK_N", .costs = "EFF TILE_NS" };
+    static const struct user_lines pin = {
+        "pin gemm 1x2x3:nn", "pin", NULL, "pin gemm 1x2x3:nn * * f16 gemm\n" };
     static const struct user_lines wrong = { "rates *", "rates", NULL, "rates * NONE 1\n" };
     struct row_line rows = { .variant = &costly, .device = d, .type = VN_F16, .bucket = VN_SMALL,
                              .row = alternatives, .count = 1, .comment = "old" };
@@ -270,7 +272,8 @@ static void write_alternatives(const struct vn_device *d, const char *path)
         check(!strcmp(text, OTHERS), "with two rows the file became:\n%s", text);
     }
     check(!user_file_put_lines(path, &pin, why, sizeof why), "a pin: %s", why);
-    check(user_file_put_lines(path, &wrong, why, sizeof why) && strstr(why, "\"NONE\" is none"), "a wrong line: %s", why);
+    check(user_file_put_lines(path, &wrong, why, sizeof why) && strstr(why, "\"NONE\" is none"),
+          "a wrong line: %s", why);
     text[get(path, text, sizeof text - 1)] = '\0';
     check(!strcmp(text, OTHERS "pin gemm 1x2x3:nn * * f16 gemm\n"), "with a pin the file became:\n%s", text);
 }
