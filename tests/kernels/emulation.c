@@ -18,13 +18,13 @@ enum { ENGINE = 5, TURNS = 3 };         /* index of that parameter; the most row
 
 /* turn: which type is tested with which row, so that each row is tested; number: of the engine, 0: any. */
 static const struct engine { const char *family, *arch, *variant; int types, turn, number; } engines[] = {
-    { "amd",   "gfx908",  "gemm_mfma",  3, 0 },
-    { "amd",   "gfx90a",  "gemm_mfma",  4, 1 },
-    { "amd",   "gfx942",  "gemm_mfma",  4, 2 },
-    { "amd",   "gfx1100", "gemm_wmma",  2, 2 },
-    { "amd",   "gfx1201", "gemm_wmma",  2, 1 },
+    { "amd",   "gfx908",  "gemm_mfma",  3, 0, 0 },
+    { "amd",   "gfx90a",  "gemm_mfma",  4, 1, 0 },
+    { "amd",   "gfx942",  "gemm_mfma",  4, 2, 0 },
+    { "amd",   "gfx1100", "gemm_wmma",  2, 2, 0 },
+    { "amd",   "gfx1201", "gemm_wmma",  2, 1, 0 },
     { "intel", "intel",   "gemm_dpas",  2, 2, 16 },
-    { "intel", "intel",   "gemm_dpas",  2, 1, 8 },
+    { "intel", "intel",   "gemm_dpas",  2, 1, 8, 0 },
 };
 
 static const struct engine *engine;     /* that the device is said to have */
