@@ -24,7 +24,7 @@ static const struct engine { const char *family, *arch, *variant; int types, tur
     { "amd",   "gfx1100", "gemm_wmma",  2, 2, 0 },
     { "amd",   "gfx1201", "gemm_wmma",  2, 1, 0 },
     { "intel", "intel",   "gemm_dpas",  2, 2, 16 },
-    { "intel", "intel",   "gemm_dpas",  2, 1, 8, 0 },
+    { "intel", "intel",   "gemm_dpas",  2, 1, 8 },
 };
 
 static const struct engine *engine;     /* that the device is said to have */
