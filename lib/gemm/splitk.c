@@ -148,29 +148,26 @@ const char *vn__plan_splitk(struct vn_plan *out, const void *problem, const stru
 
 /* ---- launches ------------------------------------------------------------------------ */
 
-/* The variant that solves the splits has what comes first of the workspace. */
-static vn_status own_workspace(size_t *bytes, vn_queue *q, const struct gemm *part)
+/* A part of the problem, and how it is solved.  All are chosen before the first launch. */
+struct part { struct gemm gemm; const struct vn_choice *choice; struct vn_plan plan; };
+
+static vn_status choose_part(struct part *part, vn_queue *q)
 {
-    const struct vn_choice *it;
-    struct vn_plan plan;
-    const vn_status s = vn__choose_part(&it, &plan, q, vn__gemm_variants, part);
-
-    if (s == VN_OK) {
-        const size_t own = VN_CEIL_DIV(plan.workspace, WORKSPACE_ALIGN) * WORKSPACE_ALIGN;
-
-        if (own > *bytes)
-            *bytes = own;
-    }
-    return s;
+    return vn__choose_part(&part->choice, &part->plan, q, vn__gemm_variants, &part->gemm);
 }
 
-static vn_status solve(vn_queue *q, const struct gemm *part)
+/* The variant that solves the splits has what comes first of the workspace. */
+static void reserve(size_t *bytes, const struct part *part)
 {
-    const struct vn_choice *it;
-    struct vn_plan plan;
-    const vn_status s = vn__choose_part(&it, &plan, q, vn__gemm_variants, part);
+    const size_t own = VN_CEIL_DIV(part->plan.workspace, WORKSPACE_ALIGN) * WORKSPACE_ALIGN;
 
-    return s ? s : it->variant->run(q, it, part, &plan);
+    if (own > *bytes)
+        *bytes = own;
+}
+
+static vn_status solve(vn_queue *q, const struct part *part)
+{
+    return part->choice->variant->run(q, part->choice, &part->gemm, &part->plan);
 }
 
 vn_status vn__add_splits(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct gemm *g,
@@ -200,24 +197,29 @@ vn_status vn__run_splitk(vn_queue *q, const struct vn_choice *it, const void *pr
     const struct gemm *g = problem;
     const struct cut cut = { plan->v[SPLITS], plan->v[SPAN], plan->v[REST] };
     const int64_t all = g->batches * g->m * g->n;
-    struct gemm most = part_of(g, 0, cut.splits, cut.span, g->c.buffer, 0);
-    struct gemm last = part_of(g, cut.splits * cut.span, 1, cut.rest, g->c.buffer, 0);
+    struct part most = { .gemm = part_of(g, 0, cut.splits, cut.span, g->c.buffer, 0) };
+    struct part last = { .gemm = part_of(g, cut.splits * cut.span, 1, cut.rest, g->c.buffer, 0) };
     vn_buffer *buffer;
     size_t own = 0;
     vn_status s;
 
-    if ((s = own_workspace(&own, q, &most)) || (cut.rest && (s = own_workspace(&own, q, &last))) ||
-        (s = vn__workspace(&buffer, q, own + (size_t)bytes_of(g, &cut))))
+    if ((s = choose_part(&most, q)) || (cut.rest && (s = choose_part(&last, q))))
+        return s;
+    reserve(&own, &most);
+    if (cut.rest)
+        reserve(&own, &last);
+    if ((s = vn__workspace(&buffer, q, own + (size_t)bytes_of(g, &cut))))
         return s;
 
     const int64_t start = (int64_t)(own / vn_type_bytes(g->head.type));
 
-    most.c.buffer = last.c.buffer = buffer;
-    most.c.start  = start;
-    last.c.start  = start + cut.splits * all;
-    vn__gemm_size_up(&most);                    /* for it may be wide now */
-    vn__gemm_size_up(&last);
-    if ((s = solve(q, &most)) || (cut.rest && (s = solve(q, &last))))
+    most.gemm.c.buffer = last.gemm.c.buffer = buffer;
+    most.gemm.c.start  = start;
+    last.gemm.c.start  = start + cut.splits * all;
+    vn__gemm_size_up(&most.gemm);               /* for it may be wide now */
+    vn__gemm_size_up(&last.gemm);
+    if ((s = choose_part(&most, q)) || (cut.rest && (s = choose_part(&last, q))) ||
+        (s = solve(q, &most)) || (cut.rest && (s = solve(q, &last))))
         return s;
     q->workspace_used = own + (size_t)bytes_of(g, &cut);
     return vn__add_splits(q, it, 0, it->p[ITEMS], g, buffer, start, cut.splits + (cut.rest != 0));

@@ -13,7 +13,7 @@ failed=0 kernels=0 left_out=
 
 # The count that the row says, where each output shows it.
 counted='
-CONSTANT const int vn_counted = BLK_K / MATRIX_K * TILES_M * TILES_N * MATRIX_STEPS;
+CONSTANT const int vn_counted = BLK_K / MATRIX_K * MATRIX_BLOCKS_M * MATRIX_BLOCKS_N * MATRIX_STEPS;
 KERNEL(1) void count(GLOBAL int *to) { *to = vn_counted; }'
 
 # loops INSTRUCTION: of the numbered lines on standard input, how often the pattern is within each
