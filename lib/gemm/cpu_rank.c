@@ -27,9 +27,9 @@ struct cut { int64_t cols, splits, ahead; };
 /* The most splits of K that pay: none for a small B, else each must have at least BLK_K. */
 static int64_t most_splits(const struct gemm *g, const int *p)
 {
-    const int pays = g->n * g->k >= SPLIT_FROM && g->math != VN_MATH_BITWISE;
+    const int is_split = g->n * g->k >= SPLIT_FROM && g->math != VN_MATH_BITWISE;
 
-    return pays && g->k / p[BLK_K] > 1 ? g->k / p[BLK_K] : 1;
+    return is_split && g->k / p[BLK_K] > 1 ? g->k / p[BLK_K] : 1;
 }
 
 /* Prefetching gains for long rows of a B that is not in the caches; elsewhere, or where arithmetic takes
