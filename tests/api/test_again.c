@@ -83,16 +83,19 @@ vn_status __wrap_vn__operate(vn_queue *q, struct vn_call *call)
     return __real_vn__operate(q, call);
 }
 
-vn_status __real_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                            const void *problem, size_t size, const char *forced);
-vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                            const void *problem, size_t size, const char *forced);
+vn_status __real_vn__choose(const struct vn_choice **out, const struct vn_plan **plan, vn_queue *q,
+                            const struct vn_variant *table, const void *problem, size_t size,
+                            const char *forced);
+vn_status __wrap_vn__choose(const struct vn_choice **out, const struct vn_plan **plan, vn_queue *q,
+                            const struct vn_variant *table, const void *problem, size_t size,
+                            const char *forced);
 
-vn_status __wrap_vn__choose(const struct vn_choice **out, vn_queue *q, const struct vn_variant *table,
-                            const void *problem, size_t size, const char *forced)
+vn_status __wrap_vn__choose(const struct vn_choice **out, const struct vn_plan **plan, vn_queue *q,
+                            const struct vn_variant *table, const void *problem, size_t size,
+                            const char *forced)
 {
     seen.chosen++;
-    return __real_vn__choose(out, q, table, problem, size, forced);
+    return __real_vn__choose(out, plan, q, table, problem, size, forced);
 }
 
 vn_status __real_vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
