@@ -139,28 +139,19 @@ static vn_status list_all(struct list *l, const struct vn_variant *table, const 
     return s;
 }
 
-static vn_status candidates(struct list *l, vn_queue *q, const struct vn_variant *table, const void *problem,
-                            const char *forced, int depth)
-{
-    struct vn_choices *c;
-    vn_status s = vn__choices_of(&c, q->device);
-
-    *l = (struct list){ 0 };
-    if (s == VN_OK)
-        s = list_all(l, table, problem, &(struct vn_site){ &q->device->facts, &c->rates, q, depth }, forced);
-    if (s) {
-        free(l->at);
-        *l = (struct list){ 0 };
-    }
-    return s;
-}
-
 vn_status vn__candidates(struct vn_candidate **out, int *count, vn_queue *q, const struct vn_variant *table,
                          const void *problem, const char *forced, int depth)
 {
-    struct list l;
-    const vn_status s = candidates(&l, q, table, problem, forced, depth);
+    struct list l = { 0 };
+    struct vn_choices *c;
+    vn_status s = vn__choices_of(&c, q->device);
 
+    if (s == VN_OK)
+        s = list_all(&l, table, problem, &(struct vn_site){ &q->device->facts, &c->rates, q, depth }, forced);
+    if (s) {
+        free(l.at);
+        l = (struct list){ 0 };
+    }
     *out = l.at;
     *count = l.count;
     return s;
