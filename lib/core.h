@@ -30,7 +30,7 @@ typedef vn_status vn_packer(vn_queue *q, const struct vn_choice *it, const void 
                             size_t at);
 struct vn_layout { vn_packer *pack; int64_t lines; size_t bytes; };
 
-enum { VN_PARAMS = 16, VN_COSTS = 8, VN_CONSTANTS = 6, VN_ROWS = 16, VN_PLAN = 12 };
+enum { VN_PARAMS = 16, VN_COSTS = 12, VN_CONSTANTS = 6, VN_ROWS = 16, VN_PLAN = 12 };
 
 /* A row of a tune file: a value for each of its variant's params, and for each of its costs. */
 struct vn_row {

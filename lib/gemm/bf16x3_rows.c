@@ -13,7 +13,7 @@
 #include "gemm.h"
 
 enum { BLK_M, STAGES };                         /* its parameters */
-enum { EFF, TILE_NS, FIXED_NS, ODD_C };         /* its costs */
+enum { EFF, TILE_NS, FIXED_NS, ODD_C, C };      /* its costs */
 enum { BLK_N = 128, PAIR = 64,    /* two slices of K: they are multiplied by turns */
        SPLIT_SPAN = 16,           /* of K, for a work-group that splits A */
        MAP_BYTES = 128, SUMS_START = MAP_BYTES / 4, ALIGNED = 256 };
@@ -74,7 +74,9 @@ static double seconds_of(const struct gemm *g, const struct cut *c, const struct
     const double waves = (double)VN_CEIL_DIV(c->shares * c->panels, site->facts->units);
     const double work = waves * ((double)VN_CEIL_DIV(c->tiles * c->pairs, c->shares) * pair +
                                  row->cost[TILE_NS] * 1e-9);
-    const double read = vn__move_seconds(g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]), 1000, site) *
+    const double c_bytes = (double)g->m * (double)g->n * (double)g->batches * sizeof(float);
+    const double bytes = g->head.bytes + c_bytes * row->cost[C] / 1000 + vn__odd_c_bytes(g, row->cost[ODD_C]);
+    const double read = vn__move_seconds(bytes, 1000, site) *
                         larger(1, site->rates->readers * units / groups);
     const int64_t across = c->shares % c->tiles ? (c->tiles < c->shares ? c->tiles : c->shares) : 0;
     const double sums = (double)(c->shares + across) * BLK_N * (double)g->m * 2 * sizeof(float);

@@ -8,6 +8,8 @@
  * operands do not stay in the second-level cache.  Tiles are made in waves, the last of which leaves some
  * units idle; and no wave is done before its share of the bytes is read.  A C whose rows are not 16-byte
  * aligned is stored in smaller pieces, which takes as long as ODD_C thousandths of its bytes more.
+ *
+ * Computing and reading overlap, but not wholly: together they take the root of the sum of their squares.
  */
 #include <math.h>
 
@@ -20,9 +22,20 @@ int vn__resident(int items)
     return items >= ITEMS ? 1 : ITEMS / items < MOST ? ITEMS / items : MOST;
 }
 
-int vn__stays_in_l2(double bytes, const struct vn_site *site)
+/* All of the bytes, or none, or where they are about as many as the cache keeps, a share of them. */
+double vn__share_in_l2(double bytes, const struct vn_site *site)
 {
-    return bytes <= site->rates->l2_mb * 1e6;
+    const double most = 1.3, all = 0.7, share = (most - bytes / (site->rates->l2_mb * 1e6)) / (most - all);
+
+    return share > 1 ? 1 : share > 0 ? share : 0;
+}
+
+/* Of a byte, where so many are in use. */
+double vn__byte_seconds(double bytes, const struct vn_site *site)
+{
+    const double share = vn__share_in_l2(bytes, site);
+
+    return share / (site->rates->l2_gbps * 1e9) + (1 - share) / (site->rates->gbps * 1e9);
 }
 
 double vn__launch_seconds(const struct vn_site *site)
@@ -46,44 +59,57 @@ double vn__mma_peak(const struct gemm *g, const struct vn_site *site)
                                                                                : site->rates->mma16;
 }
 
-static double larger(double a, double b) { return a > b ? a : b; }
+/* A variant may have transposed the product. */
+static int is_aligned_c(const vn_tensor *c)
+{
+    return vn__fits_tma(c, vn__col(c), vn__row(c)) || vn__fits_tma(c, vn__row(c), vn__col(c));
+}
 
 double vn__odd_c_bytes(const struct gemm *g, int thousandths)
 {
-    return vn__fits_tma(&g->c, vn__col(&g->c), vn__row(&g->c)) ? 0
-         : (double)g->m * (double)g->n * (double)g->batches * (double)vn_type_bytes(g->head.type) *
-           thousandths / 1000;
+    return is_aligned_c(&g->c) ? 0 : (double)g->m * (double)g->n * (double)g->batches *
+                                     (double)vn_type_bytes(g->head.type) * thousandths / 1000;
 }
 
-/* Each wave of one tile for each unit takes `tile`, and no less than its share of the bytes. */
+double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row)
+{
+    return g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]);
+}
+
+/* Each wave of one tile for each unit takes `tile`, and the time of its share of the bytes. */
 static double in_waves(const struct vn_tiles *t, double tile, double bytes, const struct vn_site *site)
 {
     const double units = site->facts->units, each = bytes / t->tiles;
     const double full = floor(t->tiles / units), left = t->tiles - full * units;
-    const double waves = full * larger(tile, units * each) + (left > 0 ? larger(tile, left * each) : 0);
-    const double even = larger(t->tiles / units * tile, bytes);
+    const double waves = full * hypot(tile, units * each) + (left > 0 ? hypot(tile, left * each) : 0);
+    const double even = hypot(t->tiles / units * tile, bytes);
 
     return site->rates->waves * waves + (1 - site->rates->waves) * even;
 }
 
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site)
 {
-    const struct vn_rates *r = site->rates;
-    const int in_l2 = vn__stays_in_l2(t->bytes, site), *const cost = row->cost;
+    const int *const cost = row->cost;
     const double units = site->facts->units, fixed = cost[VN_FIXED_NS] * 1e-9, tile = cost[VN_TILE_NS] * 1e-9;
-    const double bytes = t->bytes / ((in_l2 ? r->l2_gbps : r->gbps) * 1e9);
-    const double alone = t->flops / (t->peak * 1e6 * cost[VN_EFF]);
-    const double full = t->flops / (t->peak * 1e6 * cost[in_l2 ? VN_EFF_FULL : VN_EFF_DRAM]);
+    const double share = vn__share_in_l2(t->bytes, site), bytes = t->bytes * vn__byte_seconds(t->bytes, site);
+    const double longest = t->longest > 0 ? t->longest : t->flops;
+    const double flops = t->tiles <= units ? longest : t->flops, peak = t->peak * 1e6;
 
     if (cost[VN_EFF] <= 0 || cost[VN_EFF_FULL] <= 0 || cost[VN_EFF_DRAM] <= 0 || t->peak <= 0)
         return 0;
+
+    const double alone = flops / (peak * cost[VN_EFF]);
+    const double full = flops / peak * (share / cost[VN_EFF_FULL] + (1 - share) / cost[VN_EFF_DRAM]);
+
     if (t->tiles <= units)
-        return fixed + larger(in_l2 ? alone : larger(alone, full), bytes);
+        return fixed + hypot(share < 1 && full > alone ? full : alone, bytes);
     if (t->resident <= 1)
         return fixed + in_waves(t, full + tile, bytes, site);
-    return fixed + larger(larger(ceil(t->tiles / (units * t->resident)) * (alone + tile),
-                                 ceil(t->tiles / units) * full),
-                          bytes);
+
+    const double rounds = ceil(t->tiles / (units * t->resident)) * alone;
+    const double each = ceil(t->tiles / units) * (full + tile);
+
+    return fixed + hypot(rounds > each ? rounds : each, bytes);
 }
 
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
@@ -92,7 +118,7 @@ double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int6
     const struct vn_tiles t = {
         .tiles = (double)VN_CEIL_DIV(g->m, blk_m) * (double)VN_CEIL_DIV(g->n, blk_n) * matrices,
         .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k,
-        .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]), .peak = peak,
+        .bytes = vn__tiles_bytes(g, row), .peak = peak,
         .resident = resident };
 
     return vn__tiles_seconds(&t, row, site);

@@ -58,7 +58,8 @@ int vn__fits_tma(const vn_tensor *t, int64_t along, int64_t across);
 /* What kernels do that make C in tiles, one after the other on each compute unit. */
 struct vn_tiles {
     double tiles;                 /* in all */
-    double flops;                 /* of a tile, its idle parts included */
+    double flops;                 /* of a tile, its idle parts included; in the mean */
+    double longest;               /* of the tile that takes longest; 0: all take as long */
     double bytes;                 /* that all of them read and write at least */
     double peak;                  /* GFLOP/s of a compute unit, on the engine that they use */
     int    resident;              /* on a compute unit at the same time */
@@ -78,11 +79,15 @@ int    vn__resident(int items);
 /* Bytes that storing C takes as long as, beyond its own: thousandths of them,
  * where its rows are not 16-byte aligned.                                  */
 double vn__odd_c_bytes(const struct gemm *g, int thousandths);
+/* What all tiles read and write, with that. */
+double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row);
 /* Of moving bytes at so many thousandths of the memory's rate. */
 double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site);
 double vn__launch_seconds(const struct vn_site *site);
-/* Whether the second-level cache keeps so many bytes from one product to the next. */
-int    vn__stays_in_l2(double bytes, const struct vn_site *site);
+/* Of so many bytes, the share that the second-level cache keeps from one product to the next; and the time
+ * to read or write one of them.                                                                        */
+double vn__share_in_l2 (double bytes, const struct vn_site *site);
+double vn__byte_seconds(double bytes, const struct vn_site *site);
 /* The rate of multiply-adds, of the matrix engine, for the problem's type. */
 double vn__fma_peak(const struct gemm *g, const struct vn_site *site);
 double vn__mma_peak(const struct gemm *g, const struct vn_site *site);

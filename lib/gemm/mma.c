@@ -2,10 +2,12 @@
  *
  * mma.c - the variant gemm_mma: the matrix engine of NVIDIA's sm_80 and up, out of registers.
  */
+#include <math.h>
+
 #include "gemm.h"
 
 enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N };   /* those of its parameters that a launch goes by */
-enum { ODD = VN_TILE_COSTS };                   /* its cost column after the tiles' */
+enum { ODD = VN_TILE_COSTS, EDGE };             /* its cost columns after the tiles' */
 
 const char *vn__fits_mma(const void *problem, const struct vn_facts *f)
 {
@@ -30,25 +32,49 @@ static int items_of(const int *p)
     return 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]);
 }
 
-/* An operand that is not read in 16-byte vectors is read in smaller ones, ODD thousandths as fast. */
-static double odd_of(const vn_tensor *t, const struct vn_row *row)
+static int is_odd(const vn_tensor *t)
 {
     const int rows = t->rank - 2, cols = t->rank - 1, k_major = t->stride[cols] == 1;
 
-    return vn__fits_tma(t, t->stride[k_major ? cols : rows], t->stride[k_major ? rows : cols]) ? 1
-         : row->cost[ODD] / 1000.0;
+    return !vn__fits_tma(t, t->stride[k_major ? cols : rows], t->stride[k_major ? rows : cols]);
+}
+
+/* Blocks along a dimension that are all inside; of the larger types, the last one is moved there if most
+ * of it is, as in the kernel.                                                                           */
+static int64_t inside(int64_t extent, int block, const struct gemm *g)
+{
+    const int64_t whole = extent / block, rest = extent - whole * block;
+
+    return whole + (vn_type_bytes(g->head.type) > 2 && whole > 0 && rest > block / 2);
+}
+
+/* A tile that is not all inside C is made at EDGE thousandths of EFF, for its copies ask for each vector
+ * whether it is inside.  So are all tiles where an operand is not read in 16-byte vectors, and for each
+ * such operand at ODD thousandths of that.                                                             */
+static void add_tiles(struct vn_tiles *t, const struct gemm *g, const struct vn_row *row)
+{
+    const int *p = row->p, odd = is_odd(&g->a) + is_odd(&g->b);
+    const double flops = 2.0 * p[BLK_M] * p[BLK_N] * (double)(VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K]);
+    const double all = (double)VN_CEIL_DIV(g->m, p[BLK_M]) * (double)VN_CEIL_DIV(g->n, p[BLK_N]);
+    const double whole = odd ? 0 : (double)inside(g->m, p[BLK_M], g) * (double)inside(g->n, p[BLK_N], g);
+    const double edge = flops * 1000 / row->cost[EDGE] * pow(1000.0 / row->cost[ODD], odd);
+
+    t->tiles   = all * (double)g->batches;
+    t->longest = all > whole ? edge : flops;
+    t->flops   = (whole * flops + (all - whole) * edge) / all;
 }
 
 const char *vn__plan_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                          const struct vn_site *site)
 {
     const struct gemm *g = problem;
-    const int *p = row->p;
+    struct vn_tiles t = { .bytes = vn__tiles_bytes(g, row), .peak = vn__mma_peak(g, site),
+                          .resident = vn__resident(items_of(row->p)) };
 
-    out->seconds = vn__gemm_seconds(g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
-                                    (double)g->batches,
-                                    vn__mma_peak(g, site) * odd_of(&g->a, row) * odd_of(&g->b, row),
-                                    vn__resident(items_of(p)), row, site);
+    if (row->cost[ODD] > 0 && row->cost[EDGE] > 0) {
+        add_tiles(&t, g, row);
+        out->seconds = vn__tiles_seconds(&t, row, site);
+    }
     return NULL;
 }
 

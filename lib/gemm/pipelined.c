@@ -9,7 +9,8 @@
 #include "gemm.h"
 
 enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N };     /* those of its parameters that a launch goes by */
-enum { ODD = VN_TILE_COSTS };                   /* its cost column after the tiles' */
+enum { ODD = VN_TILE_COSTS, FEW, ODD_CT };      /* its cost columns after the tiles' */
+enum { MOST_FEW = 4 };                          /* FEW of its kernel: elements of a work-item */
 enum way { K_MAJOR, MN_MAJOR, MN_MAJOR_BY16 };
 
 static int is_by_16(const vn_tensor *t, int64_t x, int64_t x_step, int64_t k_step)
@@ -33,12 +34,17 @@ static enum way way_of(const vn_tensor *t, int64_t x, int64_t x_step, int64_t k_
 static enum way way_of_a(const struct gemm *g) { return way_of(&g->a, g->m, vn__row(&g->a), vn__col(&g->a)); }
 static enum way way_of_b(const struct gemm *g) { return way_of(&g->b, g->n, vn__col(&g->b), vn__row(&g->b)); }
 
+static int is_transposed(const struct gemm *g)
+{
+    return way_of_a(g) == K_MAJOR && way_of_b(g) != K_MAJOR;
+}
+
 /* The product as the kernel computes it. */
 static struct gemm oriented(const struct gemm *g)
 {
     struct gemm t = *g;
 
-    if (way_of_a(g) == K_MAJOR && way_of_b(g) != K_MAJOR)
+    if (is_transposed(g))
         vn__gemm_transpose(&t);
     return t;
 }
@@ -73,15 +79,50 @@ static int items_of(const int *p)
     return p[BLK_M] / p[THR_M] * (p[BLK_N] / p[THR_N]);
 }
 
+/* How long a tile of so many rows and columns takes, 1 for a whole one: one with up to four elements for
+ * each work-item, which has a loop of its own, takes FEW thousandths with four.                         */
+static double time_of(int64_t rows, int64_t columns, const int *p, const struct vn_row *row)
+{
+    const int64_t elements = VN_CEIL_DIV(rows * columns, items_of(p));
+
+    return elements > MOST_FEW ? 1 : (double)elements / MOST_FEW * row->cost[FEW] / 1000;
+}
+
+/* Whole tiles, those of the lower edge, of the right one, and the one in the corner. */
+static void add_tiles(struct vn_tiles *t, const struct gemm *g, const struct vn_row *row)
+{
+    const int *p = row->p;
+    const int64_t down = g->m / p[BLK_M], across = g->n / p[BLK_N];
+    const int64_t rows = g->m - down * p[BLK_M], columns = g->n - across * p[BLK_N];
+    const struct { int64_t count; double time; } kinds[] = {
+        { down * across, 1 }, { rows ? across : 0, time_of(rows, p[BLK_N], p, row) },
+        { columns ? down : 0, time_of(p[BLK_M], columns, p, row) },
+        { rows && columns, time_of(rows, columns, p, row) } };
+    const double flops = 2.0 * p[BLK_M] * p[BLK_N] * (double)(VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K]);
+    double count = 0, all = 0, longest = 0;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        count += (double)kinds[i].count;
+        all += (double)kinds[i].count * kinds[i].time;
+        if (kinds[i].count && kinds[i].time > longest)
+            longest = kinds[i].time;
+    }
+    t->tiles   = count * (double)g->batches;
+    t->flops   = flops * all / count;
+    t->longest = flops * longest;
+}
+
 const char *vn__plan_pipelined(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site)
 {
     const struct gemm g = oriented(problem);
-    const int *p = row->p;
+    const int odd_c = row->cost[is_transposed(problem) ? ODD_CT : VN_ODD_C];
+    struct vn_tiles t = {
+        .bytes = g.head.bytes + vn__odd_c_bytes(&g, odd_c), .resident = vn__resident(items_of(row->p)),
+        .peak = vn__fma_peak(&g, site) * odd_of(way_of_a(&g), row) * odd_of(way_of_b(&g), row) };
 
-    out->seconds = vn__gemm_seconds(&g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g.k, p[BLK_K]) * p[BLK_K],
-                                    (double)g.batches, vn__fma_peak(&g, site) * odd_of(way_of_a(&g), row) *
-                                    odd_of(way_of_b(&g), row), vn__resident(items_of(p)), row, site);
+    add_tiles(&t, &g, row);
+    out->seconds = vn__tiles_seconds(&t, row, site);
     return NULL;
 }
 

@@ -4,6 +4,7 @@
  * cl/gemm/skinny.cl).
  */
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "gemm.h"
@@ -11,8 +12,7 @@
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* parameters of gemm_skinny */
 enum { ROWS_ITEMS, ROWS_GROUPS, ROWS_ROOM, ROWS_FILL, ROWS_SPLIT };         /* of gemm_skinny_rows */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
-enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C };       /* their costs: thousandths of the engine's rate, of
-                                                          the memory's */
+enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C, C, ODD_A, EFF_N, MEMORY_N, ODD_A_N };   /* their costs */
 enum { SPAN = 64, LONG = 4096 };
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
@@ -315,30 +315,34 @@ static size_t sum_bytes(const struct gemm *g, const struct engine *e, const stru
     return s->splits > 1 && !e->slots ? (size_t)(g->batches * s->splits * g->m * g->n * bytes) : 0;
 }
 
-/* Each tile of rows reads B; work-groups that are too few to keep the memory busy read so much slower. */
+/* Each tile of rows reads B; work-groups that are too few to keep the memory busy read so much slower.  An A
+ * that is not read in vectors takes the engine's time, not the memory's.                                  */
 static double seconds_of(const struct gemm *g, const struct engine *e, const struct shape *s, double peak,
                          const struct vn_row *row, const struct vn_site *site)
 {
-    const struct vn_rates *r = site->rates;
-    const double units = site->facts->units;
+    const int *const cost = row->cost, by_n = !e->shaped && !is_k_major(g);
+    const double l2 = site->rates->l2_gbps * 1e9, units = site->facts->units;
     const double groups = (double)(s->tiles_m * s->tiles_n * g->batches * s->splits);
     const double filled = groups * e->items / (units * e->enough), share = filled < 1 ? filled : 1;
-    const double b_bytes = (double)g->n * (double)g->k * (double)g->batches *
-                           (double)vn_type_bytes(g->head.type);
-    const double rate = (vn__stays_in_l2(g->head.bytes, site) ? r->l2_gbps : r->gbps) * 1e6 *
-                        row->cost[MEMORY] * share;
-    const double again = (double)(s->tiles_m - 1) * b_bytes / (r->l2_gbps * 1e6 * row->cost[MEMORY] * share);
+    const double bytes = (double)vn_type_bytes(g->head.type) * (double)g->batches;
+    const double b = (double)g->n * (double)g->k * bytes, c = (double)g->m * (double)g->n * bytes;
+    const double memory = cost[by_n ? MEMORY_N : MEMORY] * share / 1000;
+    const double odd = e->shaped || is_aligned_a(g, vector_of(g)) ? 1
+                     : cost[by_n ? ODD_A_N : ODD_A] / 1000.0;
     const double waves = (double)VN_CEIL_DIV((int64_t)groups, site->facts->units);
-    const double flops = 2.0 * e->rows * (double)s->wide * (double)s->span * waves /
-                         (peak * 1e6 * row->cost[EFF]);
-    const double read = (g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C])) / rate + again;
+    const int64_t step = e->shaped ? s->across * e->depth : 1;     /* of K: its warps take no less */
+    const double span = (double)(VN_CEIL_DIV(s->span, step) * step);
+    const double flops = 2.0 * e->rows * (double)s->wide * span * waves /
+                         (peak * 1e6 * cost[by_n ? EFF_N : EFF] * odd);
+    const double all = g->head.bytes + c * cost[C] / 1000 + vn__odd_c_bytes(g, cost[ODD_C]);
+    const double read = all * vn__byte_seconds(g->head.bytes, site) / memory +
+                        (double)(s->tiles_m - 1) * b / (l2 * memory);
     const double added = (double)sum_bytes(g, e, s);
 
-    if (row->cost[EFF] <= 0 || row->cost[MEMORY] <= 0 || peak <= 0)
+    if (cost[by_n ? EFF_N : EFF] <= 0 || memory <= 0 || odd <= 0 || peak <= 0)
         return 0;
-    return (row->cost[FIXED_NS] + row->cost[GROUP_NS] * waves * e->rows / 8) * 1e-9 +
-           (read > flops ? read : flops) +
-           (added > 0 ? vn__launch_seconds(site) + 2 * added / (r->l2_gbps * 1e9) : 0);
+    return (cost[FIXED_NS] + cost[GROUP_NS] * waves * e->rows / 8) * 1e-9 + hypot(read, flops) +
+           (added > 0 ? vn__launch_seconds(site) + 2 * added / l2 : 0);
 }
 
 static const char *plan(struct vn_plan *out, const struct gemm *g, const struct engine *e, double peak,

@@ -27,7 +27,8 @@
 #define TILED    "BLK_M BLK_N BLK_K THR_M THR_N"
 #define MATRIX   "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES"
 #define PANELS   "THR_M THR_V VEC BLK_M BLK_N BLK_K"
-#define FEW_ROWS "EFF MEMORY FIXED_NS GROUP_NS ODD_C"
+#define FEW_ROWS "EFF MEMORY FIXED_NS GROUP_NS ODD_C C"
+#define BY_MAJOR " ODD_A EFF_N MEMORY_N ODD_A_N"
 
 const struct vn_variant vn__gemm_variants[] = {
     VN_CUBLAS_GEMM
@@ -66,7 +67,7 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_bf16x3_rows", .was = "gemm_split_rows gemm_split_rows_64", HOOKS(bf16x3_rows),
       .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
       .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES",
-      .costs = "EFF TILE_NS FIXED_NS ODD_C",
+      .costs = "EFF TILE_NS FIXED_NS ODD_C C",
       CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define WARPGROUPS 2\n" },
     { .name = "gemm_skinny_rows", .was = "gemm_skinny_lines gemm_skinny_lines_16", HOOKS(skinny_rows),
       .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_rows.cl",
@@ -75,13 +76,13 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_skinny_mma", HOOKS(skinny_mma),
       .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_mma.cl",
       .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT",
-      .costs = FEW_ROWS, CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
+      .costs = FEW_ROWS BY_MAJOR, CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
       .defines = "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n"
                  "#define TILES (THR_M > 16 ? TILES_64 : TILES_16)\n" },
     { .name = "gemm_skinny", HOOKS(skinny),
       .texts = EPILOGUE "cl/tile/result.h cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
       .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT",
-      .costs = FEW_ROWS, CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
+      .costs = FEW_ROWS BY_MAJOR, CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
       .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n"
                  "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n" },
 
@@ -119,7 +120,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .texts = RESULT MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/store_fragment.h "
                           "cl/gemm/mma.cl",
       .entries = "gemm_mma", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
-      .costs = VN_TILES_COSTS " ODD", CONSTANTS(mma, MAJORS) },
+      .costs = VN_TILES_COSTS " ODD EDGE", CONSTANTS(mma, MAJORS) },
 
     /* AMD's and Intel's */
     { .name = "gemm_mfma", HOOKS(matrix_mfma), .trial = vn__trial_gemm,
@@ -135,12 +136,12 @@ const struct vn_variant vn__gemm_variants[] = {
     /* multiply-adds */
     { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .trial = vn__trial_gemm,
       .texts = RESULT "cl/tile/store_blocks.h cl/atoms/nvidia/cp_async.h cl/gemm/pipelined.cl",
-      .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD",
+      .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD FEW ODD_CT",
       CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
       .defines = "#define MN_MAJOR_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
                  "#define MN_MAJOR_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },
     { .name = "gemm", .was = "gemm_tiny gemm_small", HOOKS(tiled),
       .texts = RESULT "cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", .params = TILED,
-      .costs = VN_TILES_COSTS },
+      .costs = VN_TILES_COSTS " MN_A MN_B" },
     { .name = NULL }
 };
