@@ -165,6 +165,18 @@ static void reserve(size_t *bytes, const struct part *part)
         *bytes = own;
 }
 
+/* Gives the part its place in the workspace.  It is chosen anew where that makes it wide, or its rows of sums
+ * unaligned: the first choice was for a C that begins at 0.                                               */
+static vn_status place(struct part *part, vn_queue *q, vn_buffer *buffer, int64_t start)
+{
+    const int wide = part->gemm.head.wide;
+
+    part->gemm.c.buffer = buffer;
+    part->gemm.c.start  = start;
+    vn__gemm_size_up(&part->gemm);
+    return part->gemm.head.wide == wide && start % ALIGNED == 0 ? VN_OK : choose_part(part, q);
+}
+
 static vn_status solve(vn_queue *q, const struct part *part)
 {
     return part->choice->variant->run(q, part->choice, &part->gemm, &part->plan);
@@ -213,12 +225,8 @@ vn_status vn__run_splitk(vn_queue *q, const struct vn_choice *it, const void *pr
 
     const int64_t start = (int64_t)(own / vn_type_bytes(g->head.type));
 
-    most.gemm.c.buffer = last.gemm.c.buffer = buffer;
-    most.gemm.c.start  = start;
-    last.gemm.c.start  = start + cut.splits * all;
-    vn__gemm_size_up(&most.gemm);               /* for it may be wide now */
-    vn__gemm_size_up(&last.gemm);
-    if ((s = choose_part(&most, q)) || (cut.rest && (s = choose_part(&last, q))) ||
+    if ((s = place(&most, q, buffer, start)) ||
+        (cut.rest && (s = place(&last, q, buffer, start + cut.splits * all))) ||
         (s = solve(q, &most)) || (cut.rest && (s = solve(q, &last))))
         return s;
     q->workspace_used = own + (size_t)bytes_of(g, &cut);
