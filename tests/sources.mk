@@ -115,7 +115,7 @@ test_scripts  += \
 	%D%/tools/new_operation.sh \
 	%D%/tools/rates.sh \
 	%D%/tools/tune.sh
-EXTRA_DIST    += %D%/tools/gap_report.json %D%/start.h
+EXTRA_DIST    += %D%/tools/command.sh %D%/tools/gap_report.json %D%/start.h
 EXTRA_DIST    += \
 	%D%/tools/new_operation/cl/l2norm/l2norm.tune \
 	%D%/tools/new_operation/cl/l2norm/rows.cl \

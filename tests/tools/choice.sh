@@ -1,33 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # `vernier choice`: finds that a bad row makes a bad choice, reports each candidate, and says what is wrong.
 
-[ -x ./vernier ] || { echo "skipped: the command is not built"; exit 77; }
-./vernier devices > /dev/null 2>&1 || { echo "skipped: there is no device"; exit 77; }
-
-failures=0
-fail()
-{
-    echo "$*"
-    failures=$((failures + 1))
-}
-
-out=$PWD/tests/choice.tmp
-rm -rf "$out"
-mkdir -p "$out"
-trap 'rm -rf "$out"' EXIT
-VERNIER_TUNE=$out/user.tune
-export VERNIER_TUNE
-
-# refuses STATUS PATTERN WORDS...: exits so, with a sentence like that.
-refuses()
-{
-    want=$1 pattern=$2
-    shift 2
-    said=$(./vernier choice "$@" 2>&1)
-    status=$?
-    [ $status = "$want" ] || fail "vernier choice $*: exit status $status, not $want"
-    case $said in *"$pattern"*) ;; *) fail "vernier choice $*: said: $said" ;; esac
-}
+command=choice
+. "${srcdir:=.}/tests/tools/command.sh"
+mkdir "$out/config"
 
 gemm=gemm:96x96x96:f32:nn softmax=softmax:16x100:f32
 

@@ -1,33 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # `vernier tune --rates, --costs, --pin`: what they write, the library reads; `vernier explain --plans` times plans.
 
-[ -x ./vernier ] || { echo "skipped: the command is not built"; exit 77; }
-./vernier devices > /dev/null 2>&1 || { echo "skipped: there is no device"; exit 77; }
-
-failures=0
-fail()
-{
-    echo "$*"
-    failures=$((failures + 1))
-}
-
-out=$PWD/tests/rates.tmp
-rm -rf "$out"
-mkdir -p "$out"
-trap 'rm -rf "$out"' EXIT
-VERNIER_TUNE=$out/config/user.tune
-export VERNIER_TUNE
-
-# refuses STATUS PATTERN WORDS...: exits so, with a sentence like that.
-refuses()
-{
-    want=$1 pattern=$2
-    shift 2
-    said=$(./vernier tune "$@" 2>&1)
-    status=$?
-    [ $status = "$want" ] || fail "vernier tune $*: exit status $status, not $want"
-    case $said in *"$pattern"*) ;; *) fail "vernier tune $*: said: $said" ;; esac
-}
+command=tune
+. "${srcdir:=.}/tests/tools/command.sh"
 
 # tunes WORDS...: says it in $out/said, and leaves a file that the library reads.
 tunes()

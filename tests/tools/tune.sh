@@ -7,33 +7,8 @@ awk '$1 == "columns" && $2 !~ /^(cublas|clblast|cudnn)$/ { want[$2] = FILENAME }
      END { for (i in want) if (!(i in have)) { print want[i] ": " i " has no line of space"; wrong = 1 } exit wrong }' \
     "$srcdir"/cl/*/*.tune || exit 1
 
-[ -x ./vernier ] || { echo "skipped: the command is not built"; exit 77; }
-./vernier devices > /dev/null 2>&1 || { echo "skipped: there is no device"; exit 77; }
-
-failures=0
-fail()
-{
-    echo "$*"
-    failures=$((failures + 1))
-}
-
-out=$PWD/tests/tune.tmp
-rm -rf "$out"
-mkdir -p "$out"
-trap 'rm -rf "$out"' EXIT
-VERNIER_TUNE=$out/config/user.tune
-export VERNIER_TUNE
-
-# refuses STATUS PATTERN WORDS...: exits so, with a sentence like that.
-refuses()
-{
-    want=$1 pattern=$2
-    shift 2
-    said=$(./vernier tune "$@" 2>&1)
-    status=$?
-    [ $status = "$want" ] || fail "vernier tune $*: exit status $status, not $want"
-    case $said in *"$pattern"*) ;; *) fail "vernier tune $*: said: $said" ;; esac
-}
+command=tune
+. "${srcdir:=.}/tests/tools/command.sh"
 
 # row_of PROBLEM WORD: does `vernier explain` say that the row is the user's, or shipped...?
 row_of()
