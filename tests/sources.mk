@@ -11,6 +11,7 @@ test_programs += \
 	%D%/api/test_arguments \
 	%D%/api/test_bitwise \
 	%D%/api/test_cache \
+	%D%/api/test_costs \
 	%D%/api/test_fork \
 	%D%/api/test_log \
 	%D%/api/test_pack \
