@@ -55,6 +55,12 @@ struct vn_buffer {
     vn_device        *device;
     void             *impl;
     size_t            bytes;
+
+    /* Filled where other buffers may lie in the same memory: what it is a part of (NULL: nothing else is),
+     * at which byte it begins there, and what kernels are given, which two buffers may have in common.   */
+    const void       *memory, *native;
+    int64_t           at;
+    int               read_only;  /* kernels must not write to it */
 };
 
 struct vn_event {

@@ -245,13 +245,19 @@ vn_status vn__candidate_ready(const struct vn_choice **out, vn_queue *q, const s
 
 static vn_status no_such_variant(const struct vn_variant *table, const char *forced)
 {
-    char names[256] = "";
+    char names[512] = "";
     size_t n = 0;
 
-    for (const struct vn_variant *v = table; v->name && n < sizeof names; v++)
-        if (v == table || strcmp(v->name, v[-1].name))
+    for (const struct vn_variant *v = table; v->name && n < sizeof names; v++) {
+        const struct vn_variant *first = table;
+
+        while (strcmp(first->name, v->name))
+            first++;
+        if (first == v)
             n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", v->name);
-    return vn__fail(VN_INVALID, "variant is \"%s\"; it needs NULL or one of %s", forced, names);
+    }
+    return vn__fail(VN_INVALID, "options.variant is \"%.64s%s\"; it needs NULL or one of %s", forced,
+                    strlen(forced) > 64 ? "..." : "", names);
 }
 
 /* ---- choosing ---------------------------------------------------------------------- */

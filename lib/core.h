@@ -304,6 +304,10 @@ void vn__note_launch(vn_queue *q, const struct vn_choice *it, int kernel, const 
 
 /* ---- devices (device.c) ---------------------------------------------------- */
 
+/* VN_INVALID unless `name`, an object of d, goes with one of `with`, called so. */
+vn_status vn__check_device(const vn_device *d, const char *name, const vn_device *with,
+                           const char *with_name);
+
 /* A device lives until it is closed and so is all that was opened on it. */
 void      vn__device_keep(vn_device *d);
 void      vn__device_drop(vn_device *d);
@@ -383,9 +387,11 @@ int       vn__given(const vn_tensor *t);            /* an optional tensor that i
  * buffer, on q's device, of a type the device has.  `output`: nothing may repeat.   */
 vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue *q,
                            int low, int high, int output);
-/* VN_INVALID if some element of both may share memory. */
+/* overlap.c: VN_INVALID if an element of the one may share memory with one of the other, of one type and
+ * inside their buffers; and if two elements of one view may.                                         */
 vn_status vn__check_overlap(const vn_tensor *a, const char *a_name,
                             const vn_tensor *b, const char *b_name);
+vn_status vn__check_distinct(const vn_tensor *t, const char *name);
 vn_status vn__check_enum(int v, int count, const char *name);
 /* Sets the stride of each extent of 1 to 0 and takes over the extents of `like`: a
  * broadcast view.  VN_INVALID if some extent is neither 1 nor that of `like`.       */

@@ -153,10 +153,11 @@ vn_status vn_device_open(vn_device **out, const char *spec)
         return vn__fail(VN_NO_DEVICE, "no OpenCL device was found; install an OpenCL driver "
                         "(for any CPU: pocl-opencl-icd)");
     if ((index = find(spec)) < 0)
-        return vn__fail(VN_NO_DEVICE, "spec is \"%s\", which none of the %d devices matches; "
+        return vn__fail(VN_NO_DEVICE, "spec is \"%.64s%s\", which none of the %d devices matches; "
                         "it needs \"cpu\", \"gpu\", \"opencl:0\" to \"opencl:%d\", "
                         "or a word of a device's or platform's name",
-                        spec ? spec : "", device_count(), device_count() - 1);
+                        spec ? spec : "", spec && strlen(spec) > 64 ? "..." : "", device_count(),
+                        device_count() - 1);
     if ((s = listing(&l, &backend, &local, index)))
         return s;
     return vn__leave(vn__device_open(out, backend, local, NULL, l.info.spec));
@@ -260,6 +261,19 @@ void vn_buffer_close(vn_buffer *b)
         vn__buffer_close(b);
 }
 
+/* A device that was opened twice is two devices of one name. */
+vn_status vn__check_device(const vn_device *d, const char *name, const vn_device *with,
+                           const char *with_name)
+{
+    if (d == with)
+        return VN_OK;
+    if (!strcmp(d->info.spec, with->info.spec))
+        return vn__fail(VN_INVALID, "%s and %s are of two opened vn_device of %s; they need to be of the "
+                        "same vn_device, opened once", name, with_name, d->info.spec);
+    return vn__fail(VN_INVALID, "%s is of %s and %s of %s; they need to be of one device", name, d->info.spec,
+                    with_name, with->info.spec);
+}
+
 static vn_status check_transfer(vn_queue *q, const vn_buffer *b, const char *b_name, size_t at,
                                 const void *host, const char *host_name, size_t bytes)
 {
@@ -267,9 +281,8 @@ static vn_status check_transfer(vn_queue *q, const vn_buffer *b, const char *b_n
 
     if ((s = vn__handle_check(q, VN_QUEUE, "queue")) || (s = vn__handle_check(b, VN_BUFFER, b_name)))
         return s;
-    if (b->device != q->device)
-        return vn__fail(VN_INVALID, "%s lies on another device (%s) than the queue (%s); it needs the same",
-                        b_name, b->device->info.spec, q->device->info.spec);
+    if ((s = vn__check_device(b->device, b_name, q->device, "the queue")))
+        return s;
     if (at > b->bytes || bytes > b->bytes - at)
         return vn__fail(VN_INVALID, "at is %zu and bytes is %zu; "
                         "together they need to stay inside the %zu of %s", at, bytes, b->bytes, b_name);

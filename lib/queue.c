@@ -145,9 +145,8 @@ vn_status vn_queue_wait(vn_queue *q, vn_event *e)
     if ((s = vn__enter("vn_queue_wait")) || (s = vn__handle_check(q, VN_QUEUE, "queue")) ||
         (s = vn__handle_check(e, VN_EVENT, "event")))
         return s;
-    if (e->device != q->device)
-        return vn__fail(VN_INVALID, "event is of another device (%s) than the queue (%s); it needs the same",
-                        e->device->info.spec, q->device->info.spec);
+    if ((s = vn__check_device(e->device, "event", q->device, "the queue")))
+        return s;
     return vn__leave(q->device->backend->event_wait(q, e));
 }
 
@@ -161,9 +160,8 @@ vn_status vn_event_seconds(double *out, vn_event *from, vn_event *to)
         return vn__fail(VN_INVALID, "out is NULL; it needs the address of a double");
     if ((s = vn__handle_check(from, VN_EVENT, "from")) || (s = vn__handle_check(to, VN_EVENT, "to")))
         return s;
-    if (from->device != to->device)
-        return vn__fail(VN_INVALID, "from and to are of two devices (%s, %s); they need to be of one",
-                        from->device->info.spec, to->device->info.spec);
+    if ((s = vn__check_device(from->device, "from", to->device, "to")))
+        return s;
     return vn__leave(from->device->backend->event_seconds(out, from, to));
 }
 

@@ -17,6 +17,7 @@ libcore_la_SOURCES += \
 	%D%/operation.c \
 	%D%/operations.c \
 	%D%/operations.h \
+	%D%/overlap.c \
 	%D%/plan.c \
 	%D%/queue.c \
 	%D%/status.c \

@@ -118,9 +118,15 @@ int vn__is_wide(const vn_tensor *t)
     return vn__elements(t) && (!last_offset(&last, t) || last > INT_MAX);
 }
 
+static int is_same_buffer(const vn_buffer *a, const vn_buffer *b)
+{
+    return a == b || (a && b && a->native && a->native == b->native);
+}
+
 int vn__same_view(const vn_tensor *a, const vn_tensor *b)
 {
-    if (a->buffer != b->buffer || a->type != b->type || a->rank != b->rank || a->start != b->start)
+    if (!is_same_buffer(a->buffer, b->buffer) || a->type != b->type || a->rank != b->rank ||
+        a->start != b->start)
         return 0;
     for (int i = 0; i < a->rank; i++)
         if (a->extent[i] != b->extent[i] || (a->extent[i] > 1 && a->stride[i] != b->stride[i]))
@@ -138,33 +144,24 @@ vn_status vn__check_enum(int v, int count, const char *name)
                     count - 1);
 }
 
-/* The elements of an output must not overlap: sorted by stride, each stride must exceed what the smaller ones
- * span. Layouts that interleave in other ways are refused, though some would be valid.  */
-static vn_status check_distinct(const vn_tensor *t, const char *name)
+/* It ends at byte `end`: what makes it do so. */
+static vn_status outside(const vn_tensor *t, const char *name, int64_t end)
 {
-    int order[VN_RANK], n = 0;
-    int64_t reach = 0;
+    const int64_t size = (int64_t)vn_type_bytes(t->type), room = (int64_t)(t->buffer->bytes / (size_t)size);
+    const int64_t span = end / size - t->start;
+    int widest = 0;
 
-    for (int i = 0; i < t->rank; i++) {
-        if (t->extent[i] == 1)
-            continue;
-
-        int at = n++;
-
-        for (; at > 0 && t->stride[order[at - 1]] > t->stride[i]; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-    for (int j = 0; j < n; j++) {
-        const int i = order[j];
-
-        if (t->stride[i] <= reach)
-            return vn__fail(VN_INVALID, "%s has stride %lld along dimension %d, so that its elements "
-                            "overlap; an output needs a stride above %lld there", name,
-                            (long long)t->stride[i], i, (long long)reach);
-        reach += (t->extent[i] - 1) * t->stride[i];     /* no overflow: the view is inside its buffer */
-    }
-    return VN_OK;
+    if (span <= room)
+        return vn__fail(VN_INVALID, "%s starts at element %lld, so that it ends at byte %lld of a buffer of "
+                        "%zu bytes; it needs a start of at most %lld", name, (long long)t->start,
+                        (long long)end, t->buffer->bytes, (long long)(room - span));
+    for (int i = 1; i < t->rank; i++)
+        if ((t->extent[i] - 1) * t->stride[i] > (t->extent[widest] - 1) * t->stride[widest])
+            widest = i;
+    return vn__fail(VN_INVALID, "%s has extent %lld and stride %lld along dimension %d, so that it ends at "
+                    "byte %lld of a buffer of %zu bytes; it needs to end inside", name,
+                    (long long)t->extent[widest], (long long)t->stride[widest], widest, (long long)end,
+                    t->buffer->bytes);
 }
 
 vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue *q,
@@ -200,73 +197,18 @@ vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue 
 
     if ((s = vn__handle_check(t->buffer, VN_BUFFER, name)))
         return s;
-    if (t->buffer->device != q->device)
-        return vn__fail(VN_INVALID, "%s lies in a buffer of another device (%s); "
-                        "it needs one of the queue's (%s)", name, t->buffer->device->info.spec,
-                        q->device->info.spec);
+    if ((s = vn__check_device(t->buffer->device, name, q->device, "the queue")))
+        return s;
     if (!last_offset(&last, t) || !vn__add(&last, last, 1) ||
         !vn__mul(&bytes, last, (int64_t)vn_type_bytes(t->type)))
         return vn__fail(VN_INVALID, "%s has a start, extents and strides that overflow 63 bits; "
                         "it needs to end inside its buffer of %zu bytes", name, t->buffer->bytes);
     if ((uint64_t)bytes > t->buffer->bytes)
-        return vn__fail(VN_INVALID, "%s ends at byte %lld of a buffer of %zu bytes; it needs to end inside",
-                        name, (long long)bytes, t->buffer->bytes);
-    return output ? check_distinct(t, name) : VN_OK;
-}
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t r = a % b;
-
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
-vn_status vn__check_overlap(const vn_tensor *a, const char *a_name, const vn_tensor *b, const char *b_name)
-{
-    int64_t a_last = 0, b_last = 0, step = 0;
-
-    if (!a->buffer || a->buffer != b->buffer || !vn__elements(a) || !vn__elements(b))
-        return VN_OK;
-    last_offset(&a_last, a);
-    last_offset(&b_last, b);
-    if (a_last < b->start || b_last < a->start)
-        return VN_OK;
-
-    /* Interleaved views (two columns of one matrix) do not overlap if the difference of their starts is no
-     * multiple of the common divisor of their strides.                                */
-    for (int i = 0; i < a->rank; i++)
-        if (a->extent[i] > 1)
-            step = common_divisor(a->stride[i], step);
-    for (int i = 0; i < b->rank; i++)
-        if (b->extent[i] > 1)
-            step = common_divisor(b->stride[i], step);
-    if (step && (a->start - b->start) % step)
-        return VN_OK;
-
-    /* The same for blocks: views that stay inside [start, start + width) of every `pitch` elements, such as
-     * the left and right halves of a matrix.                                           */
-    int64_t pitch = 0, a_width = 0, b_width = 0;
-
-    for (int i = 0; i < a->rank; i++)
-        if (a->extent[i] > 1 && a->stride[i] > pitch)
-            pitch = a->stride[i];
-    for (int i = 0; i < a->rank; i++)
-        if (a->extent[i] > 1 && a->stride[i] % (pitch ? pitch : 1))
-            a_width += (a->extent[i] - 1) * a->stride[i];
-    for (int i = 0; i < b->rank; i++)
-        if (b->extent[i] > 1 && pitch && b->stride[i] % pitch)
-            b_width += (b->extent[i] - 1) * b->stride[i];
-    if (pitch) {
-        const int64_t d = ((b->start - a->start) % pitch + pitch) % pitch;
-
-        if (d > a_width && d + b_width < pitch)
-            return VN_OK;
-    }
-    return vn__fail(VN_INVALID, "%s overlaps %s; it needs memory of its own", a_name, b_name);
+        return outside(t, name, bytes);
+    if (output && t->buffer->read_only)
+        return vn__fail(VN_INVALID, "%s lies in a buffer that kernels may only read (CL_MEM_READ_ONLY); "
+                        "an output needs one that they may write to", name);
+    return output ? vn__check_distinct(t, name) : VN_OK;
 }
 
 vn_status vn__broadcast(vn_tensor *t, const char *name, const vn_tensor *like, const char *like_name)

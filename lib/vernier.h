@@ -137,7 +137,15 @@ VN_API const char *vn_type_name(vn_type t);         /* "f32" */
 
 /* A view of a buffer: a start, a shape, and a step along each dimension, all
  * counted in elements.  Swapping two strides transposes; a stride of 0 broadcasts
- * (inputs only); leading dimensions are batches.  Strides are not negative.    */
+ * (inputs only); leading dimensions are batches.  Strides are not negative.
+ *
+ * Where an output must not overlap an operand, no element of it may share a byte with
+ * one of that operand; between them they may alternate as they like, as channel slices
+ * of one tensor do.  Buffers that lie in one memory are told as such: two handles of one
+ * cl_mem, sub-buffers and what they are parts of, memory of the host that buffers use,
+ * addresses of CUDA.  This is decided exactly for all strides that nest, each a multiple
+ * of the next or larger than what the smaller ones span, and for most others; views whose
+ * strides leave too much to be searched are refused: they "may overlap".               */
 #define VN_RANK 6
 typedef struct {
     vn_buffer *buffer;
@@ -170,7 +178,10 @@ typedef enum {
 
 typedef struct vn_pack vn_pack;   /* B in the packed layout of a variant, for many products */
 
-/* Options: NULL, or a struct whose zeros mean the defaults. */
+/* Options: NULL, or a struct whose zeros mean the defaults.  Sentences name its members "options.bias".
+ *
+ * NaN and the infinities as alpha, beta or scale are multiplied by as IEEE 754 says, an empty sum (K is 0)
+ * being 0: NaN makes all elements that it scales NaN.                                                    */
 typedef struct {
     vn_math        math;
     vn_tensor      bias;          /* added before the activation; shape of C, or with extents
@@ -252,8 +263,9 @@ typedef struct {
  * must not overlap it otherwise, nor the mask.  Statuses as of vn_gemm().
  *
  * An element of z that is -infinity contributes nothing and gives 0 (log: -infinity).  A
- * fully masked row is all 0 (log: all -infinity).  A NaN or a +infinity makes its whole
- * row NaN, except what the causal mask hides: that is never read.                        */
+ * fully masked row is all 0 (log: all -infinity).  A NaN or a +infinity in z makes all of
+ * its row NaN; the elements that the causal mask hides are never read, and are 0 (log:
+ * -infinity) whatever x, the mask and the scale are.                                     */
 VN_API vn_status vn_softmax(vn_queue *q, vn_tensor x, vn_tensor y, const vn_softmax_options *o);
 
 /* dx := scale y (dy - sum dy y), or, of the log-softmax, scale (dy - exp(y) sum dy);

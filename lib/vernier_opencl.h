@@ -23,7 +23,8 @@ VN_API vn_status vn_opencl_device_open(vn_device **out, cl_context context, cl_d
  * does not wait for it.                                                            */
 VN_API vn_status vn_opencl_queue_open(vn_queue **out, vn_device *d, cl_command_queue queue);
 
-/* The caller's buffer or sub-buffer; its size is asked of it. */
+/* The caller's buffer or sub-buffer; its size is asked of it.  Where it is CL_MEM_READ_ONLY,
+ * operations refuse it as an output.                                                         */
 VN_API vn_status vn_opencl_buffer_open(vn_buffer **out, vn_device *d, cl_mem buffer);
 
 /* What is queued from here on starts after these events. */

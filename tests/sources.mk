@@ -20,6 +20,7 @@ test_programs += \
 	%D%/api/test_suite \
 	%D%/api/test_threads \
 	%D%/api/test_tune \
+	%D%/api/test_views \
 	%D%/api/test_warm
 test_scripts  += \
 	%D%/api/headers.sh \

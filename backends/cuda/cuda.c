@@ -379,6 +379,8 @@ CUdeviceptr vn__cuda_address(const vn_buffer *b)
     return ((const struct buffer *)b->impl)->at;
 }
 
+static const char address_space;        /* all of CUDA's memory has addresses of one kind */
+
 /* native is the address of the caller's CUdeviceptr; the caller gives its size. */
 static vn_status buffer_open(vn_buffer *b, size_t bytes, void *native)
 {
@@ -398,7 +400,10 @@ static vn_status buffer_open(vn_buffer *b, size_t bytes, void *native)
             return s;
         }
     }
-    b->impl = own;
+    b->impl   = own;
+    b->memory = &address_space;
+    b->at     = (int64_t)own->at;
+    b->native = native ? (const void *)(uintptr_t)own->at : NULL;
     return VN_OK;
 }
 

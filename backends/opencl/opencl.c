@@ -184,6 +184,33 @@ static void event_close(vn_event *e)
 
 /* ---- buffers --------------------------------------------------------------- */
 
+static const char host_memory[] = "where all buffers with CL_MEM_USE_HOST_PTR are";
+
+/* Where it lies: a sub-buffer in what it is a part of, and a buffer that uses memory of the host in that. */
+static cl_int place_buffer(vn_buffer *b, cl_mem memory)
+{
+    cl_mem whole = NULL;
+    cl_mem_flags flags = 0, whole_flags = 0;
+    size_t offset = 0;
+    char *host = NULL;
+    cl_int error = clGetMemObjectInfo(memory, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, NULL);
+
+    if (!error)
+        error = clGetMemObjectInfo(memory, CL_MEM_OFFSET, sizeof offset, &offset, NULL);
+    if (!error)
+        error = clGetMemObjectInfo(memory, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+    if (!whole)
+        whole = memory;
+    if (!error)
+        error = clGetMemObjectInfo(whole, CL_MEM_FLAGS, sizeof whole_flags, &whole_flags, NULL);
+    if (!error && whole_flags & CL_MEM_USE_HOST_PTR)
+        error = clGetMemObjectInfo(whole, CL_MEM_HOST_PTR, sizeof host, &host, NULL);
+    b->memory    = host ? (const void *)host_memory : whole;
+    b->at        = (int64_t)((uintptr_t)host + offset);
+    b->read_only = (flags & CL_MEM_READ_ONLY) != 0;
+    return error;
+}
+
 static vn_status borrow_buffer(vn_buffer *b, const struct vn_cl_device *d, cl_mem memory)
 {
     cl_context context = NULL;
@@ -200,7 +227,10 @@ static vn_status borrow_buffer(vn_buffer *b, const struct vn_cl_device *d, cl_me
         return vn__cl_status(error, "clGetMemObjectInfo");
     if (context != d->context)
         return vn__fail(VN_INVALID, "buffer is of another cl_context than the device");
+    if ((error = place_buffer(b, memory)))
+        return vn__cl_status(error, "clGetMemObjectInfo");
     b->impl = memory;
+    b->native = memory;
     return vn__cl_status(clRetainMemObject(memory), "clRetainMemObject");
 }
 

@@ -42,16 +42,16 @@ static vn_status check_options(const struct conv_call *o)
     vn_status s;
 
     for (int i = 0; i < DIMS; i++)
-        if ((s = check_option(o->stride[i], "stride", i)) ||
-            (s = check_option(o->dilation[i], "dilation", i)) ||
-            (s = check_option(o->pad_before[i], "pad_before", i)) ||
-            (s = check_option(o->pad_after[i], "pad_after", i)))
+        if ((s = check_option(o->stride[i], "options.stride", i)) ||
+            (s = check_option(o->dilation[i], "options.dilation", i)) ||
+            (s = check_option(o->pad_before[i], "options.pad_before", i)) ||
+            (s = check_option(o->pad_after[i], "options.pad_after", i)))
             return s;
     if (o->groups < 0)
-        return vn__fail(VN_INVALID, "groups is %d; it needs 0 or more", o->groups);
-    if ((s = vn__check_enum((int)o->math, VN_MATH_COUNT, "math")))
+        return vn__fail(VN_INVALID, "options.groups is %d; it needs 0 or more", o->groups);
+    if ((s = vn__check_enum((int)o->math, VN_MATH_COUNT, "options.math")))
         return s;
-    return vn__check_enum((int)o->activation, VN_ACTIVATION_COUNT, "activation");
+    return vn__check_enum((int)o->activation, VN_ACTIVATION_COUNT, "options.activation");
 }
 
 static vn_status check_extent(const char *name, const vn_tensor *t, int i, int64_t want, const char *because)
@@ -133,23 +133,23 @@ static vn_status check_bias(struct conv *c, const vn_queue *q, const char *out_n
 
     if (!(c->has_bias = vn__given(&c->bias)))
         return VN_OK;
-    if ((s = vn__check_tensor(&c->bias, "bias", q, 1, RANK, 0)))
+    if ((s = vn__check_tensor(&c->bias, "options.bias", q, 1, RANK, 0)))
         return s;
     if (c->bias.type != out->type)
-        return vn__fail(VN_INVALID, "bias has type %s; it needs that of %s, %s", vn_type_name(c->bias.type),
-                        out_name, vn_type_name(out->type));
+        return vn__fail(VN_INVALID, "options.bias has type %s; it needs that of %s, %s",
+                        vn_type_name(c->bias.type), out_name, vn_type_name(out->type));
     if (c->bias.rank == 1) {
         const int64_t channels = out->extent[c->direction == BACKWARD_FILTER ? 0 : 1];
 
         if (c->bias.extent[0] != channels && c->bias.extent[0] != 1)
             return vn__fail(VN_INVALID,
-                            "bias has %lld elements; it needs one for each of the %lld channels of %s",
-                            (long long)c->bias.extent[0], (long long)channels, out_name);
+                            "options.bias has %lld elements; it needs one for each of the %lld channels of "
+                            "%s", (long long)c->bias.extent[0], (long long)channels, out_name);
         spread_bias(c);
     }
-    if ((s = vn__broadcast(&c->bias, "bias", out, out_name)))
+    if ((s = vn__broadcast(&c->bias, "options.bias", out, out_name)))
         return s;
-    return vn__check_overlap(out, out_name, &c->bias, "bias");
+    return vn__check_overlap(out, out_name, &c->bias, "options.bias");
 }
 
 static vn_status check_overlaps(const struct conv *c)

@@ -109,14 +109,14 @@ static vn_status check_bias(struct gemm *g, const vn_queue *q)
 
     if (!(g->has_bias = vn__given(&g->bias)))
         return VN_OK;
-    if ((s = vn__check_tensor(&g->bias, "bias", q, 2, VN_RANK, 0)))
+    if ((s = vn__check_tensor(&g->bias, "options.bias", q, 2, VN_RANK, 0)))
         return s;
     if (g->bias.type != g->c.type)
-        return vn__fail(VN_INVALID, "bias has type %s; it needs that of C, %s", vn_type_name(g->bias.type),
-                        vn_type_name(g->c.type));
-    if ((s = vn__broadcast(&g->bias, "bias", &g->c, "C")))
+        return vn__fail(VN_INVALID, "options.bias has type %s; it needs that of C, %s",
+                        vn_type_name(g->bias.type), vn_type_name(g->c.type));
+    if ((s = vn__broadcast(&g->bias, "options.bias", &g->c, "C")))
         return s;
-    return vn__check_overlap(&g->c, "C", &g->bias, "bias");
+    return vn__check_overlap(&g->c, "C", &g->bias, "options.bias");
 }
 
 static vn_status check(struct gemm *g, const vn_queue *q)
@@ -127,8 +127,8 @@ static vn_status check(struct gemm *g, const vn_queue *q)
         (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
         (s = vn__check_tensor(&g->c, "C", q, 2, VN_RANK, 1)) || (s = check_shapes(&g->a, &g->b, &g->c)) ||
         (s = vn__gemm_batches(&g->a, "A", &g->c)) || (s = vn__gemm_batches(&g->b, "B", &g->c)) ||
-        (s = check_bias(g, q)) || (s = vn__check_enum((int)g->math, VN_MATH_COUNT, "math")) ||
-        (s = vn__check_enum((int)g->activation, VN_ACTIVATION_COUNT, "activation")) ||
+        (s = check_bias(g, q)) || (s = vn__check_enum((int)g->math, VN_MATH_COUNT, "options.math")) ||
+        (s = vn__check_enum((int)g->activation, VN_ACTIVATION_COUNT, "options.activation")) ||
         (s = vn__check_overlap(&g->c, "C", &g->a, "A")) || (s = vn__check_overlap(&g->c, "C", &g->b, "B")))
         return s;
     return VN_OK;

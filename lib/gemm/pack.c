@@ -62,20 +62,18 @@ vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_que
 
 vn_status vn__gemm_take(struct gemm *g, const vn_queue *q, const vn_pack *pack)
 {
-    vn_status s = vn__handle_check(pack, VN_PACK, "packed_b");
+    vn_status s = vn__handle_check(pack, VN_PACK, "options.packed_b");
     vn_tensor b;
 
     if (s)
         return s;
-    if (pack->device != q->device)
-        return vn__fail(VN_INVALID,
-                        "packed_b was made on another device (%s) than the queue's (%s); it needs the same",
-                        pack->device->info.spec, q->device->info.spec);
+    if ((s = vn__check_device(pack->device, "options.packed_b", q->device, "the queue")))
+        return s;
     b = pack->b;
-    if (b.rank != g->b.rank || vn__gemm_batches(&b, "packed_b", &g->c) || !vn__same_view(&b, &g->b))
+    if (b.rank != g->b.rank || vn__gemm_batches(&b, "options.packed_b", &g->c) || !vn__same_view(&b, &g->b))
         return vn__fail(VN_INVALID,
-                        "packed_b was made of another view than B; it needs the buffer, start, extents "
-                        "and strides of B, as vn_pack_open() got them");
+                        "options.packed_b was made of another view than B; it needs the buffer, start, "
+                        "extents and strides of B, as vn_pack_open() got them");
     g->pack = pack->buffer;
     g->packed = pack->layout;
     return VN_OK;
@@ -108,7 +106,7 @@ static vn_status expect(struct gemm *g, const vn_queue *q, int64_t m, const vn_g
 
     if ((s = vn__handle_check(q, VN_QUEUE, "queue")) ||
         (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
-        (s = vn__check_enum((int)o->math, VN_MATH_COUNT, "math")))
+        (s = vn__check_enum((int)o->math, VN_MATH_COUNT, "options.math")))
         return s;
     if (m < 0)
         return vn__fail(VN_INVALID, "m is %lld; it needs the rows that A will have, 0 or more", (long long)m);

@@ -2,8 +2,6 @@
  *
  * softmax.c - softmax along an axis, and its gradient: check it, choose a variant, run it.
  */
-#include <math.h>
-
 #include "softmax.h"
 
 /* ---- launches ------------------------------------------------------------------ */
@@ -170,8 +168,6 @@ static vn_status check_options(const struct call *o, const vn_tensor *x, const c
         return vn__fail(VN_INVALID,
                         "options.axis is %d, counted from the last; %s has rank %d, so it needs 0 to %d",
                         o->axis, x_name, x->rank, x->rank - 1);
-    if (isnan(o->scale))
-        return vn__fail(VN_INVALID, "options.scale is NaN; it needs a number, or 0 for 1");
     if (o->causal && o->axis != 0)
         return vn__fail(VN_INVALID, "options.causal is %d with options.axis %d; it needs axis 0", o->causal,
                         o->axis);

@@ -7,7 +7,6 @@
  * each tensor, each dimension of it, each option.
  */
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 #include "problem/conv.h"
@@ -68,20 +67,22 @@ struct call {
 
 static const struct signature signatures[] = {
     { "vn_gemm", "gemm:5x6x7:f32:nn",                               { "A", "B", "C" } },
-    { "vn_gemm", "gemm:5x6x7:f16:tn:batch=2:bias=full:beta=1:gap=2", { "A", "B", "C", "bias" } },
-    { "vn_gemm", "gemm:4x9x3:bf16:nt:bias=row:act=gelu",            { "A", "B", "C", "bias" } },
-    { "vn_conv_forward", "conv:n2c4w8k6s3:f32:groups=2:bias",       { "x", "w", "y", "bias" } },
-    { "vn_conv_forward", "conv:n2c3h7w8k4r3s2:f16:nhwc:pad=1:beta=1:bias=full", { "x", "w", "y", "bias" } },
+    { "vn_gemm", "gemm:5x6x7:f16:tn:batch=2:bias=full:beta=1:gap=2",
+      { "A", "B", "C", "options.bias" } },
+    { "vn_gemm", "gemm:4x9x3:bf16:nt:bias=row:act=gelu",            { "A", "B", "C", "options.bias" } },
+    { "vn_conv_forward", "conv:n2c4w8k6s3:f32:groups=2:bias",       { "x", "w", "y", "options.bias" } },
+    { "vn_conv_forward", "conv:n2c3h7w8k4r3s2:f16:nhwc:pad=1:beta=1:bias=full",
+      { "x", "w", "y", "options.bias" } },
     { "vn_conv_forward", "conv:n1c2d4h5w6k3t2r3s2:bf16:stride=2",   { "x", "w", "y" } },
     { "vn_conv_backward_data", "conv:n2c3h7w8k4r3s2:f32:pad=1:backward-data:bias",
-      { "dy", "w", "dx", "bias" } },
+      { "dy", "w", "dx", "options.bias" } },
     { "vn_conv_backward_data", "conv:n2c4w8k6s3:f16:backward-data:groups=2:nhwc", { "dy", "w", "dx" } },
     { "vn_conv_backward_filter", "conv:n2c3h7w8k4r3s2:f32:pad=1:beta=1:backward-filter",
       { "x", "dy", "dw" } },
     { "vn_conv_backward_filter", "conv:n2c4w8k6s3:bf16:backward-filter", { "x", "dy", "dw" } },
-    { "vn_softmax", "softmax:6x9:f32:mask=full",                    { "x", "y", NULL, "mask" } },
+    { "vn_softmax", "softmax:6x9:f32:mask=full",                    { "x", "y", NULL, "options.mask" } },
     { "vn_softmax", "softmax:6x9:f16:inner=3:batch=2:log",          { "x", "y" } },
-    { "vn_softmax", "softmax:6x9:bf16:causal:mask=row",             { "x", "y", NULL, "mask" } },
+    { "vn_softmax", "softmax:6x9:bf16:causal:mask=row",             { "x", "y", NULL, "options.mask" } },
     { "vn_softmax_backward", "softmax:6x9:f32:backward",            { "y", "dy", "dx" } },
     { "vn_softmax_backward", "softmax:6x9:f16:backward:inner=2:log:batch=3", { "y", "dy", "dx" } },
 };
@@ -297,16 +298,16 @@ static void harm_options(const struct call *c)
         struct problem p = c->p;
 
         p.math = (vn_math)enums[i];
-        try_call(c, &p, &c->o, "math", "no vn_math", 0);
+        try_call(c, &p, &c->o, "options.math", "no vn_math", 0);
         p = c->p;
         p.act = (vn_activation)enums[i];
-        try_call(c, &p, &c->o, "activation", "no vn_activation", 0);
+        try_call(c, &p, &c->o, "options.activation", "no vn_activation", 0);
     }
     for (int i = 0; i < 2; i++) {
         struct problem p = c->p;
 
         strcpy(p.variant, i ? "gemm; rm" : "no_such");
-        try_call(c, &p, &c->o, "variant", "no variant", 0);
+        try_call(c, &p, &c->o, "options.variant", "no variant", 0);
     }
 }
 
@@ -314,7 +315,8 @@ static void harm_options(const struct call *c)
 static void harm_conv(const struct call *c)
 {
     static const int   bad[] = { -1, INT_MIN };
-    static const char *const names[] = { "stride", "dilation", "pad_before", "pad_after" };
+    static const char *const names[] = { "options.stride", "options.dilation",
+                                         "options.pad_before", "options.pad_after" };
 
     static const struct op *const conv[] = { &op_conv, NULL };
     const struct conv_problem *const of = conv_of(&c->p);
@@ -326,7 +328,7 @@ static void harm_conv(const struct call *c)
         struct conv_problem *const o = conv_of(&p);
 
         o->groups = bad[b];
-        try_call(c, &p, &c->o, "groups", "negative groups", 0);
+        try_call(c, &p, &c->o, "options.groups", "negative groups", 0);
         for (int d = 3 - of->spatial; d < 3; d++)
             for (int field = 0; field < 4; field++) {
                 int *const fields[] = { o->stride, o->dilation, o->pad_before, o->pad_after };
@@ -376,14 +378,12 @@ static void harm_softmax(const struct call *c)
     for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
         const vn_softmax_options o = { .axis = axes[i] };
 
-        expect(run_softmax(c, &o), VN_INVALID, c->function, "axis", "an axis that is none");
+        expect(run_softmax(c, &o), VN_INVALID, c->function, "options.axis", "an axis that is none");
     }
-    const vn_softmax_options past = { .axis = c->o.t[0].rank }, across = { .axis = 1, .causal = 1 },
-                             scaled = { .scale = NAN };
+    const vn_softmax_options past = { .axis = c->o.t[0].rank }, across = { .axis = 1, .causal = 1 };
 
-    expect(run_softmax(c, &past), VN_INVALID, c->function, "axis", "the axis past the last");
-    expect(run_softmax(c, &across), VN_INVALID, c->function, "causal", "causal along axis 1");
-    expect(run_softmax(c, &scaled), VN_INVALID, c->function, "scale", "scale NaN");
+    expect(run_softmax(c, &past), VN_INVALID, c->function, "options.axis", "the axis past the last");
+    expect(run_softmax(c, &across), VN_INVALID, c->function, "options.causal", "causal along axis 1");
 }
 
 /* ---- harm to the queue -------------------------------------------------------------------------- */
@@ -603,14 +603,16 @@ static void test_packed_b(const vn_pack *closed, vn_buffer *buffer)
     others[4] = vn_packed(buffer, VN_F32, 3, (const int64_t[]){ 1, 4, 4 });
     for (int i = 0; i < 4; i++) {
         o.packed_b = bad[i];
-        expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "packed_b", "a pack that is none");
+        expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "options.packed_b",
+               "a pack that is none");
         expect(vn_pack_bytes(bad[i]) ? VN_OK : VN_INVALID, VN_INVALID, "vn_pack_bytes", "pack", "none");
         vn_pack_close((vn_pack *)bad[i]);                       /* harmless */
     }
     for (int i = 0; i < 5; i++) {
         expect(vn_pack_open(&p, queue, others[i], 4, NULL), VN_OK, "vn_pack_open", NULL, "another view");
         o.packed_b = p;
-        expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "packed_b", "of another view");
+        expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "options.packed_b",
+               "of another view");
         vn_pack_close(p);
     }
     if (vn_queue_open(&other, second) || vn_pack_open(&p, other, foreign, 4, NULL)) {
@@ -619,7 +621,8 @@ static void test_packed_b(const vn_pack *closed, vn_buffer *buffer)
         return;
     }
     o.packed_b = p;
-    expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "packed_b", "of another device");
+    expect(vn_gemm(queue, 1, a, b, 0, c, &o), VN_INVALID, "vn_gemm", "options.packed_b",
+               "of another device");
     vn_pack_close(p);
     vn_queue_close(other);
     expect(vn_pack_open(&p, queue, b, 4, NULL), VN_OK, "vn_pack_open", NULL, "right");
@@ -652,8 +655,10 @@ static void test_packs(vn_queue *closed_queue, vn_buffer *buffer)
     for (int i = 0; i < 2; i++) {
         const vn_gemm_options o = { .variant = names[i] }, math = { .math = (vn_math)(i ? 99 : -1) };
 
-        expect(vn_pack_open(&p, queue, b, 4, &o), VN_INVALID, "vn_pack_open", "variant", "no variant");
-        expect(vn_pack_open(&p, queue, b, 4, &math), VN_INVALID, "vn_pack_open", "math", "no vn_math");
+        expect(vn_pack_open(&p, queue, b, 4, &o), VN_INVALID, "vn_pack_open", "options.variant",
+               "no variant");
+        expect(vn_pack_open(&p, queue, b, 4, &math), VN_INVALID, "vn_pack_open", "options.math",
+               "no vn_math");
     }
     expect(vn_pack_open(&p, queue, vn_matrix(buffer, VN_F32, 400, 400), 4, NULL), VN_INVALID, "vn_pack_open",
            "B", "too large");
@@ -668,6 +673,45 @@ static void test_packs(vn_queue *closed_queue, vn_buffer *buffer)
         vn_pack_close(closed);
         test_packed_b(closed, buffer);
     }
+}
+
+/* ---- sentences ---- */
+
+/* C := A A, of views of these fields, is refused with these words. */
+static void says(vn_tensor a, vn_tensor c, const char *variant, const char *words)
+{
+    const vn_gemm_options o = { .variant = variant };
+    const vn_status got = vn_gemm(queue, 1, a, a, 0, c, &o);
+
+    cases++;
+    if (got == VN_INVALID && strstr(vn_last_error(), words))
+        return;
+    failures++;
+    printf("not ok: vn_gemm is %s; it needs VN_INVALID and \"%s\"; \"%s\"\n", vn_status_name(got), words,
+           vn_last_error());
+}
+
+/* Which field of a view is at fault, which of two devices of one name, and what would be right. */
+static void test_sentences(vn_buffer *buffer)
+{
+    static char longest[5001];
+    const vn_tensor a = vn_matrix(buffer, VN_F32, 4, 4);
+    vn_tensor c = a, later = a, wide = a, long_ = a, foreign = a;
+
+    c.start = 64;
+    later.start = 113;
+    wide.stride[0] = 42;
+    long_.extent[1] = 130;
+    foreign.buffer = foreign_buffer;
+    memset(longest, 'v', sizeof longest - 1);
+    says(a, later, NULL, "C starts at element 113, so that it ends at byte 516 of a buffer of 512 bytes; it "
+                         "needs a start of at most 112");
+    says(a, wide, NULL, "C has extent 4 and stride 42 along dimension 0, so that it ends at byte 520 ");
+    says(a, long_, NULL, "C has extent 130 and stride 1 along dimension 1, so that it ends at byte 568 ");
+    says(a, foreign, NULL, "C and the queue are of two opened vn_device of ");
+    says(a, c, "no_such", "options.variant is \"no_such\"; it needs NULL or one of ");
+    says(a, c, longest, "...\"; it needs NULL or one of ");
+    says(a, c, longest, ", gemm");
 }
 
 /* Names of what is none, and views that only an operation will refuse. */
@@ -724,6 +768,7 @@ int main(void)
     if (vn_buffer_open(&buffer, device, 512) == VN_OK) {
         close_anew();
         test_packs(closed, buffer);
+        test_sentences(buffer);
         vn_buffer_close(buffer);
     }
     test_names();

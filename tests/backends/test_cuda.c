@@ -349,10 +349,10 @@ static void callers_objects(void)
 {
     struct CUctx_st *const context = (struct CUctx_st *)&fake;
     struct CUevent_st *event = NULL;
-    static float memory[64];
+    static float memory[96];
     vn_device *d = NULL;
     vn_queue *q = NULL;
-    vn_buffer *b = NULL;
+    vn_buffer *b = NULL, *behind = NULL;
     vn_device_info info;
 
     CHECK(vn_cuda_device_open(&d, NULL) == VN_INVALID && strstr(vn_last_error(), "context is NULL"));
@@ -364,9 +364,14 @@ static void callers_objects(void)
     CHECK(vn_cuda_queue_open(NULL, d, NULL) == VN_INVALID);
     CHECK(vn_cuda_queue_open(&q, d, NULL) == VN_OK);                    /* the default stream */
     CHECK(vn_cuda_buffer_open(&b, d, 0, 8) == VN_INVALID);
-    CHECK(vn_cuda_buffer_open(&b, d, (unsigned long long)(size_t)memory, sizeof memory) == VN_OK);
+    CHECK(vn_cuda_buffer_open(&b, d, (unsigned long long)(size_t)memory, 256) == VN_OK);
     CHECK(vn_softmax(q, vn_matrix(b, VN_F32, 4, 8), vn_matrix(b, VN_F32, 4, 8), NULL) == VN_OK);
     CHECK(fake.launches == 1);
+    CHECK(vn_cuda_buffer_open(&behind, d, (unsigned long long)(size_t)(memory + 32), 256) == VN_OK);
+    CHECK(vn_softmax(q, vn_matrix(b, VN_F32, 4, 8), vn_matrix(behind, VN_F32, 4, 8), NULL) == VN_OK);
+    CHECK(vn_softmax(q, vn_matrix(b, VN_F32, 11, 3), vn_matrix(behind, VN_F32, 11, 3), NULL) == VN_INVALID);
+    CHECK(strstr(vn_last_error(), "y overlaps x"));
+    vn_buffer_close(behind);
     CHECK(vn_softmax(q, vn_matrix(b, VN_F32, 9, 8), vn_matrix(b, VN_F32, 9, 8), NULL) == VN_INVALID);
     CHECK(vn_cuda_queue_event(NULL, q) == VN_INVALID);
     CHECK(vn_cuda_queue_event(&event, q) == VN_OK && event && fake.events == 1);

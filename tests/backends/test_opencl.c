@@ -264,6 +264,83 @@ static void bad_arguments(void)
     clReleaseContext(context);
 }
 
+/* ---- memory that two buffers have in common ----------------------------------------------------- */
+
+/* C := A A, of 4 x 4; refused with this word, or NULL: not. */
+static void multiply_into(vn_queue *q, vn_device *d, cl_mem from, int64_t from_at, cl_mem to, int64_t to_at,
+                          const char *word)
+{
+    vn_buffer *a = NULL, *c = NULL;
+    vn_tensor m[2];
+
+    OK(vn_opencl_buffer_open(&a, d, from));
+    OK(vn_opencl_buffer_open(&c, d, to));
+    m[0] = vn_matrix(a, VN_F32, 4, 4);
+    m[1] = vn_matrix(c, VN_F32, 4, 4);
+    m[0].start = from_at;
+    m[1].start = to_at;
+    if (word)
+        REFUSED(vn_gemm(q, 1, m[0], m[0], 0, m[1], NULL), word);
+    else
+        OK(vn_gemm(q, 1, m[0], m[0], 0, m[1], NULL));
+    vn_buffer_close(a);
+    vn_buffer_close(c);
+}
+
+/* Softmax in place, x and y being two handles of one cl_mem. */
+static void softmax_in_place(vn_queue *q, vn_device *d, cl_mem memory)
+{
+    vn_buffer *x = NULL, *y = NULL;
+
+    OK(vn_opencl_buffer_open(&x, d, memory));
+    OK(vn_opencl_buffer_open(&y, d, memory));
+    OK(vn_softmax(q, vn_matrix(x, VN_F32, 4, 4), vn_matrix(y, VN_F32, 4, 4), NULL));
+    vn_buffer_close(x);
+    vn_buffer_close(y);
+}
+
+static void one_memory(void)
+{
+    static float host[64] __attribute__((aligned(4096)));
+    enum { IN_PART = PART / sizeof(float) };
+    vn_device *d = NULL;
+    vn_queue *q = NULL;
+    cl_int error;
+    const cl_buffer_region first = { 0, 2 * PART }, second = { PART, 2 * PART };
+    const cl_mem of_host[2] = {
+        clCreateBuffer(app.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, sizeof host, host, &error),
+        clCreateBuffer(app.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, sizeof host / 2, host + 32,
+                       &error) };
+    const cl_mem parts[2] = {
+        clCreateSubBuffer(app.whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &first, &error),
+        clCreateSubBuffer(app.whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &second, &error) };
+
+    where = "one memory";
+    OK(vn_opencl_device_open(&d, app.context, app.device));
+    OK(vn_opencl_queue_open(&q, d, app.queue));
+    multiply_into(q, d, app.whole, 0, app.whole, 16, NULL);
+    multiply_into(q, d, app.whole, IN_PART, app.a, 0, NULL);
+    multiply_into(q, d, parts[0], 0, parts[1], 0, NULL);
+    multiply_into(q, d, parts[0], IN_PART, parts[1], 16, NULL);
+    softmax_in_place(q, d, app.whole);
+    multiply_into(q, d, app.whole, 0, app.whole, 15, "C overlaps A");
+    multiply_into(q, d, app.whole, IN_PART, app.c, 15, "C overlaps A");
+    multiply_into(q, d, app.c, 15, app.whole, IN_PART, "C overlaps A");
+    multiply_into(q, d, parts[0], IN_PART, parts[1], 15, "C overlaps A");
+    multiply_into(q, d, app.whole, 0, app.b, 0, "only read");
+    if (of_host[0] && of_host[1]) {
+        multiply_into(q, d, of_host[0], 16, of_host[1], 0, NULL);
+        multiply_into(q, d, of_host[0], 17, of_host[1], 0, "C overlaps A");
+        clReleaseMemObject(of_host[0]);
+        clReleaseMemObject(of_host[1]);
+    }
+    vn_queue_finish(q);
+    vn_queue_close(q);
+    vn_device_close(d);
+    clReleaseMemObject(parts[0]);
+    clReleaseMemObject(parts[1]);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -280,6 +357,7 @@ int main(int argc, char **argv)
     products(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, "a queue out of order");
     if (application_open(0)) {
         bad_arguments();
+        one_memory();
         application_close();
     }
     printf("%d checks, %d bad arguments, %d wrong\nCOUNT interop %d\nCOUNT arguments %d\n", checks, arguments,

@@ -138,6 +138,8 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "n1c3d4h3w5k2t2r2s2", ":act=silu:start=1" },
         { "n1c4h9w8k4r3s3",     ":groups=4:pad=0-1x2-0:dil=2:act=tanh" },
         { "n1c3h5w7k4r3s3",     ":alpha=0" },
+        { "n1c3h5w7k4r3s3",     ":alpha=nan:pad=1" },
+        { "n1c3h5w7k4r3s3",     ":beta=nan" },
         { "n1c3h5w7k4r3s3",     ":alpha=0:beta=2:bias:nhwc" },
         { "n0c3h5w7k4r3s3",     "" },
         { "n2c0h5w7k4r3s3",     ":beta=1:bias" },
