@@ -369,6 +369,8 @@ enum vn_kind { VN_DEVICE = 1, VN_QUEUE, VN_BUFFER, VN_EVENT, VN_PACK, VN_KIND_CO
 /* Each public function begins with this: clears the last error, names itself for the
  * sentences of vn__fail(), refuses in a fork'd child.                              */
 vn_status vn__enter(const char *function);
+/* Called before a driver is, whose threads do not survive a fork: from here on, children are refused. */
+void      vn__use_drivers(void);
 /* Clears the last error at the end, so that it says nothing after success. */
 vn_status vn__leave(vn_status s);
 

@@ -45,6 +45,7 @@ static int device_count(void)
 {
     int n = 0;
 
+    vn__use_drivers();
     for (const struct vn_backend *const *b = vn__backends; *b; b++)
         n += (*b)->count();
     return n;

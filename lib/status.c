@@ -61,16 +61,22 @@ vn_status vn__fail(vn_status s, const char *sentence, ...)
 /* The threads of a driver do not survive a fork: its calls would hang in the child. */
 static volatile int     is_forked;
 static pthread_once_t   fork_once = PTHREAD_ONCE_INIT;
-static volatile int     any_handle;
+static volatile int     any_use;
 
 static void in_child(void)
 {
-    is_forked = any_handle;         /* a child that is forked before the first handle may use the library */
+    is_forked = any_use;            /* a child that is forked before the first use may use the library */
 }
 
 static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, in_child);
+}
+
+void vn__use_drivers(void)
+{
+    pthread_once(&fork_once, watch_forks);
+    any_use = 1;
 }
 
 vn_status vn__enter(const char *name)
@@ -79,7 +85,7 @@ vn_status vn__enter(const char *name)
     error[0] = '\0';
     if (is_forked)
         return vn__fail(VN_FAILED, "this process was forked from one that had used the library; "
-                        "exec, or fork before the first device is opened");
+                        "exec, or fork before the first device is listed or opened");
     return VN_OK;
 }
 
@@ -107,8 +113,7 @@ void *vn__handle_open(enum vn_kind kind, size_t bytes)
 {
     struct vn_handle *h = NULL;
 
-    pthread_once(&fork_once, watch_forks);
-    any_handle = 1;
+    vn__use_drivers();
     pthread_mutex_lock(&handle_lock);
     if (closed[kind].count >= REUSED_AFTER) {
         h = closed[kind].first;

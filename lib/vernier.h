@@ -18,7 +18,8 @@
  * Every call returns VN_OK, or another status and a sentence in vn_last_error().
  * After a failed call nothing was queued and no output was touched.
  * A device may be used by many threads at once; a queue, by one at a time.
- * After fork(), a child that did not exec gets VN_FAILED from every call.
+ * After fork(), a child that did not exec gets VN_FAILED from every call, if its
+ * parent had listed or opened a device.
  */
 #ifndef VERNIER_H
 #define VERNIER_H

@@ -72,6 +72,14 @@ static int all_refused(void)
     return 0;
 }
 
+/* The same, where the parent has only listed devices. */
+static int open_refused(void)
+{
+    vn_device *d;
+
+    return vn_device_open(&d, NULL) != VN_FAILED || !strstr(vn_last_error(), "fork") || vn_device_count() != 0;
+}
+
 static int refused_to_grandchild(void)
 {
     const pid_t pid = fork();
@@ -154,6 +162,8 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "--child"))
         return use_library();
     try_child("forked before the first use", use_library, PATIENCE, 0);
+    vn_device_count();
+    try_child("forked after vn_device_count() alone", open_refused, AT_ONCE, 0);
     if ((status = start(&device, &queue)))
         return status;
     if (trial_open(&trial, device, queue, text) || trial_run(before, &trial, queue, NULL)) {
