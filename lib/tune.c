@@ -29,11 +29,15 @@
  *     pin   gemm 1024x512x4096:nt  nvidia/sm_90/?*  *  f16  gemm_wgmma 256 4 2 16
  *
  * A file with a wrong line is not used at all.  A variant that this library does not have is
- * no mistake: another version, or a build with other libraries, may have it.
+ * no mistake: another version, or a build with other libraries, may have it.  Nor is a value of the
+ * user's that the variant's kernels are not made for; but that row is left out, and a pin with it.  They
+ * are made for the values of the `space` and of shipped rows; of a parameter without a space, for those
+ * between the smallest and the largest that is shipped, and for 0 and 1 where no other is.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -583,6 +587,88 @@ int vn__tune_space(int *values, int most, const struct vn_variant *v, const char
     return count;
 }
 
+/* ---- values that kernels are made for ------------------------------------------ */
+
+struct made_for { int has_space, is_one, least, most, used; char list[160]; };
+
+static void make_for(struct made_for *out, int value, int wanted)
+{
+    out->is_one |= value == wanted;
+    out->least = value < out->least ? value : out->least;
+    out->most = value > out->most ? value : out->most;
+}
+
+/* Looks for p[] in a line of the shipped files. */
+static void find_values(struct made_for *out, struct line *l, const struct vn_variant *v, const int *p)
+{
+    char word[WORD];
+    int value, i = -1;
+
+    if (l->kind == ROW && l->variant == v)
+        for (int n = 0; vn__word_at(word, v->params, n); n++)
+            make_for(&out[n], l->p[n], p[n]);
+    if (l->kind != SPACE || l->variant != v)
+        return;
+    while (next_word(word, sizeof word, &l->rest))
+        if (!read_value(&value, word)) {
+            char name[64];
+
+            for (i = 0; vn__word_at(name, v->params, i) && strcmp(name, word); i++)
+                ;
+            out[i].has_space = 1;
+        } else {
+            struct made_for *const m = &out[i];
+
+            make_for(m, value, p[i]);
+            if ((size_t)m->used < sizeof m->list)
+                m->used += snprintf(m->list + m->used, sizeof m->list - (size_t)m->used, " %d", value);
+        }
+}
+
+/* Whether the user's values will do; else a log line says which does not. */
+static int are_made_for(const struct vn_variant *v, const int *p)
+{
+    struct made_for m[VN_PARAMS];
+    char copy[LINE], name[64];
+    struct line l;
+
+    for (int i = 0; i < VN_PARAMS; i++)
+        m[i] = (struct made_for){ .least = INT_MAX, .most = INT_MIN };
+
+    for (const struct vn_text *t = vn__texts; t->path; t++)
+        for (int space = 0; space < 2 && is_like("*.tune", t->path); space++)
+            for (const char *text = t->text; next_of(&l, copy, &text, space ? NULL : v, "space");)
+                find_values(m, &l, v, p);
+    for (int i = 0; vn__word_at(name, v->params, i); i++) {
+        const int is_switch = m[i].most <= 1, least = is_switch ? 0 : m[i].least;
+        const int most = is_switch ? 1 : m[i].most;
+
+        if (m[i].is_one || (!m[i].has_space && p[i] >= least && p[i] <= most))
+            continue;
+        if (m[i].has_space)
+            vn__log(VN_LOG_CHOOSE, "a row of the user's for %s is not used: %s is %d; it needs one of%s",
+                    v->name, name, p[i], m[i].list);
+        else
+            vn__log(VN_LOG_CHOOSE, "a row of the user's for %s is not used: %s is %d; it needs %d to %d",
+                    v->name, name, p[i], least, most);
+        return 0;
+    }
+    return 1;
+}
+
+/* Leaves out the rows that will not do. */
+static void keep_made_for(struct rows *rows, const struct vn_variant *v)
+{
+    int kept = 0;
+
+    for (int i = 0; i < rows->count; i++)
+        if (are_made_for(v, rows->row[i].p)) {
+            rows->row[kept] = rows->row[i];
+            rows->has_costs[kept++] = rows->has_costs[i];
+        }
+    rows->count = kept;
+}
+
 /* ---- the user's file --------------------------------------------------------- */
 
 int vn__tune_path(char *path, size_t size)
@@ -667,6 +753,7 @@ vn_status vn__tune_find(struct vn_row *out, int *count, const vn_device *d, cons
     if ((text = user_text())) {
         search(&f, text, &s);
         free(text);
+        keep_made_for(&f.exact, v);
     }
     if (!f.exact.count)
         return vn__tune_shipped(out, count, d, v, type, bucket);
@@ -752,7 +839,8 @@ int vn__tune_pin(char variant[64], struct vn_row *row, int *values, const vn_dev
 
     snprintf(device, sizeof device, "%s/%s/%s", d->facts.family, d->facts.arch, d->facts.name);
     if ((text = user_text())) {
-        found = search_pin(&l, text, device, d->backend->name, op, shape, vn_type_name(type));
+        found = search_pin(&l, text, device, d->backend->name, op, shape, vn_type_name(type)) &&
+                (!l.has_values || are_made_for(l.variant, l.p));
         free(text);
     }
     for (const struct vn_text *t = vn__texts; t->path && !found; t++)

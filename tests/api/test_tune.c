@@ -214,7 +214,7 @@ static void find_space(void)
 /* ---- the user's file --------------------------------------------------------------- */
 
 static const struct { const char *line, *wrong; } lines[] = {
-    { "softmax_strided * * * * 1 2 3",                 NULL },
+    { "softmax_strided * * * * 1 2 4",                 NULL },
     { "softmax_strided\t*\t*\t*f16 * 1 2 3  # so\r",   NULL },
     { "unknown * * * * 1",                      NULL },
     { "columns unknown A B",                    NULL },
@@ -259,6 +259,39 @@ static const struct { const char *line, *wrong; } lines[] = {
     { "softmax_cpu * * * * 16",                 "a number for each of VEC BLOCK" },   /* not the one sought */
 };
 
+/* Values that are in no space and no shipped row: of the user's rows, those alone are left out. */
+static void use_odd_values(const char *path)
+{
+    static const struct device cpu = { "cpu", "f32x16", "a CPU", "opencl" };
+    static const struct { const char *values; int is_used; } table[] = {
+        { "4 0 16", 1 }, { "2 1 4", 1 }, { "9 0 0", 1 }, { "0 0 16", 0 }, { "3 0 17", 0 }, { "-1 0 16", 0 },
+        { "4 2 16", 0 }, { "4 -1 16", 0 }, { "16777216 0 4", 0 } };
+    struct vn_backend backend;
+    struct vn_row row;
+    vn_device h;
+    char text[256], variant[64];
+    const char *source;
+    int p[VN_PARAMS], values;
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const size_t n = (size_t)snprintf(text, sizeof text,
+                                          "softmax_strided * * * * %s\nsoftmax_strided * * * * 1 1 8\n",
+                                          table[i].values);
+
+        put(path, text, n);
+        check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && !strcmp(source, "user") &&
+              alternatives == 1 + table[i].is_used && (p[0] == 1) == !table[i].is_used, table[i].values);
+    }
+    put(path, text, (size_t)snprintf(text, sizeof text, "softmax_strided * * * * 0 0 0\n"));
+    check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8 &&
+          !strcmp(source, "shipped"), "no row of the user's is left");
+    make_device(&h, &backend, &h100);
+    put(path, text, (size_t)snprintf(text, sizeof text, "pin gemm 1x2x3:nn * * f16 gemm_wgmma 63 4 2 16\n"
+                                                        "pin gemm 1x2x4:nn * * f16 gemm_wgmma 256 4 2 16\n"));
+    check(!vn__tune_pin(variant, &row, &values, &h, "gemm", "1x2x3:nn", VN_F16), "a pin with an odd value");
+    check(vn__tune_pin(variant, &row, &values, &h, "gemm", "1x2x4:nn", VN_F16), "a pin with others");
+}
+
 static void use_user_files(void)
 {
     static const struct device cpu = { "cpu", "f32x16", "a CPU", "opencl" };
@@ -272,21 +305,21 @@ static void use_user_files(void)
     check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8, "no file of the user");
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         const size_t n = (size_t)snprintf(text, sizeof text,
-                                          "# mine\nsoftmax_strided cpu/* * f32 * 40 0 0\n%s\n",
+                                          "# mine\nsoftmax_strided cpu/* * f32 * 4 1 16\n%s\n",
                                           lines[i].line);
         const int wrong = vn__tune_check(why, sizeof why, "the file", text);
 
         check(wrong ? lines[i].wrong && strstr(why, lines[i].wrong) && strstr(why, "the file:3: ") == why
                     : !lines[i].wrong, lines[i].line);
         put(path, text, n);
-        check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == (wrong ? 8 : 40) &&
+        check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == (wrong ? 8 : 4) &&
               !strcmp(source, wrong ? "shipped" : "user"), lines[i].line);
     }
     memset(text, 'x', 600);
     text[600] = '\0';
     check(vn__tune_check(why, sizeof why, "the file", text) && strstr(why, "the file:1: it is longer"),
           "a long line");
-    snprintf(text, sizeof text, "gemm_wgmma * * f16 * 256 4 2 16\ngemm_wgmma * * f16 * 32 4 2 16\n");
+    snprintf(text, sizeof text, "gemm_wgmma * * f16 * 256 4 2 16\ngemm_wgmma * * f16 * 128 4 2 16\n");
     put(path, text, strlen(text));
     {
         struct vn_backend backend;
@@ -303,6 +336,7 @@ static void use_user_files(void)
     put(path, text, strlen(text));
     check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8,
           "rows for something else");
+    use_odd_values(path);
     wipe(base);
 }
 
