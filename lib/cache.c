@@ -110,9 +110,13 @@ static void find_directory(void)
         vn__log(VN_LOG_CACHE, "off, since VERNIER_CACHE is 0");
         return;
     }
-    for (i = 0; i < sizeof places / sizeof places[0]; i++)
+    for (i = 0; i < sizeof places / sizeof places[0]; i++) {
         if ((base = secure_getenv(places[i].variable)) && base[0] == '/')
             break;
+        if (base && base[0])
+            vn__log(VN_LOG_CACHE, "%s is \"%.200s\", which is ignored: it needs an absolute path",
+                    places[i].variable, base);
+    }
     if (!base || base[0] != '/') {
         vn__log(VN_LOG_CACHE, "off, since none of VERNIER_CACHE_DIR, XDG_CACHE_HOME and HOME "
                 "is an absolute path");

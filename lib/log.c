@@ -156,8 +156,11 @@ static void trace_end(void)
 
 static void trace_begin(const char *path)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    /* a pipe that nobody reads is an error, not a wait for somebody who does */
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
 
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     if (fd < 0) {
         if (logged)
             fprintf(stderr, "vernier log: no trace, %s cannot be opened: %s\n", path, strerror(errno));

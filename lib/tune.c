@@ -36,6 +36,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <pthread.h>
@@ -44,6 +45,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core.h"
 
@@ -686,9 +689,27 @@ int vn__tune_path(char *path, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
+/* A pipe, which may never end, is none; /dev/null is. */
+static FILE *open_file(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    FILE *f = NULL;
+
+    if (fd < 0)
+        return NULL;
+    if (!fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)))
+        f = fdopen(fd, "r");
+    else
+        errno = EINVAL;
+    if (!f)
+        close(fd);
+    return f;
+}
+
 char *vn__tune_read(const char *path)
 {
-    FILE *f = fopen(path, "re");
+    FILE *f = open_file(path);
     char *text = f ? malloc(FILE_LIMIT + 1) : NULL;
 
     if (text) {
@@ -698,6 +719,7 @@ char *vn__tune_read(const char *path)
         if (ferror(f) || strlen(text) != n || !feof(f)) {       /* unreadable, binary, too long */
             free(text);
             text = NULL;
+            errno = EINVAL;
         }
     }
     if (f)
@@ -710,8 +732,14 @@ static char *user_text(void)
 {
     char path[PATH], why[WHY], *text;
 
-    if (!vn__tune_path(path, sizeof path) || !(text = vn__tune_read(path)))
+    if (!vn__tune_path(path, sizeof path))
         return NULL;
+    if (!(text = vn__tune_read(path))) {
+        if (errno != ENOENT)
+            vn__log(VN_LOG_CHOOSE, "%s is not used: it cannot be read, or is no text of at most %d bytes", path,
+                    FILE_LIMIT);
+        return NULL;
+    }
     if (!vn__tune_check(why, sizeof why, path, text))
         return text;
     vn__log(VN_LOG_CHOOSE, "%s; the file is not used", why);

@@ -12,10 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LAUNCHES = 3, NO_DEVICE = 77 };
+enum { LAUNCHES = 3, NO_DEVICE = 77, PATIENCE = 300 };  /* PATIENCE: seconds */
 
 static int  cases, failures;
 static char base[PATH], trace[PATH + 16], output[PATH + 16];
@@ -135,6 +136,7 @@ static int start(const char *end, const char *log, const char *to)
             setenv("VERNIER_LOG", log, 1);
         if (to)
             setenv("VERNIER_TRACE", to, 1);
+        alarm(PATIENCE);                  /* a hang ends as a signal */
         if (freopen(output, "w", stdout) && dup2(1, 2) == 2)
             execl("/proc/self/exe", "test_log", end, (char *)NULL);
         _exit(126);
@@ -186,6 +188,8 @@ static void traces(void)
         { "kill", 128 + SIGKILL, 0 },
     };
 
+    char pipe[PATH + 16];
+
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         check(start(ends[i].end, NULL, trace) == ends[i].status, ends[i].end, "the process did not end so");
         check_trace(ends[i].end, ends[i].closed);
@@ -196,6 +200,8 @@ static void traces(void)
           "a trace that cannot be written");
     read_text(output);
     check(text[0] == '\0', "/nowhere/trace.json", "something is printed");
+    snprintf(pipe, sizeof pipe, "%s/pipe", base);
+    check(mkfifo(pipe, 0600) == 0 && start("close", NULL, pipe) == 0, "a pipe that nobody reads", "it fails");
 }
 
 static void lines(void)
@@ -224,6 +230,14 @@ static void lines(void)
     check(strstr(text, "nonsense") && strstr(text, "vernier launch: "), "launch,nonsense",
           "one is named, one obeyed");
     unsetenv("VERNIER_CACHE");
+
+    setenv("VERNIER_CACHE_DIR", "here", 1);
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", base, 1);
+    start("close", "cache", NULL);
+    read_text(output);
+    check(strstr(text, "VERNIER_CACHE_DIR is \"here\", which is ignored: it needs an absolute path") != NULL,
+          "a relative VERNIER_CACHE_DIR", "it is ignored in silence");
 }
 
 int main(int count, char **argument)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core.h"
@@ -292,6 +293,20 @@ static void use_odd_values(const char *path)
     check(vn__tune_pin(variant, &row, &values, &h, "gemm", "1x2x4:nn", VN_F16), "a pin with others");
 }
 
+/* It is not waited for; an alarm ends a hang. */
+static void use_pipe(const char *path)
+{
+    static const struct device cpu = { "cpu", "f32x16", "a CPU", "opencl" };
+    const char *source;
+    int p[VN_PARAMS];
+
+    unlink(path);
+    alarm(60);
+    check(!mkfifo(path, 0600) && !find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8,
+          "a pipe that nobody writes to");
+    alarm(0);
+}
+
 static void use_user_files(void)
 {
     static const struct device cpu = { "cpu", "f32x16", "a CPU", "opencl" };
@@ -337,6 +352,7 @@ static void use_user_files(void)
     check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8,
           "rows for something else");
     use_odd_values(path);
+    use_pipe(path);
     wipe(base);
 }
 
