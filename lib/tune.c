@@ -736,8 +736,8 @@ static char *user_text(void)
         return NULL;
     if (!(text = vn__tune_read(path))) {
         if (errno != ENOENT)
-            vn__log(VN_LOG_CHOOSE, "%s is not used: it cannot be read, or is no text of at most %d bytes", path,
-                    FILE_LIMIT);
+            vn__log(VN_LOG_CHOOSE, "%s is not used: it cannot be read, or is no text of at most %d bytes",
+                    path, FILE_LIMIT);
         return NULL;
     }
     if (!vn__tune_check(why, sizeof why, path, text))

@@ -20,6 +20,7 @@ test_programs += \
 	%D%/api/test_suite \
 	%D%/api/test_threads \
 	%D%/api/test_tune \
+	%D%/api/test_unload \
 	%D%/api/test_views \
 	%D%/api/test_warm
 test_scripts  += \
@@ -34,6 +35,7 @@ test_scripts  += \
 %C%_api_test_log_SOURCES     = %D%/api/test_log.c $(disk)
 %C%_api_test_threads_SOURCES = %D%/api/test_threads.c $(trial)
 %C%_api_test_tune_SOURCES    = %D%/api/test_tune.c $(disk)
+%C%_api_test_unload_CPPFLAGS = $(AM_CPPFLAGS) -DLIBRARY='"$(abs_builddir)/.libs/libvernier.so"'
 %C%_api_test_warm_SOURCES    = %D%/api/test_warm.c $(disk)
 
 ## The kernels.  The conformance suite runs three times: as a program on the device that
@@ -116,6 +118,7 @@ test_scripts  += \
 	%D%/tools/gap.sh \
 	%D%/tools/new_operation.sh \
 	%D%/tools/rates.sh \
+	%D%/tools/surroundings.sh \
 	%D%/tools/tune.sh
 EXTRA_DIST    += %D%/tools/command.sh %D%/tools/gap_report.json %D%/start.h
 EXTRA_DIST    += \

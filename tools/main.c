@@ -3,6 +3,7 @@
  * main.c - the command vernier: finds the subcommand and hands it its words.
  */
 #include <argp.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,11 +118,23 @@ static void print_version(FILE *to, struct argp_state *state)
     fprintf(to, "vernier %s\n", vn_version());
 }
 
+/* A file that is opened must not get the number of a standard stream that is closed, and its text.  What
+ * takes that place refuses reads or writes, as a closed one does.                                      */
+static void hold_streams(void)
+{
+    static const int how[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", how[fd]) != fd)
+            exit(EXIT_FAILURE);
+}
+
 int main(int argc, char **argv)
 {
     const struct argp argp = { .parser = parse, .args_doc = "COMMAND [WORD...]", .doc = doc };
     int status = 0;
 
+    hold_streams();
     argp_program_version_hook = print_version;
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &status))

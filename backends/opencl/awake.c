@@ -36,7 +36,7 @@ struct vn_cl_awake *vn__cl_awake_open(const vn_device *d)
     struct vn_cl_awake *w;
     cl_int error;
 
-    if (strcmp(d->info.platform, "Portable Computing Language") || strcmp(d->facts.family, "cpu") ||
+    if (strcmp(d->info.platform, VN_POCL) || strcmp(d->facts.family, "cpu") ||
         d->facts.units < 2
         || clGetDeviceInfo(own->id, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof can, &can, NULL)
         || !(can & CL_EXEC_NATIVE_KERNEL) || !(w = calloc(1, sizeof *w)))

@@ -2,6 +2,7 @@
  *
  * device.c - the list of OpenCL devices, and the facts of each.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -348,10 +349,43 @@ int vn__cl_count(void)
     return count;
 }
 
+/* What is said where there is no device: drivers that list none do not say why. */
+static vn_status no_device(void)
+{
+    cl_platform_id ids[PLATFORMS];
+    char names[256] = "", name[64];
+    const char *const folder = secure_getenv("POCL_CACHE_DIR");
+    cl_uint count = 0;
+    size_t used = 0;
+    int pocl = 0;
+
+    if (clGetPlatformIDs(PLATFORMS, ids, &count))
+        count = 0;
+    for (cl_uint i = 0; i < count && i < PLATFORMS && used < sizeof names; i++) {
+        struct inquiry q = { .platform = ids[i] };
+
+        ASK_PLATFORM(&q, CL_PLATFORM_NAME, name);
+        pocl |= !strcmp(name, VN_POCL);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", name);
+    }
+    if (!count)
+        return vn__fail(VN_NO_DEVICE, "no OpenCL device was found, since there is no driver; install one "
+                        "(for any CPU: pocl-opencl-icd)");
+    if (!pocl)
+        return vn__fail(VN_NO_DEVICE, "no OpenCL device was found: the drivers %s list none; install one "
+                        "that does (for any CPU: pocl-opencl-icd)", names);
+    return vn__fail(VN_NO_DEVICE, "no OpenCL device was found: the drivers %s list none; " VN_POCL
+                    " lists none where it cannot write to its cache folder, which is %s%s", names,
+                    folder ? folder : "$XDG_CACHE_HOME/pocl or ~/.cache/pocl",
+                    folder ? " (POCL_CACHE_DIR)" : "; POCL_CACHE_DIR names another");
+}
+
 static vn_status find(cl_device_id *id, struct vn_listing *l, int index)
 {
     const int count = vn__cl_count();
 
+    if (count == 0)
+        return no_device();
     if (index < 0 || index >= count)
         return vn__fail(VN_NO_DEVICE, "there is no OpenCL device %d; there are %d", index, count);
     pthread_mutex_lock(&list_lock);

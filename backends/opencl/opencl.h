@@ -14,6 +14,8 @@
 
 #include "backend.h"
 
+#define VN_POCL "Portable Computing Language"       /* the name of that platform */
+
 struct vn_cl_device {
     cl_device_id id;
     cl_context   context;

@@ -77,7 +77,8 @@ static int open_refused(void)
 {
     vn_device *d;
 
-    return vn_device_open(&d, NULL) != VN_FAILED || !strstr(vn_last_error(), "fork") || vn_device_count() != 0;
+    return vn_device_open(&d, NULL) != VN_FAILED || !strstr(vn_last_error(), "fork") ||
+           vn_device_count() != 0;
 }
 
 static int refused_to_grandchild(void)
