@@ -167,8 +167,9 @@ typedef enum {
     VN_MATH_DEFAULT,      /* f32 no less accurate than f32 fused multiply-adds;
                              16-bit types accumulate in f32 */
     VN_MATH_TF32,         /* f32 operands may be rounded, down to 10 bits of mantissa */
-    VN_MATH_BITWISE,      /* the same bits on every device and backend: one fixed
-                             order of sums, fused multiply-adds, own exponential */
+    VN_MATH_BITWISE,      /* the same bits on every device and backend, save the sign of a
+                             zero and the payload of a NaN: one fixed order of sums, fused
+                             multiply-adds, own exponential; all of it in doc/bitwise.md */
     VN_MATH_COUNT
 } vn_math;
 

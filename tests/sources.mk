@@ -29,7 +29,8 @@ test_scripts  += \
 
 %C%_api_test_again_SOURCES   = %D%/api/test_again.c $(trial)
 %C%_api_test_again_LDFLAGS   = $(AM_LDFLAGS) -Wl,--wrap=vn__operate,--wrap=vn__choose,--wrap=vn__launch
-%C%_api_test_bitwise_SOURCES = %D%/api/test_bitwise.c $(trial)
+%C%_api_test_bitwise_SOURCES = %D%/api/test_bitwise.c %D%/api/bitwise.h $(trial)
+%C%_api_test_bitwise_CFLAGS  = $(AM_CFLAGS) -ffp-contract=off
 %C%_api_test_cache_SOURCES   = %D%/api/test_cache.c $(disk)
 %C%_api_test_fork_SOURCES    = %D%/api/test_fork.c $(trial)
 %C%_api_test_log_SOURCES     = %D%/api/test_log.c $(disk)
