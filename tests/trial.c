@@ -38,12 +38,13 @@ int trial_open(struct trial *out, vn_device *d, vn_queue *q, const char *text)
     for (int i = 0; i < out->o.count; i++) {
         if (!out->o.t[i].rank)
             continue;
-        if (vn_buffer_open(&out->buffers[i], d, operand_bytes(&out->o, i))
-            || fill(out->buffers[i], q, out->o.t[i].type, out->o.elements[i], &r)) {
+        if (home_of(&out->o, i) == i
+            && (vn_buffer_open(&out->buffers[i], d, operand_bytes(&out->o, i))
+                || fill(out->buffers[i], q, out->o.t[i].type, out->o.elements[i], &r))) {
             printf("not ok: %s: %s\n", text, vn_last_error());
             return -1;
         }
-        out->o.t[i].buffer = out->buffers[i];
+        out->o.t[i].buffer = out->buffers[home_of(&out->o, i)];
     }
     out->bytes = operand_bytes(&out->o, out->o.output);
     return 0;

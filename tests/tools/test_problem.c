@@ -42,6 +42,9 @@ static const struct { const char *text, *canonical; } right[] = {     /* NULL: a
     { "conv:n1c2h9w9k4r3s3:bf16:bias", "conv:n1c2h9w9k4r3s3:bf16:nchw:forward:bias=row" },
     { "conv:n1c2d4h5w6k4t2r3s1:f64:stride=1x2x3:dil=2x1x1:pad=1x0x0-2:nchw:forward:act=silu", NULL },
     { "softmax:4096x128256:f16", NULL },
+    { "softmax:4x8:f16:gap=1:beside=rows", NULL },
+    { "gemm:4x5x6:f32:beside=blocks:start=2", "gemm:4x5x6:f32:nn:start=2:beside=blocks" },
+    { "gemm:4x5x6:f32:beside=apart", "gemm:4x5x6:f32:nn" },
     { "softmax:12x5:f32:backward:log:batch=2:inner=3:scale=0.125", NULL },
     { "softmax:12x5:f32:forward:causal:mask=row", "softmax:12x5:f32:causal:mask=row" },
 };
@@ -135,6 +138,9 @@ static void test_operands(void)
           8 * (48 + 32 + 96) },
         { "softmax:12x5:f32:inner=3:backward:batch=2", { 120, 120, 120 }, 60, 600, 4 * 360 },
         { "softmax:3x5:f32:mask=row",                  { 15, 15, 0 },     5, 90, 4 * 35 },
+        { "softmax:3x5:f32:gap=1:start=2:beside=rows", { 37, 37, 0 },     12, 90, 4 * 30 },
+        { "gemm:2x3x4:f32:batch=3:beside=blocks",      { 78, 78, 78 },    26, 144, 4 * (24 + 36 + 18) },
+        { "gemm:2x3x4:f32:tn:beside=rows",             { 29, 29, 29 },    1, 48, 4 * (8 + 12 + 6) },
     };
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

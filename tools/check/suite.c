@@ -123,10 +123,21 @@ static void find_fault(struct run *r, const char *sentence, ...)
     va_end(ap);
 }
 
+/* That in which its elements are. */
+static struct arena *home_arena(const struct run *r, int i)
+{
+    return &r->s->arenas[home_of(&r->o, i)];
+}
+
+static int is_at_home(const struct run *r, int i)
+{
+    return r->o.t[i].rank && home_of(&r->o, i) == i;
+}
+
 static int find_room(struct run *r)
 {
     for (int i = 0; i < r->o.count; i++) {
-        struct arena *a = &r->s->arenas[i];
+        struct arena *a = &r->s->arenas[i], *const home = home_arena(r, i);
         vn_tensor    *t = &r->o.t[i];
 
         if (!t->rank)
@@ -135,7 +146,7 @@ static int find_room(struct run *r)
         r->o.elements[i] += 2 * GUARD;
         if (arena_grow(a, r->s->device, operand_bytes(&r->o, i)))
             return -1;
-        t->buffer = vn__elements(t) ? a->buffer : NULL;
+        t->buffer = vn__elements(t) ? home->buffer : NULL;
     }
     return 0;
 }
@@ -147,14 +158,12 @@ static void fill(struct run *r)
     char        text[PROBLEM_TEXT];
 
     for (int i = 0; i < r->o.count; i++) {
-        const struct arena *a = &r->s->arenas[i];
-
         if (!r->o.t[i].rank)
             continue;
-        for (int64_t e = 0; e < r->o.elements[i]; e++)
-            oracle_store_canary(r->o.t[i].type, a->before, e);
-        d.values[i] = a->values;
-        d.bytes[i]  = a->before;
+        d.values[i] = r->s->arenas[i].values;
+        d.bytes[i]  = home_arena(r, i)->before;
+        for (int64_t e = 0; is_at_home(r, i) && e < r->o.elements[i]; e++)
+            oracle_store_canary(r->o.t[i].type, d.bytes[i], e);
     }
     problem_format(text, r->p);
     d.random.state = hash(hash(r->s->seed, text), suite_kinds[r->kind]);
@@ -169,7 +178,7 @@ static vn_status send(struct run *r)
 
     fill(r);
     for (int i = 0; i < r->o.count && s == VN_OK; i++)
-        if (r->o.t[i].rank)
+        if (is_at_home(r, i))
             s = vn_write(r->s->queue, r->s->arenas[i].buffer, 0, r->s->arenas[i].before,
                          operand_bytes(&r->o, i));
     return s;
@@ -180,7 +189,7 @@ static vn_status fetch(struct run *r)
     vn_status s = VN_OK;
 
     for (int i = 0; i < r->o.count && s == VN_OK; i++)
-        if (r->o.t[i].rank)
+        if (is_at_home(r, i))
             s = vn_read(r->s->queue, r->s->arenas[i].after, r->s->arenas[i].buffer, 0,
                         operand_bytes(&r->o, i));
     return s;
@@ -213,7 +222,7 @@ static double share_of(enum kind kind, vn_type type, double is, long double valu
 static void compare_one(void *context, int64_t at, const int64_t place[VN_RANK])
 {
     struct run         *r = context;
-    struct arena       *a = &r->s->arenas[r->at];
+    struct arena       *a = home_arena(r, r->at);
     const vn_type       type = r->o.t[r->at].type;
     const long double   value = r->right.value[r->at][at], bound = r->right.bound[r->at][at];
     const double        is = oracle_load(type, a->after, at);
@@ -247,7 +256,7 @@ static void compare_rest(struct run *r)
         const size_t bytes = operand_bytes(&r->o, i);
         size_t at = 0;
 
-        if (!r->o.t[i].rank || memcmp(a->before, a->after, bytes) == 0)
+        if (!is_at_home(r, i) || memcmp(a->before, a->after, bytes) == 0)
             continue;
         while (a->before[at] == a->after[at])
             at++;

@@ -17,6 +17,7 @@ static const int     steps[]    = { 1, 1, 1, 2, 3 };
 static const int     dilations[] = { 1, 1, 1, 2, 3 };
 static const int     pads[]     = { 0, 0, 1, 1, 2, 3 };
 static const double  factors[]  = { 0, 1, 1, -1, 2, 0.5 };
+static const enum beside besides[] = { APART, APART, APART, APART, APART, BESIDE_ROWS, BESIDE_BLOCKS };
 static const int64_t gaps[]     = { 0, 0, 0, 1, 3 };
 static const int64_t starts[]   = { 0, 0, 1, 5 };
 static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_ROW, BIAS_FULL };
@@ -92,6 +93,7 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     p->act   = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
     p->gap   = RANDOM_OF(r, gaps);
     p->start = RANDOM_OF(r, starts);
+    p->beside = RANDOM_OF(r, besides);
 }
 
 static void draw_real(struct problem *p, struct random *r)
@@ -139,6 +141,7 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "n1c4h9w8k4r3s3",     ":groups=4:pad=0-1x2-0:dil=2:act=tanh" },
         { "n1c3h5w7k4r3s3",     ":alpha=0" },
         { "n1c3h5w7k4r3s3",     ":alpha=nan:pad=1" },
+        { "n2c3h5w7k4r1s1",     ":nhwc:beside=rows" },
         { "n1c3h5w7k4r3s3",     ":beta=nan" },
         { "n1c3h5w7k4r3s3",     ":alpha=0:beta=2:bias:nhwc" },
         { "n0c3h5w7k4r3s3",     "" },

@@ -17,6 +17,7 @@ static const int64_t larger[]  = { 67, 79, 95, 96, 97, 101, 127, 128, 129, 131, 
                                    257 };
 static const int64_t deep[]    = { 300, 512, 777, 1000, 1024, 1025 };       /* of K, where C is small */
 static const double  factors[] = { 0, 1, 1, -1, 2, 0.5 };
+static const enum beside besides[] = { APART, APART, APART, APART, APART, BESIDE_ROWS, BESIDE_BLOCKS };
 static const int64_t gaps[]    = { 0, 0, 1, 3, 16 };
 static const int64_t starts[]  = { 0, 0, 1, 5 };
 static const int64_t batches[] = { 1, 1, 1, 2, 3, 4 };
@@ -72,6 +73,7 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     p->gap    = RANDOM_OF(r, gaps);
     p->start  = RANDOM_OF(r, starts);
     g->packed = random_chance(r, 0.25);
+    p->beside = RANDOM_OF(r, besides);
     if (random_chance(r, 0.25))
         align(p);
 }
@@ -165,6 +167,8 @@ static void specials(struct suite *s, vn_type type, const char *variant)
         { "9x11x13",  ":alpha=inf:beta=2"           },
         { "9x11x13",  ":beta=nan:bias=row"          },
         { "9x11x0",   ":alpha=nan:beta=2"           },
+        { "7x6x5",    ":tn:batch=2:beside=blocks"   },
+        { "7x6x5",    ":bias=full:beta=1:beside=rows" },
         { "14x35x10", ":packed"                     },
         { "0x11x4",   ":packed"                     },
         { "9x11x0",   ":beta=2:bias=row"            },

@@ -149,6 +149,7 @@ static const int64_t batches[] = { 1, 1, 1, 2, 3 };
 static const int64_t few[]     = { 1, 2, 3 };               /* a simulator takes a second for each row */
 static const double  scales[]  = { 1, 1, 0.5, 2, -1 };
 static const double  reals[]   = { 1, 0.125, 0.3, -0.7 };
+static const enum beside besides[] = { APART, APART, APART, APART, APART, BESIDE_ROWS, BESIDE_BLOCKS };
 static const int64_t gaps[]    = { 0, 0, 1, 3, 16 };
 static const int64_t starts[]  = { 0, 0, 1, 5 };
 static const enum mask masks[] = { NO_MASK, NO_MASK, MASK_ROW, MASK_FULL };
@@ -167,6 +168,7 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     o->mask   = p->direction == FORWARD ? RANDOM_OF(r, masks) : NO_MASK;
     p->gap    = RANDOM_OF(r, gaps);
     p->start  = RANDOM_OF(r, starts);
+    p->beside = RANDOM_OF(r, besides);
 }
 
 static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
@@ -215,6 +217,8 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "1x4099",   ":log",                    1 },
         { "1x65537",  "",                        1 },
         { "5x13",     ":scale=nan",              0 },
+        { "5x24",     ":batch=2:beside=blocks",  0 },
+        { "5x24",     ":beside=rows",            0 },
         { "9x9",      ":scale=nan:causal",       0 },
         { "7x11",     ":scale=nan:log:causal",   0 },
         { "5x13",     ":mask=row",               0 },

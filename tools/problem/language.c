@@ -20,6 +20,8 @@ static const struct name act_names[] = {
     { "sigmoid", VN_SIGMOID }, { "tanh", VN_TANH }, { NULL, 0 } };
 static const struct name math_names[] = {
     { "default", VN_MATH_DEFAULT }, { "tf32", VN_MATH_TF32 }, { "bitwise", VN_MATH_BITWISE }, { NULL, 0 } };
+static const struct name beside_names[] = {
+    { "apart", APART }, { "rows", BESIDE_ROWS }, { "blocks", BESIDE_BLOCKS }, { NULL, 0 } };
 static const struct name bias_names[] = {
     { "none", NO_BIAS }, { "row", BIAS_ROW }, { "col", BIAS_COL }, { "full", BIAS_FULL }, { NULL, 0 } };
 
@@ -221,6 +223,7 @@ static const struct key all_keys[] = {
     { .name = "variant", .read = read_variant, .write = write_variant },
     KEY_INTEGER("gap", IN(gap), 0, 0, INT64_MAX),
     KEY_INTEGER("start", IN(start), 0, 0, INT64_MAX),
+    KEY_NAME("beside", IN(beside), beside_names),
     { .name = NULL }
 };
 

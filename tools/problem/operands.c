@@ -38,6 +38,72 @@ int64_t lay_out_part(vn_tensor *t, const struct problem *p, const vn_tensor *lik
     return lay_out(t, p, like->rank, extent, NULL);
 }
 
+/* The dimension whose blocks alternate with those of other operands: the contiguous one, or the outermost. */
+static int dimension_of(const vn_tensor *t, enum beside beside)
+{
+    int found = -1;
+
+    for (int d = 0; d < t->rank; d++) {
+        if (beside == BESIDE_ROWS ? t->stride[d] != 1 : t->extent[d] < 2 || t->stride[d] == 0)
+            continue;
+        if (found < 0 || (beside == BESIDE_ROWS ? t->extent[d] > t->extent[found]
+                                                : t->stride[d] > t->stride[found]))
+            found = d;
+    }
+    return found;
+}
+
+/* The elements of one block, which the strides around it are multiples of; 0: there is none. */
+static int64_t width_of(const vn_tensor *t, const struct problem *p, int d)
+{
+    return d < 0 ? 1 : p->beside == BESIDE_ROWS ? t->extent[d] + p->gap : t->stride[d];
+}
+
+/* Spreads the blocks, so that one of each operand fits into `pitch`; returns the view's elements, or -1. */
+static int64_t spread(vn_tensor *t, int rows, int d, int64_t width, int64_t pitch)
+{
+    int64_t last = t->start, span;
+    int empty = 0;
+
+    for (int i = 0; i < t->rank; i++) {
+        const int is_around = rows ? i != d && width && t->stride[i] % width == 0 : i == d;
+
+        empty |= t->extent[i] == 0;
+        if (is_around && __builtin_mul_overflow(t->stride[i] / width, pitch, &t->stride[i]))
+            return -1;
+        if (__builtin_mul_overflow(t->extent[i] > 0 ? t->extent[i] - 1 : 0, t->stride[i], &span)
+            || __builtin_add_overflow(last, span, &last))
+            return -1;
+    }
+    return empty ? t->start : __builtin_add_overflow(last, 1, &last) ? -1 : last;
+}
+
+int put_beside(struct operands *o, const struct problem *p)
+{
+    int64_t pitch = 0, most = 0;
+
+    for (int i = 0; i < o->count; i++) {
+        vn_tensor *const t = &o->t[i];
+
+        if (__builtin_add_overflow(t->start, pitch, &t->start)
+            || (t->rank && __builtin_add_overflow(pitch, width_of(t, p, dimension_of(t, p->beside)), &pitch)))
+            return -1;
+    }
+    for (int i = 0; i < o->count; i++) {
+        vn_tensor *const t = &o->t[i];
+        const int d = dimension_of(t, p->beside);
+        const int64_t n = spread(t, p->beside == BESIDE_ROWS, d, width_of(t, p, d), pitch);
+
+        if (n < 0)
+            return -1;
+        most = n > most ? n : most;
+    }
+    for (int i = 0; i < o->count; i++)
+        o->elements[i] = most;
+    o->in_one = 1;
+    return 0;
+}
+
 const char *variant_of(const struct problem *p)
 {
     return p->variant[0] ? p->variant : NULL;

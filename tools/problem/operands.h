@@ -14,6 +14,8 @@ int64_t lay_out(vn_tensor *t, const struct problem *p, int rank, const int64_t *
 /* Of the extents of `like`, those in `keep` (bits, from the last dimension) and 1 for the others: a bias or
  * mask that repeats.                                                                                   */
 int64_t lay_out_part(vn_tensor *t, const struct problem *p, const vn_tensor *like, unsigned keep);
+/* Moves operands that were laid out into one buffer, as p->beside says; -1 if they overflow. */
+int put_beside(struct operands *o, const struct problem *p);
 /* p->variant, as options want it. */
 const char *variant_of(const struct problem *p);
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "op.h"
+#include "operands.h"
 
 #define OP(name) &op_##name,
 const struct op *const ops[] = {
@@ -49,6 +49,8 @@ int problem_operands(struct operands *out, const struct problem *p)
             return -1;
         else if (out->t[i].rank)
             out->count = i + 1;
+    if (p->beside && put_beside(out, p))
+        return -1;
     while (!is_output(out, out->output))
         out->output++;
     return 0;

@@ -11,6 +11,7 @@
  *                                      before-after: 0-1x2-3) groups= alpha= beta= bias act= ...
  *   softmax:ROWSxN:TYPE                forward|backward log causal mask=full|row scale= inner=I batch=B
  *                                      variant= gap= start=
+ *   all                                beside=rows|blocks (all operands in one buffer, in turns)
  *
  * Parts after the type come in any order; what is the usual is left out when
  * written, save nn, nchw and forward of gemm and conv.
@@ -32,6 +33,9 @@ enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER, BACKWARD, DIRECTIONS }
 extern const char *const direction_names[DIRECTIONS];
 /* gemm: one per column | per row | each; conv: any = per channel */
 enum bias { NO_BIAS, BIAS_ROW, BIAS_COL, BIAS_FULL };
+/* Each operand in a buffer of its own; or all in one, where their rows alternate, as the columns of one matrix
+ * do, or their blocks along the outermost dimension, as the halves of a batch.                          */
+enum beside { APART, BESIDE_ROWS, BESIDE_BLOCKS };
 
 enum { PROBLEM_TEXT = 256, PROBLEM_OWN = 32, OPERANDS = 12 };
 
@@ -41,6 +45,7 @@ struct problem {
     enum direction direction;
     char           variant[32];              /* "" : let the library choose */
     int64_t        gap, start;               /* elements left out between rows, and before the first */
+    enum beside    beside;
 
     /* the epilogue of operations that have one: act(alpha product + beta C + bias) */
     double         alpha, beta;              /* 1 and 0 where not said */
@@ -63,9 +68,11 @@ double problem_flops(const struct problem *p);           /* multiply and add cou
 double problem_bytes(const struct problem *p);           /* each operand once */
 
 /* The operands of a problem in the order that its operation names them; one of rank 0 is not there.
- * elements: of the buffer, gaps and start included.  Buffers are NULL: the caller opens them.     */
+ * elements: of the buffer, gaps and start included.  Buffers are NULL: the caller opens them, or one for
+ * all, that of operand 0.                                                                         */
 struct operands {
     int       count;                         /* no operand is behind these */
+    int       in_one;                        /* buffer */
     unsigned  outputs;                       /* bits */
     int       output;                        /* the first of them */
     vn_tensor t[OPERANDS];
@@ -75,6 +82,7 @@ struct operands {
 /* -1 if some size overflows. */
 int       problem_operands(struct operands *out, const struct problem *p);
 static inline int is_output(const struct operands *o, int i) { return o->outputs >> i & 1; }
+static inline int home_of(const struct operands *o, int i) { return o->in_one ? 0 : i; }    /* whose buffer */
 static inline size_t operand_bytes(const struct operands *o, int i)          /* of its buffer */
 {
     return (size_t)o->elements[i] * vn_type_bytes(o->t[i].type);

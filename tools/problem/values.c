@@ -61,10 +61,15 @@ int values_open(struct values *out, vn_queue *q, vn_device *d, const struct prob
     *out = (struct values){ .o.count = 0 };
     if (problem_operands(&out->o, p))
         return -1;
-    for (int i = 0; i < out->o.count; i++)
-        if (out->o.t[i].rank
+    for (int i = 0; i < out->o.count; i++) {
+        const int home = home_of(&out->o, i);
+
+        if (home == i && out->o.t[i].rank
             && fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], (uint64_t)i + 1))
             return -1;
+        out->operand[i] = out->operand[home];
+        out->o.t[i].buffer = out->o.t[home].buffer;
+    }
     return problem_pack(q, p, &out->o) ? -1 : 0;
 }
 
@@ -74,9 +79,14 @@ int values_share(struct values *out, const struct values *from, vn_queue *q, vn_
     *out = (struct values){ .o.count = 0 };
     if (problem_operands(&out->o, p))
         return -1;
-    for (int i = 0; i < out->o.count; i++)
-        if (out->o.t[i].rank && send(&out->o.t[i], q, d, from->operand[i], out->o.elements[i]))
+    for (int i = 0; i < out->o.count; i++) {
+        const int home = home_of(&out->o, i);
+
+        if (home == i && out->o.t[i].rank
+            && send(&out->o.t[i], q, d, from->operand[i], out->o.elements[i]))
             return -1;
+        out->o.t[i].buffer = out->o.t[home].buffer;
+    }
     return problem_pack(q, p, &out->o) ? -1 : 0;
 }
 
@@ -91,10 +101,11 @@ int values_restore(const struct values *v, const struct values *from, vn_queue *
 
 void values_close(struct values *v)
 {
-    for (int i = 0; i < v->o.count; i++) {
-        vn_buffer_close(v->o.t[i].buffer);
-        free(v->operand[i]);
-    }
+    for (int i = 0; i < v->o.count; i++)
+        if (home_of(&v->o, i) == i) {
+            vn_buffer_close(v->o.t[i].buffer);
+            free(v->operand[i]);
+        }
     vn_pack_close(v->o.pack);
 }
 
@@ -169,7 +180,7 @@ int values_fit(const vn_device *d, const struct problem *p, int copies, char *wh
     for (int i = 0; i < o.count; i++) {
         const double bytes = (double)o.elements[i] * (double)vn_type_bytes(o.t[i].type);
 
-        all    += bytes;
+        all    += home_of(&o, i) == i ? bytes : 0;
         largest = fmax(largest, bytes);
     }
     if (all > 0.9 * (double)d->info.memory || largest > (double)d->facts.buffer_bytes) {
