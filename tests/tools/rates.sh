@@ -59,16 +59,16 @@ grep -q '^# mine' $VERNIER_TUNE && grep -q '^rates no/such/device GBPS 1$' $VERN
     fail "another line might hide the rates"
 
 # A bad plan is pinned: the fastest one is, before it, and is used; and takes the place of a bad one of its kind.
-bad="gemm_cpu_direct 1 1 4 8 8 8"
+bad="gemm_cpu_direct 4 1 4 48 16 64"
 case $device in
 cpu/*)
     echo "pin gemm 64x64x64:nn * * f32 $bad" >> $VERNIER_TUNE
     explain $gemm
-    grep -q '^row  *pinned  *THR_M=1 ' "$out/explained" || fail "the bad plan is not used"
+    grep -q '^row  *pinned  *THR_M=4 THR_V=1 ' "$out/explained" || fail "the bad plan is not used"
     tunes --pin $gemm
     grep -q "^  pinned " "$out/said" || fail "nothing was pinned"
     [ "$(grep -c '^pin gemm 64x64x64:nn .* opencl f32  gemm' $VERNIER_TUNE)" = 1 ] || fail "not one pin"
-    grep '^row  *pinned ' "$out/explained" | grep -qv ' THR_M=1 ' || { fail "not pinned:"; cat "$out/explained"; }
+    grep '^row  *pinned ' "$out/explained" | grep -qv ' THR_M=4 THR_V=1 ' || { fail "not pinned:"; cat "$out/explained"; }
     sed -i "s/^\(pin.* f32\)  .*/\1  $bad/" $VERNIER_TUNE
     tunes --pin $gemm
     [ "$(grep -c '^pin' $VERNIER_TUNE)" = 2 ] || fail "not two pins after the second"

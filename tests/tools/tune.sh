@@ -44,7 +44,7 @@ gemm          * * f32 *  16 16 4 2 2   # and stays
 END
 variant=$(./vernier explain $gemm 2> /dev/null | sed -n 's/^variant  *//p')
 case $variant in
-gemm_cpu*) variant=gemm_cpu_direct  bad="1 1 4 8 8 8"      # by name: a bad row may not be chosen
+gemm_cpu*) variant=gemm_cpu_direct  bad="4 1 4 48 16 64"      # by name: a bad row may not be chosen
            gemm=$gemm:variant=$variant ;;
 *)         bad= ;;
 esac
@@ -75,7 +75,7 @@ if [ -n "$bad" ]; then
     grep -q '"written": true' "$out/report.json" || fail "a bad row was kept"
     grep -q "^$variant cpu/.* opencl f32 small " $VERNIER_TUNE || { fail "the row is not in the file:"; cat $VERNIER_TUNE; }
     row_of $gemm user
-    grep -q 'THR_M=1 ' "$out/explained" && fail "the bad row is still used"
+    grep -q 'VEC=4 ' "$out/explained" && fail "the bad row is still used"
 fi
 grep -q '^# what is mine' $VERNIER_TUNE && grep -q 'and stays' $VERNIER_TUNE || fail "lines of the user's are gone"
 [ ! -e $VERNIER_TUNE.new ] || fail "a temporary file was left"

@@ -33,8 +33,8 @@ enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER, BACKWARD, DIRECTIONS }
 extern const char *const direction_names[DIRECTIONS];
 /* gemm: one per column | per row | each; conv: any = per channel */
 enum bias { NO_BIAS, BIAS_ROW, BIAS_COL, BIAS_FULL };
-/* Each operand in a buffer of its own; or all in one, where their rows alternate, as the columns of one matrix
- * do, or their blocks along the outermost dimension, as the halves of a batch.                          */
+/* Each operand in a buffer of its own; or all in one, where their rows alternate, as the columns of one
+ * matrix do, or their blocks along the outermost dimension, as the halves of a batch.                  */
 enum beside { APART, BESIDE_ROWS, BESIDE_BLOCKS };
 
 enum { PROBLEM_TEXT = 256, PROBLEM_OWN = 32, OPERANDS = 12 };
