@@ -389,8 +389,8 @@ int       vn__given(const vn_tensor *t);            /* an optional tensor that i
  * buffer, on q's device, of a type the device has.  `output`: nothing may repeat.   */
 vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue *q,
                            int low, int high, int output);
-/* overlap.c: VN_INVALID if an element of the one may share memory with one of the other, of one type and
- * inside their buffers; and if two elements of one view may.                                         */
+/* overlap.c: VN_INVALID if an element of the one may share memory with one of the other, both inside
+ * their buffers; and if two elements of one view may.                                             */
 vn_status vn__check_overlap(const vn_tensor *a, const char *a_name,
                             const vn_tensor *b, const char *b_name);
 vn_status vn__check_distinct(const vn_tensor *t, const char *name);

@@ -148,11 +148,11 @@ static int is_same_memory(const vn_buffer *a, const vn_buffer *b)
 }
 
 /* By how many bytes b's first element lies behind a's; 0: overflow. */
-static int distance(int64_t *out, const vn_tensor *a, const vn_tensor *b, int64_t size)
+static int distance(int64_t *out, const vn_tensor *a, const vn_tensor *b, int64_t a_size, int64_t b_size)
 {
     int64_t at_a, at_b;
 
-    return vn__mul(&at_a, a->start, size) && vn__mul(&at_b, b->start, size) &&
+    return vn__mul(&at_a, a->start, a_size) && vn__mul(&at_b, b->start, b_size) &&
            vn__add(&at_a, at_a, a->buffer->at) && vn__add(&at_b, at_b, b->buffer->at) &&
            !__builtin_sub_overflow(at_b, at_a, out);
 }
@@ -170,26 +170,24 @@ static void add_view(struct sum *s, const vn_tensor *t, int64_t scale, int from_
     }
 }
 
-/* Elements of `size` bytes that start at a multiple of that from each other are one unit long; others are
- * `size` units, of which any two may meet.                                                           */
+/* All is counted in units that divide both elements and the distance: one element, as a rule.  Of elements of
+ * several units, any two units may meet.                                                                   */
 static enum answer answer_of(const vn_tensor *a, const vn_tensor *b)
 {
-    const int64_t size = (int64_t)vn_type_bytes(a->type);
+    const int64_t a_size = (int64_t)vn_type_bytes(a->type), b_size = (int64_t)vn_type_bytes(b->type);
     struct sum s = { 0 };
-    int64_t bytes, scale;
+    int64_t bytes, unit;
 
     if (!is_same_memory(a->buffer, b->buffer))
         return DISJOINT;
-    if (!distance(&bytes, a, b, size))
+    if (!distance(&bytes, a, b, a_size, b_size))
         return UNDECIDED;
-    scale = bytes % size ? size : 1;
-    s.target = bytes % size ? bytes : bytes / size;
-    add_view(&s, a, scale, 0);
-    add_view(&s, b, scale, 1);
-    if (scale > 1) {
-        add(&s, 1, 2 * (scale - 1));
-        s.overflows |= !vn__add(&s.target, s.target, scale - 1);
-    }
+    unit = common_divisor(common_divisor(a_size, b_size), bytes < 0 ? -(bytes % (a_size * b_size)) : bytes);
+    s.target = bytes / unit;
+    add_view(&s, a, a_size / unit, 0);
+    add_view(&s, b, b_size / unit, 1);
+    add(&s, 1, a_size / unit - 1 + b_size / unit - 1);
+    s.overflows |= !vn__add(&s.target, s.target, b_size / unit - 1);
     return decide(&s);
 }
 
