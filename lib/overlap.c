@@ -10,8 +10,8 @@
  *
  * has a solution: a bounded knapsack.  It is decided by a search from the largest coefficient to the
  * smallest, which leaves out what the smaller ones cannot reach, by their sum and by their greatest common
- * divisor.  Where strides nest, as those of tensors do, two or three values of each x remain.  A search that
- * takes more than STEPS steps is given up: then the answer is that they may overlap.
+ * divisor.  Where all strides together nest, as those of views of one tensor do, at most two values of each x
+ * remain.  A search that takes more than STEPS steps is given up: then the answer is that they may overlap.
  */
 #include "core.h"
 
@@ -76,6 +76,25 @@ static void add(struct sum *s, int64_t c, int64_t most)
     s->term[at] = (struct term){ .c = c, .most = most };
 }
 
+/* Where a coefficient is q times another whose x reaches q - 1, both together are one term. */
+static void join(struct sum *s)
+{
+    for (int j = s->count - 1; j > 0; j--)
+        for (int i = j - 1; i >= 0 && !s->overflows; i--) {
+            const int64_t q = s->term[i].c / s->term[j].c;
+            int64_t more;
+
+            if (s->term[i].c % s->term[j].c || s->term[j].most < q - 1)
+                continue;
+            s->overflows |= !vn__mul(&more, q, s->term[i].most) ||
+                            !vn__add(&s->term[j].most, s->term[j].most, more);
+            for (int k = i; k < s->count - 1; k++)
+                s->term[k] = s->term[k + 1];
+            s->count--;
+            i = --j;                            /* it may now reach what it did not before */
+        }
+}
+
 /* What the terms behind each one can reach. */
 static void prepare(struct sum *s)
 {
@@ -136,6 +155,7 @@ static enum answer search(struct sum *s, int i, int64_t target)
 
 static enum answer decide(struct sum *s)
 {
+    join(s);
     prepare(s);
     return s->overflows ? UNDECIDED : search(s, 0, s->target);
 }

@@ -144,9 +144,10 @@ VN_API const char *vn_type_name(vn_type t);         /* "f32" */
  * one of that operand; between them they may alternate as they like, as channel slices
  * of one tensor do.  Buffers that lie in one memory are told as such: two handles of one
  * cl_mem, sub-buffers and what they are parts of, memory of the host that buffers use,
- * addresses of CUDA.  This is decided exactly for all strides that nest, each a multiple
- * of the next or larger than what the smaller ones span, and for most others; views whose
- * strides leave too much to be searched are refused: they "may overlap".               */
+ * addresses of CUDA.  This is decided exactly where the strides of both views, taken
+ * together, nest: each a multiple of the next smaller one, or larger than what the smaller
+ * ones span; and for most others.  Views whose strides leave too much to be searched are
+ * refused: they "may overlap".                                                         */
 #define VN_RANK 6
 typedef struct {
     vn_buffer *buffer;
