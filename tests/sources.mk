@@ -115,6 +115,7 @@ test_programs += \
 	%D%/tools/test_problem \
 	%D%/tools/test_tuner
 test_scripts  += \
+	%D%/tools/check.sh \
 	%D%/tools/choice.sh \
 	%D%/tools/gap.sh \
 	%D%/tools/new_operation.sh \

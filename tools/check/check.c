@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "options.h"
+#include "core.h"
 #include "report/report.h"
 #include "suite.h"
 
@@ -16,14 +17,15 @@ enum { WHATS = 64, JOBS_MOST = 256 };
 
 struct request {
     struct common common;                         /* its device and json */
-    const char *variant, *junit;
-    int         tap, jobs, whats;
+    const char *variant, *tap, *junit;
+    int         jobs, whats;
     const char *what[WHATS];
     enum suite_extent extent;
     uint64_t    seed;
+    double      budget;                           /* seconds; 0: no end */
 };
 
-enum { VARIANT = 256, JOBS, QUICK, FULL, SMALL, TAP, JUNIT, SEED };
+enum { VARIANT = 256, JOBS, QUICK, FULL, SMALL, BUDGET, TAP, JUNIT, SEED };
 
 static const struct argp_option options[] = {
     { "variant", VARIANT, "NAME", 0, "Run this variant only, not each in its turn", 0 },
@@ -32,8 +34,11 @@ static const struct argp_option options[] = {
     { "quick",  QUICK, NULL,   0, "A tenth of the cases", 0 },
     { "full",   FULL,  NULL,   0, "Ten times the cases", 0 },
     { "small",  SMALL, NULL,   0, "Few cases with no size above 24, for simulators", 0 },
-    { "seed",   SEED,  "N",    0, "Draw other problems and other data; 1 unless said", 0 },
-    { "tap",    TAP,   NULL,   0, "Write the Test Anything Protocol", 0 },
+    { "budget", BUDGET, "TIME", 0,
+      "Stop after 30, 60s, 10m or 2h, and until then run groups of cases spread evenly over all", 0 },
+    { "seed",   SEED,  "N",    0,
+      "Draw other problems and other data, and begin a --budget with another group; 1 unless said", 0 },
+    { "tap",    TAP,   "FILE", 0, "Write the Test Anything Protocol too; - is standard output", 0 },
     { "junit",  JUNIT, "FILE", 0, "Write a report as JUnit's XML too; - is standard output", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -47,7 +52,7 @@ static const char doc_form[] =                         /* %s: the operations */
     "or special (NaN, infinities, denormals; nothing to do).  Memory around each operand is checked too.  "
     "Of a failure it prints the command that runs it again.\n"
     "\n"
-    "Exit status: 0, 1 if a case failed, 2 if nothing could be tried.";
+    "Exit status: 0, 1 if a case failed or it was interrupted, 2 if nothing could be tried.";
 
 static uint64_t parse_seed(const char *arg, struct argp_state *state)
 {
@@ -69,6 +74,11 @@ static int parse_jobs(const char *arg, struct argp_state *state)
     return (int)n;
 }
 
+static int is_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
 static const struct argp_child children[] = {
     OPTIONS_CHILD(device_argp), OPTIONS_CHILD(json_argp),
     OPTIONS_END };
@@ -84,8 +94,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case FULL:  r->extent = SUITE_FULL;             return 0;
     case SMALL: r->extent = SUITE_SMALL;            return 0;
     case SEED:  r->seed   = parse_seed(arg, state); return 0;
-    case TAP:   r->tap    = 1;                      return 0;
+    case TAP:   r->tap    = arg;                    return 0;
     case JUNIT: r->junit  = arg;                    return 0;
+    case BUDGET: r->budget = option_seconds(state, "budget", arg); return 0;
     case ARGP_KEY_INIT:
         options_begin(state, children, &r->common, NULL);
         return 0;
@@ -95,8 +106,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         r->what[r->whats++] = arg;
         return 0;
     case ARGP_KEY_END:
-        if (r->junit && r->common.json && !strcmp(r->junit, "-") && !strcmp(r->common.json, "-"))
-            argp_error(state, "--junit and --json cannot both go to standard output");
+        if (is_stdout(r->tap) + is_stdout(r->junit) + is_stdout(r->common.json) > 1)
+            argp_error(state, "only one of --tap, --junit and --json can go to standard output");
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -124,46 +135,86 @@ static int check_what(const char *what)
     return 0;
 }
 
-static vn_status run(struct suite *s, const char *what, int jobs)
+static size_t ops_count(void)
 {
-    struct problem p;
-    char why[512];
-    vn_status status = VN_OK;
+    size_t n = 0;
 
-    if (op_named(what))
-        return suite_run(s, op_named(what), jobs);
-    if (!strcmp(what, "all"))
-        for (const struct op *const *o = ops; *o && !status; o++)
-            status = suite_run(s, *o, jobs);
-    else if (problem_parse(&p, what, why, sizeof why) == 0)
-        suite_problem(s, &p);
+    while (ops[n])
+        n++;
+    return n;
+}
+
+static vn_status run(struct suite *s, const struct request *r)
+{
+    struct suite_part *const parts = calloc((size_t)r->whats * ops_count(), sizeof *parts);
+    struct problem    *const problems = calloc((size_t)r->whats, sizeof *problems);
+    vn_status status = parts && problems ? VN_OK : VN_NO_MEMORY;
+    char why[512];
+    int count = 0;
+
+    for (int i = 0; i < r->whats && !status; i++)
+        if (op_named(r->what[i]))
+            parts[count++].op = op_named(r->what[i]);
+        else if (!strcmp(r->what[i], "all"))
+            for (const struct op *const *o = ops; *o; o++)
+                parts[count++].op = *o;
+        else if (problem_parse(&problems[i], r->what[i], why, sizeof why) == 0)
+            parts[count++].problem = &problems[i];
+    if (!status)
+        status = suite_run(s, parts, count, r->jobs);
+    if (status)
+        complain("%s", status == VN_NO_MEMORY ? "host memory ran out" : vn_last_error());
+    free(problems);
+    free(parts);
     return status;
 }
 
-/* ---- as it goes -------------------------------------------------------------- */
+/* ---- as it goes: the groups report to one suite, one at a time ---------------- */
 
-static FILE *text;                /* where lines go: the groups report to one suite at a time */
+struct told {
+    FILE *text, *tap;                             /* tap: NULL, or where that goes */
+    struct progress progress;
+};
 
-static void say_tap(const struct suite *s, const struct suite_group *g)
+static void say_tap(FILE *to, const struct suite *s, const struct suite_group *g)
 {
-    fprintf(text, "%sok %d - %s (%ld cases)\n", g->failed ? "not " : "", s->reported, g->name, g->cases);
+    fprintf(to, "%sok %d - %s (%ld case%s)\n", g->failed ? "not " : "", s->reported, g->name, g->cases,
+            PLURAL(g->cases));
     for (const char *line = g->failures; *line;
          line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n'))
-        fprintf(text, "# %.*s\n", (int)strcspn(line, "\n"), line);
-    fflush(text);
+        fprintf(to, "# %.*s\n", (int)strcspn(line, "\n"), line);
+    fflush(to);
 }
 
-static void say_line(const struct suite *s, const struct suite_group *g)
+static void say_line(FILE *to, const struct suite_group *g)
 {
     char share[32] = "";
 
-    (void)s;
     if (g->worst > 0)
         snprintf(share, sizeof share, "worst %.2f of the bound", g->worst);
-    fprintf(text, "%-6s  %-52s %6ld cases %7.1f s  %s\n", g->failed ? "FAILED" : "passed", g->name, g->cases,
-            g->seconds, share);
-    fputs(g->failures, text);
-    fflush(text);
+    fprintf(to, "%-6s  %-52s %6ld case%s %7.1f s  %s%s\n", g->failed ? "FAILED" : "passed", g->name, g->cases,
+            g->cases == 1 ? " " : "s", g->seconds, share, g->cut ? " (cut short)" : "");
+    fputs(g->failures, to);
+    fflush(to);
+}
+
+static void say_begun(const struct suite *s, const struct suite_group *g)
+{
+    const struct told *const told = s->context;
+    struct progress p = told->progress;
+
+    p.total = s->planned;
+    progress_show(&p, s->handed - 1, g->name);
+}
+
+static void say_done(const struct suite *s, const struct suite_group *g)
+{
+    const struct told *const told = s->context;
+
+    progress_clear(&told->progress);
+    say_line(told->text, g);
+    if (told->tap)
+        say_tap(told->tap, s, g);
 }
 
 /* ---- reports ------------------------------------------------------------------ */
@@ -175,8 +226,8 @@ static json_t *json_groups(const struct suite *s)
     for (int i = 0; i < s->group_count; i++) {
         const struct suite_group *g = &s->groups[i];
 
-        json_array_append_new(all, json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:s}", "name", g->name,
-            "cases", (json_int_t)g->cases, "failed", (json_int_t)g->failed,
+        json_array_append_new(all, json_pack("{s:s, s:b, s:I, s:I, s:I, s:f, s:f, s:s}", "name", g->name,
+            "cut_short", g->cut, "cases", (json_int_t)g->cases, "failed", (json_int_t)g->failed,
             "passed_over", (json_int_t)g->passed_over, "worst", g->worst, "seconds", g->seconds,
             "failures", g->failures));
     }
@@ -191,11 +242,13 @@ static int write_json(const struct suite *s, const char *path)
         json_object_set_new(counts, suite_kinds[kind], json_integer(s->count[kind]));
     for (int t = 0; t < VN_TYPE_COUNT; t++)
         json_object_set_new(worst, vn_type_name((vn_type)t), json_real(s->worst[t]));
-    return report_json(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:I, s:o, s:I, s:I, s:I, s:o, s:o}",
+    return report_json(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:I, s:b, s:i, s:i, s:o, s:I, s:I, s:I, s:o, "
+                                 "s:o}",
         "version", vn_version(),
         "device", "spec", s->info.spec, "name", s->info.name, "platform", s->info.platform,
         "driver", s->info.driver,
-        "seed", (json_int_t)s->seed, "count", counts, "failed", (json_int_t)s->failed,
+        "seed", (json_int_t)s->seed, "interrupted", interrupted, "groups_planned", s->planned,
+        "groups_run", s->ran, "count", counts, "failed", (json_int_t)s->failed,
         "passed_over", (json_int_t)s->passed_over, "vacuous", (json_int_t)s->vacuous, "worst", worst,
         "groups", json_groups(s)), path);
 }
@@ -227,10 +280,18 @@ static void put_testcase(FILE *to, const struct suite_group *g)
         fputs(g->cases ? "/>\n" : "><skipped/></testcase>\n", to);
 }
 
+/* "42 of 96 groups" */
+static const char *share_run(char out[64], const struct suite *s)
+{
+    snprintf(out, 64, "%d of %d group%s", s->ran, s->planned, PLURAL(s->planned));
+    return out;
+}
+
 static int write_junit(const struct suite *s, const char *path)
 {
-    FILE *const to = strcmp(path, "-") ? fopen(path, "w") : stdout;
+    FILE *const to = is_stdout(path) ? stdout : fopen(path, "w");
     int failures = 0, bad;
+    char share[64];
 
     if (!to) {
         complain("%s cannot be written", path);
@@ -240,9 +301,14 @@ static int write_junit(const struct suite *s, const char *path)
         failures += s->groups[i].failed > 0;
     fprintf(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"vernier check on ");
     put_xml(to, s->info.name);
-    fprintf(to, "\" tests=\"%d\" failures=\"%d\">\n", s->group_count, failures);
+    fprintf(to, "\" tests=\"%d\" failures=\"%d\" errors=\"%d\">\n", s->group_count + interrupted, failures,
+            interrupted);
+    fprintf(to, "  <properties><property name=\"run\" value=\"%s\"/></properties>\n", share_run(share, s));
     for (int i = 0; i < s->group_count; i++)
         put_testcase(to, &s->groups[i]);
+    if (interrupted)
+        fprintf(to, "  <testcase classname=\"vernier\" name=\"the rest\"><error message=\"interrupted after "
+                    "%s\"/></testcase>\n", share);
     fputs("</testsuite>\n", to);
     bad = ferror(to);
     if ((to != stdout && fclose(to)) || bad) {
@@ -252,19 +318,52 @@ static int write_junit(const struct suite *s, const char *path)
     return 0;
 }
 
-static int report(const struct suite *s, const struct request *r)
+static int end_tap(FILE *to, const struct suite *s, const char *path)
 {
+    if (interrupted)
+        fputs("Bail out! interrupted\n", to);
+    else
+        fprintf(to, "1..%d\n", s->reported);
+    if (fflush(to) || ferror(to) || (to != stdout && fclose(to))) {
+        complain("%s cannot be written", path);
+        return -1;
+    }
+    return 0;
+}
+
+static int report(const struct suite *s, const struct request *r, const struct told *told)
+{
+    char share[64];
     int bad = 0;
 
-    if (r->tap)
-        fprintf(text, "1..%d\n", s->reported);
-    else
-        suite_report(s, text);
+    progress_clear(&told->progress);
+    suite_report(s, told->text);
+    if (r->budget > 0)
+        fprintf(told->text, "%s in %.4g s (%.0f%%)%s\n", share_run(share, s), r->budget,
+                100.0 * s->ran / (s->planned ? s->planned : 1),
+                s->ran < s->planned ? ", evenly spread; another --seed begins elsewhere" : "");
+    if (told->tap)
+        bad |= end_tap(told->tap, s, r->tap);
     if (r->junit)
         bad |= write_junit(s, r->junit);
     if (r->common.json)
         bad |= write_json(s, r->common.json);
+    if (interrupted)
+        complain("interrupted: %s are reported", share_run(share, s));
     return bad;
+}
+
+/* 0, or -1 after a sentence. */
+static int told_open(struct told *t, const struct request *r)
+{
+    t->text = is_stdout(r->tap) || is_stdout(r->junit) ? stderr : report_stream(r->common.json);
+    t->tap  = !r->tap ? NULL : is_stdout(r->tap) ? stdout : fopen(r->tap, "w");
+    if (r->tap && !t->tap) {
+        complain("%s cannot be written", r->tap);
+        return -1;
+    }
+    progress_open(&t->progress, 0);
+    return 0;
 }
 
 int check_main(int argc, char **argv)
@@ -272,6 +371,8 @@ int check_main(int argc, char **argv)
     static char doc[sizeof doc_form + 128];
     static const struct argp argp = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
     struct request r = { .extent = SUITE_USUAL, .seed = SUITE_SEED, .jobs = 1 };
+    const double   began = vn__seconds();
+    struct told    told;
     struct suite  *s;
     vn_status      status;
     int            failed;
@@ -289,18 +390,22 @@ int check_main(int argc, char **argv)
         complain("%s", vn_last_error());
         return status == VN_NO_DEVICE ? EXIT_USAGE : EXIT_FAILURE;
     }
-    text = (r.common.json && !strcmp(r.common.json, "-")) || (r.junit && !strcmp(r.junit, "-"))
-         ? stderr : stdout;
-    s->extent     = r.extent;
-    s->variant    = r.variant;
-    s->seed       = r.seed;
-    s->group_done = r.tap ? say_tap : say_line;
-    if (!r.tap)
-        fprintf(text, "on %s (%s, %s)\n", s->info.name, s->info.platform, s->info.driver);
-    for (int i = 0; i < r.whats && !status; i++)
-        if ((status = run(s, r.what[i], r.jobs)))
-            complain("%s", vn_last_error());
-    failed = report(s, &r) || suite_status(s) || status;
+    if (told_open(&told, &r)) {
+        suite_close(s);
+        return EXIT_USAGE;
+    }
+    take_interrupts();
+    s->extent      = r.extent;
+    s->variant     = r.variant;
+    s->seed        = r.seed;
+    s->stop        = &interrupted;
+    s->deadline    = r.budget > 0 ? began + r.budget : 0;
+    s->group_begun = say_begun;
+    s->group_done  = say_done;
+    s->context     = &told;
+    fprintf(told.text, "on %s (%s, %s)\n", s->info.name, s->info.platform, s->info.driver);
+    status = run(s, &r);
+    failed = report(s, &r, &told) || suite_status(s) || status || interrupted;
     suite_close(s);
     return failed ? EXIT_FAILURE : 0;
 }

@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core.h"
 #include "data.h"
@@ -433,8 +432,18 @@ static int run_once(struct suite *s, const struct problem *p, enum kind kind, co
     return 0;
 }
 
+/* A deadline leaves each group that has begun at least one case. */
+static int is_over(const struct suite *s, int has_cases)
+{
+    return (s->stop && *s->stop) || (s->deadline && has_cases && vn__seconds() > s->deadline);
+}
+
 void suite_case(struct suite *s, const struct problem *p, enum kind kind)
 {
+    if (is_over(s, group_of(s)->cases > 0)) {
+        group_of(s)->cut = 1;
+        return;
+    }
     if (kind == SPECIAL && s->specials++ % 3 && (s->extent == SUITE_SMALL || s->extent == SUITE_QUICK))
         return;
     run_once(s, p, kind, NULL, FIRST, 0);
@@ -450,34 +459,34 @@ void suite_case(struct suite *s, const struct problem *p, enum kind kind)
 
 /* ---- groups ------------------------------------------------------------------------- */
 
-static double seconds(void)
+int suite_begin(struct suite *s, const char *name, ...)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-void suite_begin(struct suite *s, const char *name, ...)
-{
-    struct suite_group *g = realloc(s->groups, (size_t)(s->group_count + 1) * sizeof *g);
+    struct suite_group *g;
     va_list ap;
 
-    if (!g)
+    s->met++;
+    if ((s->only && s->only != s->met) || is_over(s, 0))
+        return 0;
+    if (!(g = realloc(s->groups, (size_t)(s->group_count + 1) * sizeof *g)))
         abort();                                  /* a test program without a few kilobytes */
     s->groups = g;
     g += s->group_count++;
-    *g = (struct suite_group){ .seconds = -seconds() };
+    *g = (struct suite_group){ .seconds = -vn__seconds() };
     va_start(ap, name);
     vsnprintf(g->name, sizeof g->name, name, ap);
     va_end(ap);
+    s->ran++;
+    s->specials = (long)(hash(s->seed, g->name) % 3);         /* whichever groups ran before */
+    if (s->group_begun)
+        s->group_begun(s, g);
+    return 1;
 }
 
 void suite_end(struct suite *s)
 {
     struct suite_group *g = group_of(s);
 
-    g->seconds += seconds();
+    g->seconds += vn__seconds();
     if (g->cases == 0 && g->failed == 0)
         return;
     s->reported++;
@@ -491,7 +500,8 @@ void suite_problem(struct suite *s, const struct problem *p)
 
     problem_format(text, p);
     for (int kind = 0; kind < KIND_COUNT; kind++) {
-        suite_begin(s, "%.80s %s", text, suite_kinds[kind]);
+        if (!suite_begin(s, "%.80s %s", text, suite_kinds[kind]))
+            continue;
         suite_case(s, p, (enum kind)kind);
         suite_end(s);
     }
@@ -562,11 +572,14 @@ vn_status suite_open_beside(struct suite **out, const struct suite *lender)
 
     if (!s)
         return VN_NO_MEMORY;
-    s->lender = lender;
-    s->device = lender->device;
-    s->info   = lender->info;
-    s->seed   = lender->seed;
-    s->extent = lender->extent;
+    s->lender   = lender;
+    s->device   = lender->device;
+    s->info     = lender->info;
+    s->seed     = lender->seed;
+    s->extent   = lender->extent;
+    s->variant  = lender->variant;
+    s->stop     = lender->stop;
+    s->deadline = lender->deadline;
     if ((status = vn_queue_open(&s->queue, s->device))) {
         suite_close(s);
         *out = NULL;
@@ -615,7 +628,8 @@ void suite_report(const struct suite *s, FILE *to)
     for (int t = 0; t < VN_TYPE_COUNT; t++)
         if (s->worst[t] > 0)
             fprintf(to, "worst %.2f of the bound in %s\n", s->worst[t], vn_type_name((vn_type)t));
-    fprintf(to, "%ld cases, %ld failed; seed %llu\n", cases_of(s), s->failed, (unsigned long long)s->seed);
+    fprintf(to, "%ld case%s, %ld failed; seed %llu\n", cases_of(s), PLURAL(cases_of(s)), s->failed,
+            (unsigned long long)s->seed);
     fprintf(to, "%ld more passed over (the variant does not fit), %ld refused (the device lacks the type)\n",
             s->passed_over, s->refused);
     if (s->vacuous)

@@ -27,6 +27,7 @@ struct suite_group {
     long   cases, failed, passed_over;            /* passed over: the variant cannot do that */
     double worst;                                 /* share of the bound */
     double seconds;
+    int    cut;                                   /* stopped before its last case */
     char   failures[4096];                        /* the first of them, each two lines */
 };
 
@@ -39,11 +40,16 @@ struct suite {
     const char        *variant;                   /* only this one; NULL: all */
     long               count[KIND_COUNT], failed, passed_over, refused, vacuous;
     long               specials;                  /* met so far; short suites run a third of them */
+    int                met, only;                 /* groups met; run this one (from 1), 0: all, -1: none */
+    int                planned, handed, ran;      /* groups: of suite_run(), begun there, in all that ran */
+    const volatile int *stop;                     /* not 0: no more cases; may be NULL */
+    double             deadline;                  /* of vn__seconds(), at which the same; 0: none */
     double             worst[VN_TYPE_COUNT];
     struct suite_group *groups;
     int                group_count, reported;     /* reported: those in which something ran */
-    void             (*group_done)(const struct suite *s, const struct suite_group *g);   /* may be NULL */
-    void              *context;                   /* for group_done */
+    void             (*group_begun)(const struct suite *s, const struct suite_group *g);  /* may be NULL */
+    void             (*group_done)(const struct suite *s, const struct suite_group *g);   /* likewise */
+    void              *context;                   /* for these two */
     struct arena      *arenas;
     const struct suite *lender;                   /* whose device it is; NULL: our own */
 };
@@ -56,15 +62,19 @@ vn_status suite_open(struct suite **out, const char *spec);
 vn_status suite_open_beside(struct suite **out, const struct suite *lender);
 void      suite_close(struct suite *s);
 
-/* suite_jobs.c: the cases of one operation, `jobs` of its variants at a time.  They are the same as in a
- * run of op->cases, their groups come in another order.                                              */
-vn_status suite_run(struct suite *s, const struct op *op, int jobs);
+/* All cases of an operation; or those of one problem, if that is not NULL. */
+struct suite_part { const struct op *op; const struct problem *problem; };
+
+/* suite_jobs.c: the groups of these parts, `jobs` at a time.  Several at a time, or with a deadline, they
+ * come in an order of which each beginning is spread evenly over all groups; the seed says which is first. */
+vn_status suite_run(struct suite *s, const struct suite_part *parts, int count, int jobs);
 
 /* One problem, in every kind. */
 void suite_problem(struct suite *s, const struct problem *p);
 
 /* For the operations. */
-void suite_begin(struct suite *s, const char *name, ...) __attribute__((format(printf, 2, 3)));
+/* 0 if the group is not to run; then there is no suite_end(). */
+int  suite_begin(struct suite *s, const char *name, ...) __attribute__((format(printf, 2, 3)));
 void suite_case (struct suite *s, const struct problem *p, enum kind kind);
 void suite_end  (struct suite *s);
 void suite_fault(struct suite *s, const char *sentence, ...) __attribute__((format(printf, 2, 3)));

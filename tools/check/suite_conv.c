@@ -112,8 +112,9 @@ static void draws(struct suite *s, enum direction direction, vn_type type, const
 {
     struct random r = { s->seed + kind };
 
-    suite_begin(s, "conv %s %s %s %s", direction_names[direction], suite_kinds[kind], vn_type_name(type),
-                *variant ? variant : "(chosen)");
+    if (!suite_begin(s, "conv %s %s %s %s", direction_names[direction], suite_kinds[kind], vn_type_name(type),
+                     *variant ? variant : "(chosen)"))
+        return;
     for (int i = 0; i < suite_times(s, times); i++) {
         struct problem p;
 
@@ -150,8 +151,9 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "n2c3h2w7k4r3s3",     "" },
     };
 
-    suite_begin(s, "conv %s special %s %s", direction_names[direction], vn_type_name(type),
-                *variant ? variant : "(chosen)");
+    if (!suite_begin(s, "conv %s special %s %s", direction_names[direction], vn_type_name(type),
+                     *variant ? variant : "(chosen)"))
+        return;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;

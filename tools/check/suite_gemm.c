@@ -94,7 +94,9 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
 {
     struct random r = { s->seed + kind };
 
-    suite_begin(s, "gemm %s %s %s", suite_kinds[kind], vn_type_name(type), *variant ? variant : "(chosen)");
+    if (!suite_begin(s, "gemm %s %s %s", suite_kinds[kind], vn_type_name(type),
+                     *variant ? variant : "(chosen)"))
+        return;
     for (int i = 0; i < suite_times(s, times); i++) {
         struct problem p;
 
@@ -144,7 +146,8 @@ static void stretches(struct suite *s, vn_type type, const char *variant)
     };
     struct problem p;
 
-    suite_begin(s, "gemm stretches %s %s", vn_type_name(type), *variant ? variant : "(chosen)");
+    if (!suite_begin(s, "gemm stretches %s %s", vn_type_name(type), *variant ? variant : "(chosen)"))
+        return;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (!parse_row(&p, s, &table[i], type, variant))
             suite_case(s, &p, EXACT);
@@ -180,7 +183,8 @@ static void specials(struct suite *s, vn_type type, const char *variant)
     };
     struct problem p;
 
-    suite_begin(s, "gemm special %s %s", vn_type_name(type), *variant ? variant : "(chosen)");
+    if (!suite_begin(s, "gemm special %s %s", vn_type_name(type), *variant ? variant : "(chosen)"))
+        return;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         for (int way = 0; way < (type == VN_F32 && s->extent != SUITE_SMALL ? 4 : 2); way++) {
             if (parse_row(&p, s, &table[i], type, variant))

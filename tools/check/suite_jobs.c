@@ -1,26 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * suite_jobs.c - the cases of an operation on several threads, each with a variant at a time.
+ * suite_jobs.c - the groups of several operations and problems, one after another or on several threads.
  *
  * The threads share the device and its kernels; a queue and memory each has for itself.
  */
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core.h"
 #include "suite.h"
+
+enum { ALL = 0, NONE = -1 };                      /* of suite.only */
 
 /* What the threads share, under the lock. */
 struct pool {
     pthread_mutex_t          lock;
     struct suite            *to;                  /* who asked, and is told of each group */
-    const struct op         *op;
-    const char              *next;                /* the variant whose turn it is; NULL: none is left */
+    const struct suite_part *parts;
+    int                      part_count;
+    int                      first, step;         /* of the order: group first + k step, modulo all */
 };
 
 struct worker { pthread_t thread; struct suite *suite; };
 
-static void tell(const struct suite *s, const struct suite_group *g)
+static void run_part(struct suite *s, const struct suite_part *part, int only)
+{
+    s->met  = 0;
+    s->only = only;
+    if (part->problem)
+        suite_problem(s, part->problem);
+    else
+        part->op->cases(s);
+    s->only = ALL;
+}
+
+/* ---- the order ---- */
+
+static int divisor(int a, int b)
+{
+    return b ? divisor(b, a % b) : a;
+}
+
+/* The multiples of the golden ratio lie evenly on a circle, however many of them (Knuth, The Art of Computer
+ * Programming, volume 3, section 6.4); a step without a common divisor with all meets each group once.    */
+static void spread(struct pool *pool, int all)
+{
+    struct random r = { pool->to->seed };
+
+    pool->first = (int)random_below(&r, all);
+    pool->step  = (int)lround(all * 0.6180339887498949);
+    while (pool->step < 1 || divisor(pool->step, all) > 1)
+        pool->step++;
+}
+
+/* ---- threads ---- */
+
+static void tell_begun(const struct suite *s, const struct suite_group *g)
+{
+    struct pool *const pool = s->context;
+
+    pthread_mutex_lock(&pool->lock);
+    if (pool->to->group_begun)
+        pool->to->group_begun(pool->to, g);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void tell_done(const struct suite *s, const struct suite_group *g)
 {
     struct pool *const pool = s->context;
 
@@ -31,26 +78,41 @@ static void tell(const struct suite *s, const struct suite_group *g)
     pthread_mutex_unlock(&pool->lock);
 }
 
-static const char *take_variant(struct pool *pool)
+/* The number of the next group from 1; 0: none is left, or the time is over. */
+static int take(struct pool *pool)
 {
-    const char *taken;
+    struct suite *const to = pool->to;
+    int taken = 0;
 
     pthread_mutex_lock(&pool->lock);
-    if ((taken = pool->next))
-        pool->next = suite_next_variant(pool->to, pool->op, taken);
+    if (to->handed < to->planned && !(to->stop && *to->stop) &&
+        !(to->handed && to->deadline && vn__seconds() > to->deadline))
+        taken = 1 + (int)((pool->first + (int64_t)pool->step * to->handed++) % to->planned);
     pthread_mutex_unlock(&pool->lock);
     return taken;
+}
+
+static void run_group(struct suite *s, const struct pool *pool, int number)
+{
+    for (int i = 0; i < pool->part_count && number > 0; i++) {
+        run_part(s, &pool->parts[i], number);
+        number -= s->met;
+    }
+}
+
+static void work_through(struct suite *s, struct pool *pool)
+{
+    int number;
+
+    while ((number = take(pool)))
+        run_group(s, pool, number);
 }
 
 static void *work(void *suite)
 {
     struct suite *const s = suite;
-    struct pool  *const pool = s->context;
 
-    while ((s->variant = take_variant(pool))) {
-        s->specials = 0;                          /* which of them run must not depend on who runs them */
-        pool->op->cases(s);
-    }
+    work_through(s, s->context);
     return NULL;
 }
 
@@ -65,6 +127,7 @@ static void add(struct suite *to, struct suite *from)
     memcpy(all + to->group_count, from->groups, (size_t)from->group_count * sizeof *all);
     to->groups       = all;
     to->group_count += from->group_count;
+    to->ran         += from->ran;
     to->failed      += from->failed;
     to->passed_over += from->passed_over;
     to->refused     += from->refused;
@@ -75,23 +138,19 @@ static void add(struct suite *to, struct suite *from)
         to->worst[t] = from->worst[t] > to->worst[t] ? from->worst[t] : to->worst[t];
 }
 
-vn_status suite_run(struct suite *s, const struct op *op, int jobs)
+static vn_status run_threads(struct pool *pool, int jobs)
 {
-    struct pool    pool = { .to = s, .op = op, .next = suite_next_variant(s, op, NULL) };
-    struct worker *w;
-    vn_status      status = VN_OK;
-    int            n = 0;
+    struct suite *const s = pool->to;
+    struct worker *const w = calloc((size_t)jobs, sizeof *w);
+    vn_status status = VN_OK;
+    int n = 0;
 
-    if (jobs < 2) {
-        op->cases(s);
-        return VN_OK;
-    }
-    if (!(w = calloc((size_t)jobs, sizeof *w)))
+    if (!w)
         return VN_NO_MEMORY;
-    pthread_mutex_init(&pool.lock, NULL);
     while (n < jobs && !(status = suite_open_beside(&w[n].suite, s))) {
-        w[n].suite->context    = &pool;
-        w[n].suite->group_done = tell;
+        w[n].suite->context     = pool;
+        w[n].suite->group_begun = tell_begun;
+        w[n].suite->group_done  = tell_done;
         if (pthread_create(&w[n].thread, NULL, work, w[n].suite)) {
             suite_close(w[n].suite);
             status = VN_FAILED;
@@ -104,7 +163,27 @@ vn_status suite_run(struct suite *s, const struct op *op, int jobs)
         add(s, w[i].suite);
         suite_close(w[i].suite);
     }
-    pthread_mutex_destroy(&pool.lock);
     free(w);
     return n ? VN_OK : status;                    /* some threads are enough */
+}
+
+vn_status suite_run(struct suite *s, const struct suite_part *parts, int count, int jobs)
+{
+    struct pool pool = { .to = s, .parts = parts, .part_count = count, .step = 1 };
+    vn_status status = VN_OK;
+
+    s->planned = s->handed = 0;
+    for (int i = 0; i < count; i++) {
+        run_part(s, &parts[i], NONE);
+        s->planned += s->met;
+    }
+    if (s->planned && (jobs > 1 || s->deadline))
+        spread(&pool, s->planned);
+    pthread_mutex_init(&pool.lock, NULL);
+    if (jobs > 1)
+        status = run_threads(&pool, jobs);
+    else
+        work_through(s, &pool);
+    pthread_mutex_destroy(&pool.lock);
+    return status;
 }

@@ -176,8 +176,9 @@ static void draws(struct suite *s, enum direction direction, vn_type type, const
 {
     struct random r = { s->seed + kind };
 
-    suite_begin(s, "softmax %s %s %s %s", direction == FORWARD ? "forward" : "backward", suite_kinds[kind],
-                vn_type_name(type), *variant ? variant : "(chosen)");
+    if (!suite_begin(s, "softmax %s %s %s %s", direction == FORWARD ? "forward" : "backward",
+                     suite_kinds[kind], vn_type_name(type), *variant ? variant : "(chosen)"))
+        return;
     for (int i = 0; i < suite_times(s, times); i++) {
         struct problem p;
         struct softmax_problem *const o = softmax_of(&p);
@@ -227,8 +228,9 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "8x13",     ":mask=row:inner=2",       0 },
     };
 
-    suite_begin(s, "softmax %s special %s %s", direction == FORWARD ? "forward" : "backward",
-                vn_type_name(type), *variant ? variant : "(chosen)");
+    if (!suite_begin(s, "softmax %s special %s %s", direction == FORWARD ? "forward" : "backward",
+                     vn_type_name(type), *variant ? variant : "(chosen)"))
+        return;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;

@@ -29,6 +29,9 @@
 
 struct op;
 
+/* "%d row%s", n, PLURAL(n) */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
+
 enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER, BACKWARD, DIRECTIONS };
 extern const char *const direction_names[DIRECTIONS];
 /* gemm: one per column | per row | each; conv: any = per channel */

@@ -53,7 +53,9 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
     static const int64_t larger[] = { 31, 32, 33, 63, 64, 65, 100, 257, 1000 }, gaps[] = { 0, 0, 1, 5 };
     struct random r = { s->seed + kind };
 
-    suite_begin(s, "l2norm %s %s %s", suite_kinds[kind], vn_type_name(type), *variant ? variant : "(chosen)");
+    if (!suite_begin(s, "l2norm %s %s %s", suite_kinds[kind], vn_type_name(type),
+                     *variant ? variant : "(chosen)"))
+        return;
     for (int i = 0; i < suite_times(s, 100); i++) {
         struct problem p;
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# `vernier check`: its reports, a budget, an interruption, and the progress line.
+
+[ -x ./vernier ] || { echo "skipped: the command is not built"; exit 77; }
+./vernier devices > /dev/null 2>&1 || { echo "skipped: there is no device"; exit 77; }
+
+failures=0
+fail()
+{
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+# has FILE PATTERN: a line of the file matches.
+has()
+{
+    grep -Eq -e "$2" "$1" || { fail "no line of $1 matches $2:"; cat "$1"; }
+}
+
+# refuses PATTERN WORDS...: exits with 2 and a sentence like that.
+refuses()
+{
+    pattern=$1
+    shift
+    said=$(./vernier check "$@" 2>&1)
+    status=$?
+    [ $status = 2 ] || fail "vernier check $*: exit status $status, not 2"
+    case $said in *"$pattern"*) ;; *) fail "vernier check $*: said: $said" ;; esac
+}
+
+out=tests/check.tmp
+rm -rf $out
+mkdir -p $out
+trap 'rm -rf $out' EXIT
+
+# a problem is three groups, all of which run; what goes to a file does not change what goes to stdout
+problem=gemm:5x7x9:f32:nn
+./vernier check $problem --tap $out/tap --junit $out/xml --json $out/json --budget 1h > $out/text ||
+    fail "vernier check $problem: exit status $?"
+has $out/text '^passed  gemm:5x7x9:f32:nn exact  *1 case  '
+has $out/text '^3 of 3 groups in 3600 s \(100%\)$'
+has $out/tap '^ok 3 - gemm:5x7x9:f32:nn [a-z]* \([0-9]* cases?\)$'
+has $out/tap '^1\.\.3$'
+has $out/xml 'tests="3" failures="0" errors="0"'
+has $out/json '"interrupted": false'
+has $out/json '"groups_run": 3'
+./vernier check $problem --tap - > $out/tap 2> $out/text || fail "vernier check --tap -: exit status $?"
+grep -Evq '^(ok [123] - |1\.\.3$)' $out/tap && { fail "--tap - writes more than TAP:"; cat $out/tap; }
+has $out/text '^passed '
+refuses 'only one of' $problem --tap - --json -
+refuses 'cannot be written' $problem --tap /nowhere/at/all
+refuses '--budget is "soon"' $problem --budget soon
+
+# a budget that is soon over: at least one case, not all, and another seed begins with another group
+for seed in 1 2; do
+    ./vernier check --small --budget 1ms --seed $seed > $out/text.$seed ||
+        fail "vernier check --budget 1ms: exit status $?"
+    has $out/text.$seed '^1 of [0-9]* groups in 0.001 s \(0%\), evenly spread; another --seed begins elsewhere$'
+    has $out/text.$seed '^[1-9][0-9]* cases?, 0 failed'
+done
+[ "$(sed -n 's/^passed *//p' $out/text.1 | cut -c 1-50)" != "$(sed -n 's/^passed *//p' $out/text.2 | cut -c 1-50)" ] ||
+    fail "two seeds begin with the same group"
+
+# interrupted after its first group, it reports that
+./vernier check --tap $out/tap --junit $out/xml --json $out/json > $out/text 2> $out/said &
+command=$!
+while ! grep -q '^passed' $out/text && kill -0 $command 2> /dev/null; do
+    sleep 0.1
+done
+kill -INT $command
+wait $command
+status=$?
+[ $status = 1 ] || fail "vernier check, interrupted: exit status $status, not 1"
+has $out/said '^vernier: interrupted: [0-9]* of [0-9]* groups are reported$'
+has $out/text '^[1-9][0-9]* cases?, 0 failed; seed 1$'
+has $out/tap '^ok 1 - '
+has $out/tap '^Bail out! interrupted$'
+has $out/xml '<error message="interrupted after [0-9]* of [0-9]* groups"/>'
+has $out/xml '^</testsuite>$'
+has $out/json '"interrupted": true'
+
+# on a terminal it says how far it is
+if command -v script > /dev/null; then
+    script -qec "./vernier check $problem" $out/typescript > /dev/null 2>&1 < /dev/null
+    grep -q '\[3/3\] gemm:5x7x9:f32:nn special  about 0:[0-9]* left' $out/typescript ||
+        { fail "no progress on a terminal:"; cat -v $out/typescript; }
+else
+    echo "the progress line left out: install util-linux (script)"
+fi
+
+echo "$failures failures"
+[ $failures = 0 ]
