@@ -78,6 +78,20 @@ static void add_candidate(struct vn_builder *b, const struct vn_candidate *it)
     add_text(b, "}");
 }
 
+/* One name may serve several directions, by a variant each: one that does not fit is told of once, and only
+ * where none of its name fits.                                                                        */
+static int is_told(const struct vn_candidate *list, int count, int at, const struct vn_choice *chosen)
+{
+    const char *const name = list[at].variant->name;
+
+    if (is_chosen(&list[at], chosen) || (list[at].unfit && !strcmp(name, chosen->variant->name)))
+        return 0;
+    for (int i = 0; i < count && list[at].unfit; i++)
+        if (i != at && !strcmp(name, list[i].variant->name) && (i < at || !list[i].unfit))
+            return 0;
+    return 1;
+}
+
 /* All other plans, and why none of them is used. */
 static void add_passed_over(struct vn_builder *b, vn_queue *q)
 {
@@ -88,7 +102,7 @@ static void add_passed_over(struct vn_builder *b, vn_queue *q)
     if (vn__candidates(&list, &count, q, q->last->table, q->last->problem, NULL, 0))
         count = 0;
     for (int i = 0; i < count; i++) {
-        if (is_chosen(&list[i], q->last->choice))
+        if (!is_told(list, count, i, q->last->choice))
             continue;
         add_text(b, some++ ? ", " : "");
         add_candidate(b, &list[i]);

@@ -118,6 +118,7 @@ test_scripts  += \
 	%D%/tools/check.sh \
 	%D%/tools/choice.sh \
 	%D%/tools/gap.sh \
+	%D%/tools/messages.sh \
 	%D%/tools/new_operation.sh \
 	%D%/tools/rates.sh \
 	%D%/tools/surroundings.sh \
@@ -157,6 +158,7 @@ endif
 	tools/gap/disassembly.c \
 	tools/gap/html.c \
 	tools/gap/report.c \
+	tools/report/errors.c \
 	tools/report/html.c \
 	tools/report/report.c \
 	tools/report/svg.c

@@ -57,12 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static json_t *load(const char *path)
 {
-    json_error_t error;
-    json_t *const report = json_load_file(path, 0, &error);
+    json_t *const report = report_read(path);
 
-    if (!report)
-        complain("%s: %s", path, error.text);
-    else if (!json_is_array(json_object_get(report, "benchmarks"))) {
+    if (report && !json_is_array(json_object_get(report, "benchmarks"))) {
         complain("%s is no report of vernier bench or gap: it has no \"benchmarks\"", path);
         json_decref(report);
         return NULL;

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "commands.h"
+#include "report/errors.h"
 
 static const struct command {
     const char *name, *title;
@@ -53,13 +55,13 @@ static const char doc[] =
 
 void complain(const char *sentence, ...)
 {
+    char text[4096];
     va_list args;
 
-    fputs("vernier: ", stderr);
     va_start(args, sentence);
-    vfprintf(stderr, sentence, args);
+    vsnprintf(text, sizeof text, sentence, args);
     va_end(args);
-    fputc('\n', stderr);
+    fprintf(errors_stream(), "vernier: %s\n", errors_clean(text));
 }
 
 int device_open(vn_device **out, vn_queue **queue, const char *spec)
@@ -69,7 +71,7 @@ int device_open(vn_device **out, vn_queue **queue, const char *spec)
     if (s) {
         complain("%s", vn_last_error());
         if (s == VN_NO_DEVICE && vn_device_count() > 0)
-            fputs("`vernier devices` lists those that there are.\n", stderr);
+            fputs("`vernier devices` lists those that there are.\n", errors_stream());
         return s == VN_NO_DEVICE ? EXIT_USAGE : EXIT_FAILURE;
     }
     if (queue && vn_queue_open(queue, *out)) {
@@ -101,6 +103,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "there is no command \"%s\": devices, bench, check, explain, gap, compare, "
                               "tune or choice", arg);
         argv[0] = (char *)c->title;
+        errors_keep();
         *status = c->run(state->argc - state->next + 1, argv);
         state->next = state->argc;
         return 0;
@@ -141,7 +144,8 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     if (fflush(stdout) || ferror(stdout)) {
         complain("standard output cannot be written");
-        return status ? status : EXIT_FAILURE;
+        status = status ? status : EXIT_FAILURE;
     }
+    errors_tell(status);
     return status;
 }

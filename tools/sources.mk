@@ -14,7 +14,7 @@ vernier_SOURCES += \
 	%D%/options.c \
 	%D%/options.h
 vernier_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) \
-	-DINSTALLED_SUITES='"$(pkgdatadir)"' -DSOURCE_SUITES='"$(abs_srcdir)/suites"'
+	-DINSTALLED_SUITES='"$(pkgdatadir)"'
 vernier_LDADD    = libproblem.la libpeers.la libcore.la $(JANSSON_LIBS) $(TOOLS_LIBS)
 vernier_LDFLAGS  = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign,--wrap=strdup \

@@ -40,9 +40,22 @@ prefix=$stage$(sed -n 's/^prefix=//p' "$pc")
 
 for file in "$lib/libvernier.so" "$lib/libvernier.a" "$lib/cmake/Vernier/VernierConfig.cmake" \
             "$prefix/include/vernier.h" "$prefix/include/vernier_cuda.h" "$prefix/include/vernier_opencl.h" \
-            "$prefix/share/man/man3/vernier.3"; do
+            "$prefix/share/man/man3/vernier.3" "$prefix/share/doc/vernier/method.md"; do
     [ -e "$file" ] || wrong "not installed: ${file#"$stage"}"
 done
+
+# Neither carries the path of the build, so that two builds are the same; the command has suites of its own.
+for built in "$lib/libvernier.so" "$prefix/bin/vernier"; do
+    [ -e "$built" ] || continue
+    strip -o "$out/stripped" "$built"
+    for folder in "$PWD" "$(cd "$srcdir" && pwd)"; do
+        grep -Fq -e "$folder/" "$out/stripped" && wrong "${built#"$stage"} has the path $folder in it"
+    done
+done
+if [ -e "$prefix/bin/vernier" ]; then
+    strings -a "$prefix/bin/vernier" | grep -qx "${prefix#"$stage"}/share/vernier" ||
+        wrong "the installed command looks for suites elsewhere than in ${prefix#"$stage"}/share/vernier"
+fi
 
 # ---- what the shared library shows and needs ------------------------------------------
 
@@ -177,6 +190,6 @@ fi
 # ---- make uninstall ----------------------------------------------------------------------
 
 step "make uninstall" "$MAKE" uninstall DESTDIR="$stage"
-left=$(find "$stage" ! -type d)
+left=$(find "$stage" ! -type d; find "$stage" -type d -iname '*vernier*')
 [ -z "$left" ] || wrong "left by make uninstall: $left"
 echo "$steps steps, all right"

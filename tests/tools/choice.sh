@@ -12,7 +12,7 @@ refuses 2 'neither a problem' nonsense
 refuses 2 'compares them all' $gemm:variant=gemm
 refuses 2 'must be a number from 1 to 31' $gemm --samples 32
 refuses 2 'must be a number above 0' --random 1 --limit-flops 0
-refuses 2 'which none of' $gemm --device no-such-device
+refuses 2 'which no device matches' $gemm --device no-such-device
 refuses 2 'has "nothing" in its name' $gemm --filter nothing
 
 # Two problems: what the table says, the JSON says too.

@@ -28,7 +28,7 @@ refuses 2 'one at a time' --pin --costs $gemm
 refuses 2 '--budget is of a search' --pin $gemm --budget 1s
 refuses 2 '--variant is of a search' --costs $gemm --variant gemm
 refuses 2 'names a variant' --pin $gemm:variant=gemm
-refuses 2 'which none of' --rates --device no-such-device
+refuses 2 'which no device matches' --rates --device no-such-device
 
 # Rates: a line for this device alone, which takes the place of an older one and keeps what was not measured.
 mkdir -p "$out/config"

@@ -62,6 +62,7 @@ static const char *const wrong[] = {
     "gemm:4611686018427387904x1x1:f32:tn:gap=1:batch=3", "gemms:1x2x3:f32", "GEMM:1x2x3:f32",
     "conv:n1c2h9w9k4r3:f32", "conv:n1c2h9w9k4r3s:f32", "conv:n1c2h9w9k4r3s3s3:f32",
     "conv:n1c2h9w9k4r3s3q1:f32",
+    "conv::f32:nhwc", "conv::f32", "conv:n1c2k4:f32",
     "conv:n1c2h9k4r3:f32", "conv:n1c2d9w9k4t3s3:f32", "conv:n1c2h9w9k4r0s3:f32",
     "conv:n1c2h9w9k4r3s3:f32:groups=3",
     "conv:n1c2h9w9k4r3s3:f32:groups=0", "conv:n1c2h9w9k4r3s3:f32:stride=0",

@@ -29,7 +29,7 @@ refuses 2 'neither a problem' nonsense
 refuses 2 'gemm' gemm:64x64:f32
 refuses 2 'must be a time' $gemm --budget soon
 refuses 2 'must be a time' $gemm --budget 3parsecs
-refuses 2 'which none of' $gemm --device no-such-device
+refuses 2 'which no device matches' $gemm --device no-such-device
 refuses 2 'it needs NULL or one of' $gemm --variant no_such_variant
 refuses 2 'tune for what' --budget 1s
 ln -s /dev/full "$out/full"

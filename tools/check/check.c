@@ -356,7 +356,7 @@ static int report(const struct suite *s, const struct request *r, const struct t
 /* 0, or -1 after a sentence. */
 static int told_open(struct told *t, const struct request *r)
 {
-    t->text = is_stdout(r->tap) || is_stdout(r->junit) ? stderr : report_stream(r->common.json);
+    t->text = is_stdout(r->tap) || is_stdout(r->junit) ? report_stream("-") : report_stream(r->common.json);
     t->tap  = !r->tap ? NULL : is_stdout(r->tap) ? stdout : fopen(r->tap, "w");
     if (r->tap && !t->tap) {
         complain("%s cannot be written", r->tap);

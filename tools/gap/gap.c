@@ -305,14 +305,11 @@ static int measure(struct request *r, const char *program)
 /* The means and the band are computed again: they follow from the rows. */
 static int rewrite(const struct request *r)
 {
-    json_error_t error;
-    json_t *const report = json_load_file(r->from, 0, &error), *own;
+    json_t *const report = report_read(r->from), *own;
     int status;
 
-    if (!report) {
-        complain("%s: %s", r->from, error.text);
+    if (!report)
         return EXIT_USAGE;
-    }
     if (!json_is_array(json_object_get(report, "benchmarks"))
         || !(own = json_object_get(report, "vernier"))) {
         complain("%s is no report of vernier gap: it has no \"benchmarks\" or no \"vernier\"", r->from);

@@ -115,8 +115,8 @@ static const struct word words[] = {
 /* ---- the language: sizes ---- */
 
 static const struct conv_problem usual = {
-    .groups = 1, .size = { 1, 1, 1 }, .filter = { 1, 1, 1 }, .out = { 1, 1, 1 }, .stride = { 1, 1, 1 },
-    .dilation = { 1, 1, 1 } };
+    .spatial = 1, .groups = 1, .size = { 1, 1, 1 }, .filter = { 1, 1, 1 }, .out = { 1, 1, 1 },
+    .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 } };
 
 /* "n64c64h56w56k64r3s3": each letter once, in any order */
 static int sizes(const struct reader *r, const char *text)
@@ -162,7 +162,7 @@ static int find_out(const struct reader *r)
             return wrong(r, "conv: the sizes overflow 63 bits");
         room -= reach + 1;
         if (room < 0 && room + c->stride[i] < 0)
-            return wrong(r, "conv: the filter reaches over %lld elements where the padded input has %lld",
+            return wrong(r, "conv: the filter reaches over %lld elements, where the padded input has %lld",
                          (long long)reach + 1, (long long)(room + reach + 1));
         c->out[i] = room < 0 ? 0 : room / c->stride[i] + 1;
     }
@@ -174,8 +174,9 @@ static int complete(const struct reader *r)
     const struct conv_problem *const c = conv_of(r->p);
 
     if (c->c % c->groups || c->filters % c->groups)
-        return wrong(r, "conv: %lld groups do not divide %lld channels and %lld filters",
-                     (long long)c->groups, (long long)c->c, (long long)c->filters);
+        return wrong(r, "conv: %lld groups do not divide %lld channel%s and %lld filter%s",
+                     (long long)c->groups, (long long)c->c, PLURAL(c->c), (long long)c->filters,
+                     PLURAL(c->filters));
     return find_out(r);
 }
 

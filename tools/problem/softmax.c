@@ -47,8 +47,8 @@ static int complete(const struct reader *r)
     const struct softmax_problem *const s = softmax_of(r->p);
 
     if (s->rows % s->inner)
-        return wrong(r, "softmax: inner=%lld does not divide %lld rows", (long long)s->inner,
-                     (long long)s->rows);
+        return wrong(r, "softmax: inner=%lld does not divide %lld row%s", (long long)s->inner,
+                     (long long)s->rows, PLURAL(s->rows));
     if (s->causal && s->inner > 1)
         return wrong(r, "softmax: causal needs the last axis, so not inner=%lld", (long long)s->inner);
     return 0;

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "op.h"
 #include "workloads.h"
@@ -184,9 +185,24 @@ const char *workloads_suites(void)
     return "squares, resnet50, llama31, deepbench-gemm, deepbench-conv, softmax-rows";
 }
 
+/* Beside the program, where it was built; NULL if there are none, or if they may be somebody else's. */
+static const char *own_folder(char *out, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", out, size - 1);
+    struct stat program, folder;
+    char *last;
+
+    out[n > 0 ? n : 0] = '\0';
+    if (!(last = strrchr(out, '/')) || (size_t)(last - out) + sizeof "/suites" > size || stat(out, &program))
+        return NULL;
+    strcpy(last, "/suites");
+    return stat(out, &folder) || folder.st_uid != program.st_uid || folder.st_mode & S_IWOTH ? NULL : out;
+}
+
 static FILE *open_suite(char *path, size_t size, const char *file)
 {
-    const char *const folders[] = { getenv("VERNIER_SUITES"), SOURCE_SUITES, INSTALLED_SUITES };
+    char own[256];
+    const char *const folders[] = { getenv("VERNIER_SUITES"), own_folder(own, sizeof own), INSTALLED_SUITES };
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         FILE *f;

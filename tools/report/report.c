@@ -10,13 +10,53 @@
 #include <unistd.h>
 #include "commands.h"
 #include "core.h"
+#include "errors.h"
 #include "report.h"
 
 /* ---- JSON ---- */
 
 FILE *report_stream(const char *json_path)
 {
-    return json_path && !strcmp(json_path, "-") ? stderr : stdout;
+    return json_path && !strcmp(json_path, "-") ? errors_stream() : stdout;
+}
+
+/* A new reference to the same without control characters. */
+static json_t *cleaned(json_t *value)
+{
+    json_t *out = NULL, *member;
+    const char *key;
+    char *text;
+    size_t i;
+
+    if (json_is_object(value)) {
+        out = json_object();
+        json_object_foreach(value, key, member)
+            if ((text = strdup(key))) {
+                json_object_set_new(out, errors_clean(text), cleaned(member));
+                free(text);
+            }
+    } else if (json_is_array(value)) {
+        out = json_array();
+        json_array_foreach(value, i, member)
+            json_array_append_new(out, cleaned(member));
+    } else if (json_is_string(value) && (text = strdup(json_string_value(value)))) {
+        out = json_string(errors_clean(text));
+        free(text);
+    }
+    return out ? out : json_incref(value);
+}
+
+json_t *report_read(const char *path)
+{
+    json_error_t error;
+    json_t *const raw = json_load_file(path, 0, &error), *report = NULL;
+
+    if (raw)
+        report = cleaned(raw);
+    else
+        complain("%s: %s", path, error.text);
+    json_decref(raw);
+    return report;
 }
 
 int report_json(json_t *root, const char *path)
@@ -138,7 +178,7 @@ const char *bytes_text(char out[CELL], double bytes)
 
 void progress_open(struct progress *p, int total)
 {
-    *p = (struct progress){ isatty(STDERR_FILENO), total, vn__seconds() };
+    *p = (struct progress){ isatty(fileno(errors_stream())), total, vn__seconds() };
 }
 
 void progress_say(const struct progress *p, const char *sentence, ...)
@@ -147,11 +187,11 @@ void progress_say(const struct progress *p, const char *sentence, ...)
 
     if (!p->shown)
         return;
-    fputs("\r\033[K", stderr);
+    fputs("\r\033[K", errors_stream());
     va_start(args, sentence);
-    vfprintf(stderr, sentence, args);
+    vfprintf(errors_stream(), sentence, args);
     va_end(args);
-    fflush(stderr);
+    fflush(errors_stream());
 }
 
 void progress_show(const struct progress *p, int done, const char *what)

@@ -14,6 +14,9 @@
  * a sentence on stderr.                                                                  */
 int report_json(json_t *root, const char *path);
 
+/* What another run wrote, without control characters in its texts; NULL after a sentence on stderr. */
+json_t *report_read(const char *path);
+
 /* Where tables go: stdout, unless the JSON does. */
 FILE *report_stream(const char *json_path);
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 vernier_SOURCES += \
+	%D%/errors.c \
+	%D%/errors.h \
 	%D%/html.c \
 	%D%/html.h \
 	%D%/report.c \

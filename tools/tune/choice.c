@@ -281,7 +281,8 @@ static void print_summary(struct session *s)
 
     if (!s->verdicts)
         return;
-    fprintf(s->to, "\ngeometric mean of the ratios  %.3f, of %d problems\n", mean_ratio(s), s->verdicts);
+    fprintf(s->to, "\ngeometric mean of the ratios  %.3f, of %d problem%s\n", mean_ratio(s), s->verdicts,
+            PLURAL(s->verdicts));
     fprintf(s->to, "ratios above %.2f             %d\n", POOR_CHOICE, poor);
     qsort(s->verdict, (size_t)s->verdicts, sizeof *s->verdict, ascending_verdicts);
     for (int i = 0; i < poor; i++)
@@ -291,7 +292,7 @@ static void print_summary(struct session *s)
         const struct deviation d = deviation_of(s);
 
         fprintf(s->to, "estimate over measured        median %.2f, geometric standard deviation %.2f, "
-                       "of %d candidates\n", d.median, d.spread, s->errors);
+                       "of %d candidate%s\n", d.median, d.spread, s->errors, PLURAL(s->errors));
     }
 }
 

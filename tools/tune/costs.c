@@ -157,7 +157,8 @@ static int take(struct model *m, void *state, const struct workload *w, const st
             status = add_time(f, &c->it[i], f->posed[f->problems].problem);
     f->posed[f->problems].count = f->times - f->posed[f->problems].first;
     f->problems++;
-    fprintf(m->to, "%s: %d plans timed\n", problem_shown(shown, w->text), f->posed[f->problems - 1].count);
+    fprintf(m->to, "%s: %d plan%s timed\n", problem_shown(shown, w->text), f->posed[f->problems - 1].count,
+            PLURAL(f->posed[f->problems - 1].count));
     return status;
 }
 
@@ -424,8 +425,8 @@ static int conclude(struct model *m, struct fit *f)
     }
     before = choices(f, 0);
     after  = choices(f, 1);
-    fprintf(m->to, "\nchosen over fastest, the geometric mean of %d problems: %.3f before, %.3f after\n",
-            f->problems, before, after);
+    fprintf(m->to, "\nchosen over fastest, the geometric mean of %d problem%s: %.3f before, %.3f after\n",
+            f->problems, PLURAL(f->problems), before, after);
     if (after <= WORSE * before)
         return write_rows(m, f);
     fputs("not written: the choices would be worse\n", m->to);

@@ -64,6 +64,15 @@ double space_size(const struct space *s)
     return size;
 }
 
+int space_neighbours(const struct space *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->params; i++)
+        n += s->count[i] > 2 ? 2 : s->count[i] == 2;
+    return n;
+}
+
 /* ---- the search ---- */
 
 struct search {

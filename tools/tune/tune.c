@@ -236,9 +236,10 @@ static void show(const struct race *r)
 {
     const double left = fmax(0, r->seconds - (vn__seconds() - r->began));
 
-    progress_say(&progress, "%.20s %s %s: %d rows, %d illegal; best %.3f times as fast  %d:%02d left",
-                 r->variant->name, vn_type_name(r->type), vn__bucket_names[r->bucket], r->measured + r->known,
-                 r->illegal, 1 / r->best.score, (int)left / 60, (int)left % 60);
+    progress_say(&progress,
+                 "%.20s %s %s: %d row%s, %d illegal; best %.3f times as fast  %d:%02d left", r->variant->name,
+                 vn_type_name(r->type), vn__bucket_names[r->bucket], r->measured + r->known,
+                 PLURAL(r->measured + r->known), r->illegal, 1 / r->best.score, (int)left / 60, (int)left % 60);
 }
 
 /* ---- what came of it ---- */
@@ -260,6 +261,11 @@ static json_t *json_parameters(const struct race *r, const int *p)
     return out;
 }
 
+static int tried(const struct race *r)
+{
+    return r->measured + r->known + r->illegal + r->wrong;
+}
+
 static json_t *json_race(const struct race *r, int written)
 {
     json_t *const problems = json_array();
@@ -269,12 +275,13 @@ static json_t *json_race(const struct race *r, int written)
             json_array_append_new(problems, json_pack("{s:s, s:f, s:f}", "name", r->it[i].text,
                                                       "real_time_before", r->it[i].current,
                                                       "real_time", r->it[i].winner));
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:f, s:b, s:i, s:i, s:i, s:i, s:f, s:o}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:f, s:b, s:i, s:i, s:i, s:i, s:f, s:b, s:o}",
         "variant", r->variant->name, "type", vn_type_name(r->type), "bucket", vn__bucket_names[r->bucket],
         "row", r->current_source, "parameters_before", json_parameters(r, r->current),
         "parameters", json_parameters(r, r->best.p), "gain", r->gain, "written", written,
         "measured", r->measured, "known", r->known, "illegal", r->illegal, "wrong", r->wrong,
-        "space", space_size(&r->space), "problems", problems);
+        "space", space_size(&r->space), "too_few", tried(r) < space_neighbours(&r->space),
+        "problems", problems);
 }
 
 static void print_race(FILE *to, const struct race *r, int better)
@@ -290,8 +297,11 @@ static void print_race(FILE *to, const struct race *r, int better)
         if (r->it[i].takes_part && found)
             fprintf(to, "  %s: %s ms, %s before\n", r->it[i].text, figure(after, r->it[i].winner * 1e3),
                     figure(before, r->it[i].current * 1e3));
-    fprintf(to, "  %d rows measured, %d known from before, %d illegal, %d wrong; there are %.0f\n",
-            r->measured, r->known, r->illegal, r->wrong, space_size(&r->space));
+    fprintf(to, "  %d row%s measured, %d known from before, %d illegal, %d wrong; there are %.0f\n",
+            r->measured, PLURAL(r->measured), r->known, r->illegal, r->wrong, space_size(&r->space));
+    if (tried(r) < space_neighbours(&r->space))
+        fprintf(to, "  too few to say that none is faster: a step along each parameter makes %d; "
+                    "with a longer --budget the same command goes on from here\n", space_neighbours(&r->space));
     if (better)
         fprintf(to, "  %.3f times as fast: ", r->gain);
     else

@@ -27,6 +27,8 @@ struct space {
 void   space_open(struct space *out, const struct vn_variant *v);
 void   space_admit(struct space *s, const int *p);
 double space_size(const struct space *s);
+/* How many rows are one value away from a row in the middle, at most two along a parameter. */
+int    space_neighbours(const struct space *s);
 
 /* The score of a row: less is better, INFINITY is illegal.  Returns 0, or -1 to end the search. */
 typedef int row_score(double *out, void *state, const int *p);
