@@ -43,7 +43,15 @@ failed=$(cat $trs | grep -c '^:test-result: *\(FAIL\|XPASS\|ERROR\)')
 skipped=$(grep -l '^:test-result: *SKIP' $trs | sed 's|^tests/||; s|\.trs$||' | tr '\n' ' ')
 [ $enough = 0 ] && passed=$((passed + 1)) || failed=$((failed + 1))
 
+# Each with its time, which timed.sh wrote, the slowest first.
+for log in $logs; do
+    test=${log#tests/}
+    sed -n "s|^took \([0-9.]*\) s, \([0-9.]*\) s of CPU time\$|\1 \2 ${test%.log}|p" $log
+done | sort -rn | awk '{ printf "%8.1f s %8.1f s of CPU time  %s\n", $1, $2, $3 }' > $out/times
+
 {
+    echo
+    cat $out/times
     echo
     cat $out/said
     [ -z "$skipped" ] || echo "skipped: $skipped(their logs say what to install)"

@@ -123,7 +123,7 @@ test_scripts  += \
 	%D%/tools/rates.sh \
 	%D%/tools/surroundings.sh \
 	%D%/tools/tune.sh
-EXTRA_DIST    += %D%/tools/command.sh %D%/tools/gap_report.json %D%/start.h
+EXTRA_DIST    += %D%/tools/command.sh %D%/tools/gap_report.json %D%/tools/waiting.sh %D%/start.h
 EXTRA_DIST    += \
 	%D%/tools/new_operation/cl/l2norm/l2norm.tune \
 	%D%/tools/new_operation/cl/l2norm/rows.cl \
@@ -151,7 +151,8 @@ endif
 	tools/tune/race.c \
 	tools/tune/space.c \
 	tools/problem/values.c
-%C%_tools_test_tuner_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=vn__tune_find,--wrap=vn__choose,--wrap=vn__call_again
+%C%_tools_test_tuner_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=vn__tune_find,--wrap=vn__choose,--wrap=vn__call_again,--wrap=vn__seconds
 
 %C%_tools_test_gap_SOURCES = \
 	%D%/tools/test_gap.c \
@@ -177,7 +178,7 @@ test_scripts += \
 
 check_PROGRAMS += $(test_programs)
 TESTS           = $(test_programs) $(test_scripts) %D%/counts.sh
-EXTRA_DIST     += $(test_scripts) %D%/counts.sh
+EXTRA_DIST     += $(test_scripts) %D%/counts.sh %D%/timed.sh
 # Two at a time, unless the user says how many: most tests keep one core busy.
 AM_MAKEFLAGS    = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
@@ -187,8 +188,37 @@ $(filter %D%/kernels/compile.log,$(TEST_LOGS)): $(filter %D%/api/test_suite.log,
 # Counts what the others did, so it comes last.
 %D%/counts.log: $(test_programs:=.log) $(test_scripts:.sh=.log)
 
+# What tells most in a minute.
+quick_programs = \
+	%D%/api/test_arguments \
+	%D%/api/test_cache \
+	%D%/api/test_fork \
+	%D%/api/test_sizes \
+	%D%/api/test_tune \
+	%D%/backends/test_opencl \
+	%D%/tools/test_problem
+quick_scripts  = \
+	%D%/api/headers.sh \
+	%D%/kernels/sample.sh \
+	%D%/tools/check.sh \
+	%D%/layers.sh \
+	%D%/manual.sh \
+	%D%/readme.sh \
+	%D%/words.sh
+if CUDA
+quick_programs += %D%/backends/test_cuda
+endif
+EXTRA_DIST    += %D%/kernels/sample.sh
+
+check-quick: all
+	@$(MAKE) $(AM_MAKEFLAGS) $(check_DATA) $(check_LTLIBRARIES) $(quick_programs)
+	@$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(quick_programs) $(quick_scripts)'
+.PHONY: check-quick
+
 TEST_EXTENSIONS      = .sh
-SH_LOG_COMPILER      = $(SHELL)
+timed                = $(SHELL) $(srcdir)/%D%/timed.sh
+LOG_COMPILER         = $(timed)
+SH_LOG_COMPILER      = $(timed) $(SHELL)
 AM_TESTS_FD_REDIRECT = 9>&1
 AM_TESTS_ENVIRONMENT = \
 	unset VERNIER_LOG VERNIER_TRACE; \

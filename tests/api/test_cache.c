@@ -42,7 +42,7 @@ static char dir[PATH], entry[PATH];                   /* the cache, and the one 
 
 /* ---- the driver ------------------------------------------------------------------ */
 
-enum mood { CALM, REFUSES, DIES, SLEEPS, GIVES_NOTHING };
+enum mood { CALM, REFUSES, DIES, WAITS, GIVES_NOTHING };
 
 static __thread int         builds, wrong;
 static __thread const char *wanted;                   /* the text that the next program is of */
@@ -72,9 +72,12 @@ static vn_status fake_build(void **out, vn_device *d, const char *text)
     return VN_OK;
 }
 
+static int loading[2], go_on[2];          /* pipes: a process that WAITS says that it loads, and is told on */
+
 static vn_status fake_load(void **out, vn_device *d, const void *blob, size_t bytes)
 {
     unsigned char right[PAYLOAD];
+    char word;
 
     payload_of(right, d->facts.toolchain, wanted);
     if (bytes != PAYLOAD || memcmp(blob, right, PAYLOAD) != 0)
@@ -83,8 +86,8 @@ static vn_status fake_load(void **out, vn_device *d, const void *blob, size_t by
         raise(SIGKILL);
     if (mood == REFUSES)
         return VN_FAILED;
-    if (mood == SLEEPS)
-        usleep(300000);
+    if (mood == WAITS && (write(loading[1], "", 1) != 1 || read(go_on[0], &word, 1) != 1))
+        return VN_FAILED;
     if (!(*out = malloc(PAYLOAD)))
         return VN_NO_MEMORY;
     memcpy(*out, blob, bytes < PAYLOAD ? bytes : PAYLOAD);
@@ -642,11 +645,18 @@ static void crashed(void)
 
     /* Another process is just loading it: that is no reason to drop a good entry. */
     for (int i = 0; i < 3; i++) {
-        const pid_t busy = start(SLEEPS, 1);
+        char word;
+        const pid_t busy = pipe(loading) || pipe(go_on) ? -1 : start(WAITS, 1);
 
-        usleep(100000);
+        check(busy > 0 && read(loading[0], &word, 1) == 1, "a process that loads");
         expect(LOADED, LOADED, "an entry that a live process is loading");
-        waitpid(busy, NULL, 0);
+        check(write(go_on[1], "", 1) == 1, "it goes on");
+        waitpid(busy, &status, 0);
+        check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "it ends");
+        for (int end = 0; end < 2; end++) {
+            close(loading[end]);
+            close(go_on[end]);
+        }
         expect(LOADED, LOADED, "an entry that another process has loaded");
     }
 
@@ -789,7 +799,7 @@ static void in_process(const char *name, void (*group)(void))
 
     fflush(stdout);
     if ((child = fork()) == 0) {
-        alarm(120);               /* what hangs has failed */
+        alarm(600);               /* what hangs has failed */
         group();
         fflush(stdout);
         _exit(0);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum outcome { BUILT = 1, LOADED, FAILED, GAVE_WRONG, NO_DEVICE = 77 };   /* exit status of a process */
@@ -58,6 +59,15 @@ static vn_status counting_build(void **out, vn_device *d, const char *text)
     return vn__opencl.program_build(out, d, text);
 }
 
+/* Of all threads of this process; other processes do not add to it. */
+static double cpu_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* a[i] = i & 7, so that the sums are exact.  Gives an outcome. */
 static int run(void)
 {
@@ -85,11 +95,11 @@ static int run(void)
     vn__arg_buffer(&l, to);
     vn__arg_int(&l, N);
 
-    began = vn__seconds();
+    began = cpu_seconds();
     if (vn__cache_build(&program, d, tile_text) || counting.kernel_open(&kernel, d, program, "tile")
         || counting.launch(q, kernel, &l) || counting.finish(q))
         return FAILED;
-    printf("%.6f\n", vn__seconds() - began);
+    printf("%.6f\n", cpu_seconds() - began);
     if (vn_read(q, c, to, 0, sizeof c))
         return FAILED;
     for (int i = 0; i < OUT; i++) {
@@ -151,9 +161,10 @@ static int warm_start(void)
     check(s == BUILT, "PoCL, first process: %d", s);
     s = start(&warm, 1);
     check(s == LOADED, "PoCL, second process: %d", s);
-    printf("warm: PoCL's first result after %.1f ms cold, %.1f ms warm\n", 1e3 * cold, 1e3 * warm);
-    check(warm < cold / 10, "PoCL, second process: %.1f ms, expected under a tenth of %.1f ms", 1e3 * warm,
-          1e3 * cold);
+    printf("warm: PoCL's first result after %.1f ms of CPU time cold, %.1f ms warm\n", 1e3 * cold,
+           1e3 * warm);
+    check(warm < cold / 10, "PoCL, second process: %.1f ms of CPU time, not under a tenth of %.1f ms",
+          1e3 * warm, 1e3 * cold);
 
     check(look(dir, entry) == 1, "PoCL, one entry");
     bytes = get(entry, bad, sizeof bad);

@@ -314,7 +314,7 @@ static int run_point(struct run *r, const struct point *p)
     long failed;
 
     name_point(p);
-    alarm(60);
+    alarm(600);
     memset(r->result, 0, bytes_of(r, r->operands.output));
     layer.arm(NULL, p->nth, errors[p->error].code, p->persistent);
     if ((s = go_on(r)))
@@ -390,7 +390,7 @@ static int list_devices(const void *with)
     long failed;
 
     name_point(p);
-    alarm(60);
+    alarm(600);
     layer.arm(NULL, p->nth, errors[p->error].code, p->persistent);
     vn_device_count();
     failed = layer.failed();

@@ -4,6 +4,7 @@
 [ -x ./vernier ] || { echo "skipped: the command is not built"; exit 77; }
 ./vernier devices > /dev/null 2>&1 || { echo "skipped: there is no device"; exit 77; }
 
+. "$srcdir/tests/tools/waiting.sh"
 failures=0
 fail()
 {
@@ -64,9 +65,7 @@ done
 # interrupted after its first group, it reports that
 ./vernier check --tap $out/tap --junit $out/xml --json $out/json > $out/text 2> $out/said &
 command=$!
-while ! grep -q '^passed' $out/text && kill -0 $command 2> /dev/null; do
-    sleep 0.1
-done
+wait_for $command grep -q '^passed' $out/text || fail "no group passes"
 kill -INT $command
 wait $command
 status=$?

@@ -63,6 +63,15 @@ static const char *plan(struct vn_plan *out, const void *problem, const struct v
     return NULL;
 }
 
+/* Seconds that have gone by: by this clock what else the machine does takes none. */
+static double elapsed;
+
+double __wrap_vn__seconds(void);
+double __wrap_vn__seconds(void)
+{
+    return elapsed += 1e-7;
+}
+
 /* The row's own time, then the product, by the variant that every device can: twice that, where
  * it is to be wrong.                                                                          */
 static vn_status run(vn_queue *q, const struct vn_choice *it, const void *problem,
@@ -77,7 +86,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const void *proble
     (void)unused;
     if (fault == REFUSED)
         return vn__fail(VN_FAILED, "this row is refused");
-    usleep((unsigned)it->p[MILLISECONDS] * 1000);
+    elapsed += 2e-4 + 1e-3 * it->p[MILLISECONDS];
     if (fault == IDLE)
         return VN_OK;
     if (fault == WRONG || (fault == WRONG_WHERE_ODD && g.n % 16))

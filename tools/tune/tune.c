@@ -236,10 +236,10 @@ static void show(const struct race *r)
 {
     const double left = fmax(0, r->seconds - (vn__seconds() - r->began));
 
-    progress_say(&progress,
-                 "%.20s %s %s: %d row%s, %d illegal; best %.3f times as fast  %d:%02d left", r->variant->name,
-                 vn_type_name(r->type), vn__bucket_names[r->bucket], r->measured + r->known,
-                 PLURAL(r->measured + r->known), r->illegal, 1 / r->best.score, (int)left / 60, (int)left % 60);
+    progress_say(&progress, "%.20s %s %s: %d row%s, %d illegal; best %.3f times as fast  %d:%02d left",
+                 r->variant->name, vn_type_name(r->type), vn__bucket_names[r->bucket], r->measured + r->known,
+                 PLURAL(r->measured + r->known), r->illegal, 1 / r->best.score, (int)left / 60,
+                 (int)left % 60);
 }
 
 /* ---- what came of it ---- */
@@ -301,7 +301,8 @@ static void print_race(FILE *to, const struct race *r, int better)
             r->measured, PLURAL(r->measured), r->known, r->illegal, r->wrong, space_size(&r->space));
     if (tried(r) < space_neighbours(&r->space))
         fprintf(to, "  too few to say that none is faster: a step along each parameter makes %d; "
-                    "with a longer --budget the same command goes on from here\n", space_neighbours(&r->space));
+                    "with a longer --budget the same command goes on from here\n",
+                space_neighbours(&r->space));
     if (better)
         fprintf(to, "  %.3f times as fast: ", r->gain);
     else
@@ -403,6 +404,7 @@ static void print_head(const struct tune *t, const vn_device_info *info)
 {
     fprintf(t->to, "vernier %s on %s, %s (%s, %s)\n", vn_version(), info->spec, info->name, info->platform,
             info->driver);
+    fflush(t->to);
 }
 
 static int write_json(const struct tune *t, const vn_device_info *info)
