@@ -87,8 +87,9 @@ for file in cl/tile/*.h; do
     done
 done
 
+license='SPDX-License''-Identifier: Apache-2.0'
 for file in $c_files; do
-    head -n 1 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
+    head -n 1 "$file" | grep -q "$license" ||
         { echo "$file: its first line is no SPDX line"; failures=$((failures + 1)); }
 done
 

@@ -171,7 +171,9 @@ endif
 test_scripts += \
 	%D%/layers.sh \
 	%D%/manual.sh \
+	%D%/quickstart.sh \
 	%D%/readme.sh \
+	%D%/reuse.sh \
 	%D%/words.sh
 
 ## How they run.

@@ -48,6 +48,9 @@ for direction in forward backward-data backward-filter; do
     done < "$out/other"
 done
 
+# the suites are found wherever this was built
+./vernier bench squares --filter no-such-row 2>&1 | grep -q 'no-such-row' || fail "the suite squares is not found"
+
 # names of files, and texts in them
 cat > "$out/report.json" << END
 { "context": { "device": "\\u001b[31mred\\u009b", "name\\u0007": "x" },
