@@ -335,5 +335,9 @@ vn_status vn__choose(const struct vn_choice **out, const struct vn_plan **the_pl
 vn_status vn__choose_part(const struct vn_choice **out, struct vn_plan *the_plan, vn_queue *q,
                           const struct vn_variant *table, const void *problem)
 {
-    return search(out, the_plan, q, table, problem, NULL, 1);
+    const vn_status s = search(out, the_plan, q, table, problem, NULL, 1);
+
+    if (!s && q->last && !q->last->part)
+        q->last->part = *out;
+    return s;
 }

@@ -98,6 +98,9 @@ struct vn_variant {
                                      and the values that each may have; NULL: none */
     void      (*constants_of)(int *c, const void *problem);    /* one for each; NULL if there are none */
     const char *defines;          /* further #define lines, fixed: "#define DIRECTION 1\n"; or NULL */
+    const char *engine;           /* the matrix instructions it computes with, "HGMMA"; NULL: multiply-adds;
+                                     "": those of the variants that solve its parts */
+    const char *engine_f32;       /* and with the precision, if that is not the type's: "HGMMA bf16 x 3" */
 
     int         preferred;        /* of a vendor's library: which of its params is 1 where it is the
                                      faster one, so that it is used without being asked for */
@@ -216,6 +219,7 @@ struct vn_memo {
     const struct vn_variant *table;   /* NULL: nothing is noted here */
     const struct vn_choice  *choice;
     struct vn_plan           plan;
+    const struct vn_choice  *part;    /* what solves its first part, if it is run in parts; or NULL */
     int                      forced;  /* asked for by name */
     void                    *problem; /* a copy, begins with a struct vn_problem */
     size_t                   problem_size, problem_room;      /* room: what is allocated */
@@ -279,6 +283,11 @@ void vn__arg_tensor (struct vn_launch *l, const vn_tensor *t);
 void vn__arg_strides(struct vn_launch *l, const vn_tensor *t);  /* the VIEW alone */
 void vn__arg_extents(struct vn_launch *l, const vn_tensor *t);
 void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
+
+/* The instructions that a variant computes with there: "HGMMA f16", "HGMMA bf16 x 3", "DMMA", "FFMA", "MFMA
+ * bf16", "FMA f32"; "" of a vendor's library.                                                          */
+enum { VN_ENGINE = 32 };
+const char *vn__engine(char out[VN_ENGINE], const struct vn_variant *v, vn_type type, const char *family);
 
 /* ---- what was asked before (memo.c) ----------------------------------------- */
 

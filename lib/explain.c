@@ -44,6 +44,37 @@ static void add_number(struct vn_builder *b, const char *name, double value)
     add_text(b, number);
 }
 
+/* Multiply-adds of 16-bit types are of f32. */
+static const char *fma_of(vn_type type, const char *family)
+{
+    const int is_f64 = type == VN_F64;
+
+    return strcmp(family, "nvidia") ? is_f64 ? "FMA f64" : "FMA f32" : is_f64 ? "DFMA" : "FFMA";
+}
+
+const char *vn__engine(char out[VN_ENGINE], const struct vn_variant *v, vn_type type, const char *family)
+{
+    if (!v->texts || (v->engine && !*v->engine))
+        *out = '\0';
+    else if (!v->engine)
+        snprintf(out, VN_ENGINE, "%s", fma_of(type, family));
+    else if (type == VN_F32 && v->engine_f32)
+        snprintf(out, VN_ENGINE, "%s", v->engine_f32);
+    else if (type == VN_F64 && !strcmp(v->engine, "HMMA"))
+        snprintf(out, VN_ENGINE, "DMMA");
+    else
+        snprintf(out, VN_ENGINE, "%s %s", v->engine, vn_type_name(type));
+    return out;
+}
+
+static void add_engine(struct vn_builder *b, const vn_queue *q, vn_type type)
+{
+    const struct vn_choice *const it = q->last->part ? q->last->part : q->last->choice;
+    char engine[VN_ENGINE];
+
+    add_member(b, "engine", vn__engine(engine, it->variant, type, q->device->facts.family));
+}
+
 static void add_parameters(struct vn_builder *b, const struct vn_variant *v, const int *p)
 {
     char name[64], number[32];
@@ -125,6 +156,7 @@ const char *vn_queue_explain(vn_queue *q)
     add_member(&b, "device", q->device->info.spec);
     add_member(&b, "device_name", q->device->facts.name);
     add_member(&b, "variant", q->last->choice->variant->name);
+    add_engine(&b, q, head->type);
     add_member(&b, "row", q->last->choice->source);
     add_parameters(&b, q->last->choice->variant, q->last->choice->p);
     if (q->last->plan.seconds > 0)

@@ -95,6 +95,7 @@ vn_status vn__memo_set(struct vn_memo *m, vn_queue *q, const struct vn_variant *
     m->table = table;
     m->choice = it;
     m->plan = *plan;
+    m->part = NULL;
     m->forced = forced;
     return VN_OK;
 }
