@@ -58,6 +58,12 @@ DEVICE void wgmma_begin(void)
     asm volatile(ARCH_ONLY "wgmma.fence.sync.aligned;" ::: "memory");
 }
 
+/* What this work-item has stored to local memory will be read by products, after a barrier. */
+DEVICE void wgmma_release(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 DEVICE void wgmma_commit(void)
 {
     asm volatile(ARCH_ONLY "wgmma.commit_group.sync.aligned;" ::: "memory");
