@@ -33,10 +33,11 @@ KERNEL(ITEMS) void fma_peak(GLOBAL R *y, int rounds, R a, R b)
     STORE_FMA(y + (GROUP_ID(0) * ITEMS + LOCAL_ID()) * FMA_WIDTH, c[0]);
 }
 
-KERNEL(ITEMS) void copy(GLOBAL const R *x, GLOBAL R *y, int rounds)
+/* first: the number of the first work-group's part. */
+KERNEL(ITEMS) void copy(GLOBAL const R *x, GLOBAL R *y, int rounds, int first)
 {
     for (int r = 0; r < rounds; r++) {
-        const INT64 at = (((INT64)GROUP_ID(0) * rounds + r) * ITEMS + LOCAL_ID()) * COPY_WIDTH;
+        const INT64 at = (((INT64)(first + GROUP_ID(0)) * rounds + r) * ITEMS + LOCAL_ID()) * COPY_WIDTH;
 
         VSTORE(COPY_WIDTH, y + at, VLOAD(COPY_WIDTH, x + at));
     }

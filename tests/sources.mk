@@ -53,6 +53,7 @@ test_scripts   += \
 EXTRA_DIST     += %D%/kernels/amdgcn.h %D%/kernels/engines.h %D%/kernels/intel.h \
 	%D%/kernels/codegen.sh %D%/kernels/codegen.names %D%/kernels/compilers.sh
 
+%C%_kernels_texts_SOURCES      = %D%/kernels/texts.c tools/bench/engines.c
 %C%_kernels_machine_code_LDADD =
 %C%_kernels_nvrtc_LDADD        =
 %C%_kernels_emulation_CPPFLAGS = $(AM_CPPFLAGS) -DSTAND_IN='"$(abs_srcdir)/%D%/kernels/engines.h"'
@@ -136,7 +137,7 @@ EXTRA_DIST    += \
 	%D%/tools/new_operation/tools/problem/l2norm.h \
 	%D%/tools/new_operation/warm.c
 if TOOLS
-test_programs += %D%/tools/test_gap
+test_programs += %D%/tools/test_gap %D%/tools/test_measure
 endif
 
 # The race alone, with what stands before the library's choice.
@@ -144,6 +145,7 @@ endif
 	%D%/tools/test_tuner.c $(disk) \
 	tools/measure/dictated.c \
 	tools/measure/sampling.c \
+	tools/measure/statistics.c \
 	tools/check/spot.c \
 	tools/tune/check.c \
 	tools/tune/file.c \
@@ -165,6 +167,19 @@ endif
 	tools/report/svg.c
 %C%_tools_test_gap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_tools_test_gap_LDADD    = libproblem.la libcore.la $(JANSSON_LIBS) -lm
+
+%C%_tools_test_measure_SOURCES = \
+	%D%/tools/test_measure.c \
+	tools/bench/engines.c \
+	tools/bench/roofline.c \
+	tools/measure/clocks.c \
+	tools/measure/machine.c \
+	tools/measure/sampling.c \
+	tools/measure/statistics.c \
+	tools/measure/timing.c \
+	tools/report/report.c
+%C%_tools_test_measure_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_tools_test_measure_LDADD    = libproblem.la libcore.la $(JANSSON_LIBS) -lm
 
 ## The tree itself: who may know what, and what the documents say.
 

@@ -111,7 +111,8 @@ static vn_status explain(struct explained *e, vn_device *d, vn_queue *q)
     if (values_open(&v, q, d, &e->problem)) {
         complain("%s", *vn_last_error() ? vn_last_error() : "host memory ran out");
         s = VN_NO_MEMORY;
-    } else if ((s = run(e, q, &v.o)) || (s = roofline_measure(&e->roofline, q, e->problem.type)))
+    } else if ((s = run(e, q, &v.o))
+               || (s = roofline_measure(&e->roofline, q, e->problem.type, e->problem.math)))
         complain("%s", vn_last_error());
     e->packed = v.o.pack != NULL;
     values_close(&v);
@@ -204,7 +205,7 @@ static double share(const struct explained *e)
 {
     const struct problem *const p = &e->problem;
 
-    return roofline_seconds(&e->roofline, p->type, problem_flops(p), problem_bytes(p)) / e->warm;
+    return roofline_seconds(&e->roofline, p->type, p->math, problem_flops(p), problem_bytes(p)) / e->warm;
 }
 
 static const char *word(const struct explained *e, const char *key)
@@ -248,11 +249,13 @@ static void print_passed_over(FILE *to, const struct explained *e)
 static void print(FILE *to, const struct explained *e)
 {
     const double flops = problem_flops(&e->problem), bytes = problem_bytes(&e->problem);
+    const struct roof roof = roofline_of(&e->roofline, e->problem.type, e->problem.math);
     char a[CELL], b[CELL];
 
     fprintf(to, "problem     %s\n", e->text);
     fprintf(to, "device      %s, %s\n", e->info.spec, e->info.name);
     fprintf(to, "variant     %s\n", word(e, "variant"));
+    fprintf(to, "engine      %s\n", *word(e, "engine") ? word(e, "engine") : "the library's own");
     fprintf(to, "row         %s ", word(e, "row"));
     print_parameters(to, e->how);
     print_estimate(to, e->how);
@@ -267,8 +270,8 @@ static void print(FILE *to, const struct explained *e)
     fprintf(to, "then        %s ms: %s GFLOP/s, ", figure(a, e->warm * 1e3),
             figure(b, flops / e->warm * 1e-9));
     fprintf(to, "%s GB/s\n", figure(a, bytes / e->warm * 1e-9));
-    fprintf(to, "roofline    %.0f%% of what the device can do (%s GFLOP/s, ", share(e) * 100,
-            figure(a, roofline_peak(&e->roofline, e->problem.type) * 1e-9));
+    fprintf(to, "roofline    %.0f%% of what the device can do (%s: %s GFLOP/s, ", share(e) * 100, roof.kind,
+            figure(a, roof.flops * 1e-9));
     fprintf(to, "%s GB/s)\n", figure(a, e->roofline.bandwidth * 1e-9));
 }
 

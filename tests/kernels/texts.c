@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/engines.h"
 #include "core.h"
 
 enum { NAMES = 16, NAME = sizeof ((struct vn_facts *)NULL)->name };
@@ -182,9 +183,22 @@ static void add_names(struct target *t)
         }
 }
 
+/* What measures the roofs of the device's matrix engines. */
+static int write_roofs(const struct target *t)
+{
+    static const int none[VN_CONSTANTS];
+    const struct matrix_engine *it;
+    int failed = 0;
+
+    for (int type = 0; type < VN_TYPE_COUNT; type++)
+        for (it = matrix_engines; (it = matrix_engine_for(it, &t->device.facts, (vn_type)type)); it++)
+            failed |= write_text(t, &it->kernel, it->p, none, (vn_type)type, 0);
+    return failed;
+}
+
 static int write_device(const struct target *t)
 {
-    int failed = 0;
+    int failed = write_roofs(t);
 
     for (const struct vn_operation *const *o = vn__operations; *o; o++)
         for (const struct vn_variant *v = (*o)->variants; v->name; v++)

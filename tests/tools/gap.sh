@@ -47,9 +47,60 @@ done
 ./vernier gap --from $out.json --html $out.again.html > /dev/null || fail "vernier gap --from: exit status $?"
 cmp $out.html $out.again.html || fail "the page drawn again differs"
 
-./vernier compare $out.json $out.json --html $out.compare.html | grep -q 'geometric mean of B/A: 1.000 (2 rows)' ||
+./vernier compare $out.json $out.json --html $out.compare.html | grep -q 'geometric mean of B/A: 1.000 (2 rows: ' ||
     fail "vernier compare: a report differs from itself"
 [ -s $out.compare.html ] || fail "vernier compare wrote no page"
+
+# each ratio of the table stands beside the two times that it is made of
+awk '$2 == "1/2" { gap++; if ($6 / $7 > 10 * $8 || $6 / $7 < $8 / 10) { print; wrong = 1 } }
+     END { exit wrong || gap != 2 }' $out.txt || fail "$out.txt: a ratio is not that of its times"
+
+# each row and each run of it has its samples, what disturbed it, and what it computed with
+for key in '"schema": 2' '"roofs"' '"flops_per_s"' '"cpu_time"' '"library_commit": "' '"host_cpu": "' '"others_cpus"'; do
+    grep -q "$key" $out.json || fail "$out.json has no $key"
+done
+[ "$(grep -c '"engine": "FMA f32"' $out.json)" -ge 6 ] || fail "$out.json: not each run has an engine"
+[ "$(grep -A 1 '"disturbed": "' $out.json | grep -c '"machine"')" = 2 ] || fail "$out.json: not each row says whether it was disturbed"
+[ "$(grep -c '"interval_s"' $out.json)" -ge 6 ] && [ "$(grep -c '"samples_s"' $out.json)" -ge 6 ] ||
+    fail "$out.json: not each time has samples and an interval"
+
+# A time that nobody measured, which no chart can scale, and reports that are none.
+for name in real_time first_s; do
+    sed "s/\"$name\": [0-9.e-]*/\"$name\": 1e-323/" $out.json > $out.bad.json
+    refuses 2 "\"$name\" of row 1 is" gap --from $out.bad.json --html $out.bad.html
+    refuses 2 "\"$name\" of row 1 is" compare $out.bad.json $out.json
+    [ ! -e $out.bad.html ] || fail "a page was made of a time of 1e-323"
+done
+echo '{ "benchmarks": [] }' > $out.bad.json
+refuses 2 'has no "context"' compare $out.bad.json $out.json
+echo '{ "context": {}, "benchmarks": [] }' > $out.bad.json
+refuses 2 'no row in common' compare $out.bad.json $out.json
+
+# report FILE LOW TIME HIGH DISTURBED SAMPLES ENGINE: one of a row.
+report()
+{
+    echo '{ "context": {}, "benchmarks": [ { "name": "gemm:1x1x1:f32:nn", "variant": "gemm", "engine": "'"$7"'",' \
+        '"real_time": '$3', "interval_s": ['$2', '$4'], "disturbed": "'"$5"'", "samples": '$6' } ] }' > "$1"
+}
+# verdict WORDS: that is what vernier compare says of the two.
+verdict()
+{
+    ./vernier compare $out.a.json $out.b.json > $out.said || fail "vernier compare: exit status $?"
+    grep -q "^gemm:.*  $1  " $out.said || { fail "vernier compare does not say \"$1\":"; cat $out.said; }
+}
+report $out.a.json 0.98 1.00 1.02 '' 31 FFMA
+report $out.b.json 1.01 1.03 1.05 '' 31 FFMA; verdict 'no difference'
+report $out.b.json 1.03 1.04 1.05 '' 31 FFMA; verdict slower
+report $out.b.json 0.80 0.81 0.82 '' 31 FFMA; verdict faster
+report $out.b.json 0.90 1.10 1.30 '' 31 FFMA; verdict 'cannot tell'
+grep -q 'intervals are too wide' $out.said || fail "compare does not say why it cannot tell"
+report $out.b.json 1.03 1.04 1.05 'other processes' 31 FFMA; verdict 'cannot tell'
+grep -q 'B was disturbed' $out.said || fail "compare does not say that B was disturbed"
+report $out.b.json 1.03 1.04 1.05 '' 3 FFMA; verdict 'cannot tell'
+report $out.b.json 0.40 0.41 0.42 '' 31 'HGMMA bf16 x 3'; verdict faster
+grep -q 'gemm (HGMMA bf16 x 3), was gemm (FFMA)' $out.said && grep -q 'different engines' $out.said ||
+    fail "compare is silent about engines that differ"
+sed 's/"interval_s": \[[^]]*\],//' $out.a.json > $out.b.json; verdict 'cannot tell'
 
 # Rows that each take little, since what has begun is waited for, and all together long.
 rows=
@@ -60,6 +111,8 @@ done
 # interrupted COMMAND...: in its first rows it is, and reports them.
 interrupted()
 {
+    rm -f $out.part.txt
+    : > $out.part.txt
     ./vernier "$@" $rows --budget 0.5 --json $out.part.json > $out.part.txt 2> $out.said &
     command=$!
     wait_for $command grep -q '^gemm:' $out.part.txt || fail "vernier $*: no row"

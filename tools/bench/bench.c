@@ -7,6 +7,7 @@
 #include <string.h>
 #include "bench.h"
 #include "commands.h"
+#include "measure/clocks.h"
 #include "options.h"
 
 /* ---- the command line ---- */
@@ -35,11 +36,14 @@ static const char doc[] =
     "checked against them; on a CPU by the clock on the wall, else by the device's events, with the device "
     "held until all runs of a sample are queued, so that the host does not set the pace.\n"
     "\n"
-    "roof is the share of the device's roofline, as measured at the start: the larger of flops over the "
-    "peak of fused multiply-adds and bytes over the bandwidth of a copy, over the time.  Data that stays in "
-    "a cache can pass 100 %.  copy, where memory sets that roof, is the time of a copy that reads and writes "
-    "as many bytes, launched and measured alike, over the time.  Under a peer's name stands its time over "
-    "ours: above 1 we are faster.\n"
+    "roof is the share of the device's roofline, as measured: the larger of flops over the peak of the "
+    "engine that the type may use (multiply-adds, or a matrix engine; of f32 a sixth of bf16's) and bytes "
+    "over the bandwidth of a copy, over the time; \"cache\", where a cache holds the data and that passes "
+    "100 %.  copy, where memory sets that roof, is the time of a copy that reads and writes as many bytes, "
+    "launched and measured alike, over the time.  Behind a peer's time stands the ratio of it to ours, above "
+    "1 we are faster: the median of the ratios of samples taken in turns.  95 % is the interval of a median "
+    "by order statistics.  A row during which other processes ran is measured once more, and then marked as "
+    "disturbed.\n"
     "\n"
     "Interrupted, it reports the rows that it has.\n"
     "\n"
@@ -207,6 +211,8 @@ static int measure_all(struct session *s, const char *name, const struct workloa
         json_object_set_new(s->suites, name, json_means(b, &means));
     }
     say_why_not(s, rows, w->count);
+    for (int i = 0; i < w->count; i++)
+        row_close(&rows[i]);
     free(rows);
     return 0;
 }
@@ -217,7 +223,7 @@ static int measure_roofline(struct session *s, const struct workloads *w)
         const vn_type type = w->it[i].problem.type;
 
         if ((type == VN_F64 && !s->bench.info.has_f64)
-            || !roofline_measure(&s->bench.roofline, s->bench.queue, type))
+            || !roofline_measure(&s->bench.roofline, s->bench.queue, type, w->it[i].problem.math))
             continue;
         complain("the roofline cannot be measured: %s", vn_last_error());
         return EXIT_FAILURE;
@@ -255,6 +261,25 @@ static void print_device(const struct session *s)
     fputs(b->peers ? "\n\n" : "\n", s->to);
 }
 
+/* "roof: FMA f32 57.1 GFLOP/s, HGMMA f16 801234 GFLOP/s, copy 10.1 GB/s" */
+static void print_roofs(FILE *to, const struct roofline *r)
+{
+    static const char *const of[] = { "f32", "f64", "the bandwidth" };
+    char cell[CELL];
+
+    fputs("\nroof: ", to);
+    for (int i = 0; i < 2; i++)
+        if (r->peak[i] > 0)
+            fprintf(to, "FMA %s %s GFLOP/s, ", i ? "f64" : "f32", figure(cell, r->peak[i] * 1e-9));
+    for (int t = 0; t < VN_TYPE_COUNT; t++)
+        if (r->matrix[t].flops > 0)
+            fprintf(to, "%s %s GFLOP/s, ", r->matrix[t].engine, figure(cell, r->matrix[t].flops * 1e-9));
+    fprintf(to, "copy %s GB/s\n", figure(cell, r->bandwidth * 1e-9));
+    for (int i = 0; i < 3; i++)
+        if (*r->disturbed[i])
+            fprintf(to, "the roof of %s was disturbed: %s\n", of[i], r->disturbed[i]);
+}
+
 static int write_json(struct session *s, const char *program)
 {
     const struct request *const r = s->request;
@@ -264,15 +289,16 @@ static int write_json(struct session *s, const char *program)
         json_decref(s->suites);
         return 0;
     }
+    json_rows_settle(s->benchmarks);
+    json_roofs_settle(s->benchmarks, &s->bench.roofline);
     return report_json(json_pack("{s:o, s:o, s:{s:o, s:o, s:o}}",
         "context", json_context(&s->bench, program), "benchmarks", s->benchmarks,
         "vernier", "geomean", json_means(&s->bench, &s->means), "suites", s->suites,
-        "roofline", json_roofline(&s->bench)), r->common.json) ? EXIT_FAILURE : 0;
+        "roofline", json_roofline(&s->bench.roofline)), r->common.json) ? EXIT_FAILURE : 0;
 }
 
 static int run_session(struct session *s, const struct plan *plan, const char *program)
 {
-    const double *const peak = s->bench.roofline.peak;
     int status = 0;
 
     print_device(s);
@@ -283,8 +309,7 @@ static int run_session(struct session *s, const struct plan *plan, const char *p
         fflush(s->to);
     }
     if (s->bench.roofline.bandwidth > 0)
-        fprintf(s->to, "\nroof: %.0f GFLOP/s, %.1f GB/s\n", (peak[0] > 0 ? peak[0] : peak[1]) * 1e-9,
-                s->bench.roofline.bandwidth * 1e-9);
+        print_roofs(s->to, &s->bench.roofline);
 
     if (interrupted)
         complain("interrupted: the rows until then are reported");
@@ -298,11 +323,17 @@ static int bench(const struct request *r, const struct plan *plan, const char *p
 {
     struct session s = { .request = r, .to = report_stream(r->common.json) };
     struct bench *const b = &s.bench;
-    int status = device_open(&b->device, &b->queue, r->common.device);
+    struct peer_threads before;
+    int status;
 
-    if (status)
+    peer_threads_note(&before);
+    if ((status = device_open(&b->device, &b->queue, r->common.device)))
         return status;
     vn_device_describe(&b->info, b->device);
+    b->pinned = b->info.is_cpu && peers_are_named(r->common.compare);
+    if (b->pinned)
+        peer_threads_tie(&before);
+    clocks_open(&b->info);
     b->budget    = r->common.budget;
     s.benchmarks = json_array();
     s.suites     = json_object();
@@ -310,6 +341,7 @@ static int bench(const struct request *r, const struct plan *plan, const char *p
         status = run_session(&s, plan, program);
     for (int i = 0; i < b->peers; i++)
         b->peer[i]->close();
+    clocks_close();
     hold_close(b->hold);
     vn_queue_close(b->queue);
     vn_device_close(b->device);

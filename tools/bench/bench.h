@@ -6,8 +6,10 @@
 #define VERNIER_BENCH_H
 
 #include <jansson.h>
+#include "measure/timing.h"
 #include "peers/peer.h"
 #include "report/report.h"
+#include "core.h"
 #include "roofline.h"
 #include "problem/workloads.h"
 
@@ -22,19 +24,22 @@ struct bench {
     const struct peer *peer[BENCH_PEERS];
     int                peers;
     double             budget;            /* seconds of a row */
+    int                pinned;            /* each thread that computes is tied to a CPU, ours and theirs */
 };
 
 /* What was measured of one problem. */
 struct row {
-    char   variant[32];
+    char   variant[32], engine[VN_ENGINE];
     double seconds;                       /* median; 0: not measured, and note says why */
     double flops, bytes, roofline;        /* roofline: the share reached */
     double copy;                          /* seconds of a copy of as many bytes; 0: not bound by memory */
-    int    samples, repeats;              /* of ours */
+    struct timing  ours;
+    struct watched watched;               /* its machine: NULL where nothing was measured */
     int    failed;                        /* as opposed to skipped */
     char   note[SENTENCE];
     struct {
-        double seconds;                   /* 0: not measured, and note says why */
+        struct timing t;                  /* no samples: not measured, and note says why */
+        struct ratio  ratio;              /* its time over ours */
         char   note[SENTENCE];
     } peer[BENCH_PEERS];
 };
@@ -43,6 +48,7 @@ struct row {
 int    row_is_bound_by_memory(const struct bench *b, const struct problem *p);
 void   row_measure(struct row *out, struct bench *b, const struct problem *p);
 double row_ratio(const struct row *r, int peer);          /* 0: none */
+void   row_close(struct row *r);
 
 /* A peer that takes turns: theirs_run() is the `run` of its runner. */
 struct theirs {
@@ -54,8 +60,8 @@ int    theirs_run(void *state, int repeats, double *seconds);
 /* Runs it once: does it know its device time, if that is what counts? */
 int    theirs_by_device(const struct theirs *them, int by_events);
 
-/* "variant" of what the queue explains */
-void   explained_variant(char out[32], vn_queue *q);
+/* A member of what the queue explains: "variant", "engine". */
+void   explained(char out[32], vn_queue *q, const char *member);
 
 /* ---- bench_report.c ---- */
 
@@ -72,10 +78,20 @@ void    sheet_means(struct sheet *s, const struct bench *b, const struct means *
 
 void    means_add(struct means *m, const struct bench *b, const struct row *r);
 
-json_t *json_context (const struct bench *b, const char *program);
 json_t *json_row     (const struct bench *b, const struct workload *w, const struct row *r);
 json_t *json_means   (const struct bench *b, const struct means *m);
-json_t *json_roofline(const struct bench *b);
+json_t *json_roofline(const struct roofline *r);
+/* The roof of a problem, and whether a run of so many seconds passes it because a cache holds its data. */
+json_t *json_roof    (const struct roofline *r, const struct problem *p, double seconds);
+/* Gives each row what compare.py of Google Benchmark reads of it: a time of the CPU, which is not measured
+ * but set to real_time; where it has no time at all, "run_type": "aggregate", which makes it passed over. */
+void    json_rows_settle (json_t *benchmarks);
+/* Sets "roof" and "roofline" of rows that were measured while the roofs still rose. */
+void    json_roofs_settle(json_t *benchmarks, const struct roofline *r);
+
+/* ---- context.c ---- */
+
+json_t *json_context(const struct bench *b, const char *program);
 
 /* ---- overhead.c, startup.c: what a call and a start cost ---- */
 

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * roofline.c - measures the two roofs with the kernels of cl/peak.cl.
+ * roofline.c - measures the roofs with the kernels of cl/peak*.cl.
  *
  * They are built and launched as the library's own are, so what is measured is what its
- * kernels could reach.  Each figure is the best of a few runs: a roof is a maximum.
+ * kernels could reach.  Each figure is the best of many launches: a roof is a maximum.  On a
+ * CPU these are short, so that some of them have all cores to themselves; on other devices
+ * they go on until a power cap, if there is one, has been met.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
+#include "engines.h"
 #include "roofline.h"
+#include "measure/machine.h"
 #include "measure/sampling.h"
 
-enum { RUNS = 8, COPY_ROUNDS = 4096 };
+enum { COPY_ROUNDS = 4096, SUSTAINED = 8, RAISES = 2, LOOKS = 3, LAUNCHES = 30 };
 
-static const double RUN_SECONDS = 0.02, PATIENCE = 0.2;
+static const double CPU_LAUNCH = 5e-4, GPU_LAUNCH = 0.02;     /* seconds, at least, less than twice that */
+static const double CPU_TIME = 0.2, GPU_TIME = 1;             /* of all launches of one kind */
+static const double WINDOW = 16 << 20;                        /* bytes that a launch copies, on a CPU */
+static const double CACHED = 512e6;                           /* bytes: no cache holds more */
+/* All cores over one, times their number; on a machine that others use it should be nearer to 1. */
+static const double CORES_LEAST = 0.7, CORES_BUSY = 0.95, CORES_MOST = 1.3;
 
 struct roof_kernels { void *program, *fma, *copy; };
 
@@ -79,19 +88,24 @@ static vn_status timed_launch(double *seconds, vn_queue *q, void *kernel, const 
     return s;
 }
 
-static vn_status best_of_runs(double *best, vn_queue *q, void *kernel, const struct vn_launch *l)
+/* Of many launches the least time, and the median of the last ones: what a power cap leaves.  The first is
+ * not counted: PoCL compiles then.                                                                       */
+static vn_status best_of_launches(double *best, double *sustained, vn_queue *q, void *kernel,
+                                  const struct vn_launch *l, double time)
 {
-    vn_status s = timed_launch(best, q, kernel, l);     /* not counted: PoCL compiles at the first launch */
-    double spent = 0;
+    double last[SUSTAINED], spent = 0, seconds;
+    vn_status s = timed_launch(&seconds, q, kernel, l);
+    int n = 0;
 
     *best = 1e30;
-    for (int i = 0; i < RUNS && spent < PATIENCE && !s; i++) {
-        double seconds = 0;
-
-        s = timed_launch(&seconds, q, kernel, l);
-        spent += seconds;
-        *best = !s && seconds < *best ? seconds : *best;
-    }
+    for (; !s && (n < SUSTAINED || spent < time) && !(n > 0 && spent > 10 * time); n++)
+        if (!(s = timed_launch(&seconds, q, kernel, l))) {
+            spent += seconds;
+            last[n % SUSTAINED] = seconds;
+            *best = fmin(*best, seconds);
+        }
+    if (sustained)
+        *sustained = median_of(last, n < SUSTAINED ? n : SUSTAINED);
     return s;
 }
 
@@ -106,29 +120,148 @@ static struct vn_launch fma_launch(const struct shape *s, vn_type type, vn_buffe
     return l;
 }
 
-static vn_status measure_peak(double *out, vn_queue *q, void *kernel, const struct shape *s, vn_type type)
+/* Of a kernel whose argument `at` says how many rounds it goes, a few at first: so many that a launch is long
+ * enough, and longer by far than to launch it takes.                                                      */
+static vn_status calibrate(struct vn_launch *l, int at, vn_queue *q, void *kernel)
 {
-    const double each = 2.0 * s->groups * s->items * s->fma_width * s->chains;    /* flops of a round */
-    vn_buffer *y = NULL;
-    double seconds = 0, rounds = 1024;
-    const size_t bytes = (size_t)s->groups * s->items * s->fma_width * vn_type_bytes(type);
-    vn_status status = vn_buffer_open(&y, q->device, bytes);
+    int32_t *const rounds = &l->args[at].value.i;
+    double wanted = q->device->info.is_cpu ? CPU_LAUNCH : GPU_LAUNCH, seconds, least = 1e30;
+    vn_status s = timed_launch(&seconds, q, kernel, l);           /* not counted */
 
-    while (!status) {
-        const struct vn_launch l = fma_launch(s, type, y, (int)rounds);
+    for (int i = 0; i < LOOKS && !s; i++)
+        if (!(s = timed_launch(&seconds, q, kernel, l)))
+            least = fmin(least, seconds);
+    wanted = fmax(wanted, LAUNCHES * least);
+    while (!s && !(s = timed_launch(&seconds, q, kernel, l)) && seconds < wanted && *rounds < 1 << 29)
+        *rounds *= 2;
+    return s;
+}
 
-        if ((status = timed_launch(&seconds, q, kernel, &l)) || seconds > RUN_SECONDS / 2 || rounds > 1e8)
-            break;
-        rounds *= seconds > RUN_SECONDS / 16 ? RUN_SECONDS / seconds : 16;
+/* FLOP/s of a kernel that does `each` in a round, with l->args[1] rounds at first. */
+static vn_status measure_rate(double *best, double *sustained, vn_queue *q, void *kernel, struct vn_launch *l,
+                              double each)
+{
+    const double time = q->device->info.is_cpu ? CPU_TIME : GPU_TIME;
+    double least = 0, last = 0;
+    vn_status s = calibrate(l, 1, q, kernel);
+
+    if (!s && !(s = best_of_launches(&least, &last, q, kernel, l, time))) {
+        *best = each * l->args[1].value.i / least;
+        if (sustained)
+            *sustained = each * l->args[1].value.i / last;
     }
-    if (!status) {
-        const struct vn_launch l = fma_launch(s, type, y, (int)rounds);
+    return s;
+}
 
-        status = best_of_runs(&seconds, q, kernel, &l);
-        *out   = each * (int)rounds / seconds;
+static double flops_of_round(const struct shape *s)
+{
+    return 2.0 * s->groups * s->items * s->fma_width * s->chains;
+}
+
+static vn_status measure_fma(double *out, vn_queue *q, void *kernel, const struct shape *s, vn_type type)
+{
+    const size_t bytes = (size_t)s->groups * (size_t)(s->items * s->fma_width) * vn_type_bytes(type);
+    vn_buffer *y = NULL;
+    vn_status status = vn_buffer_open(&y, q->device, bytes);
+    double best;
+
+    if (!status) {
+        struct vn_launch l = fma_launch(s, type, y, 4);
+
+        if (!(status = measure_rate(&best, NULL, q, kernel, &l, flops_of_round(s))))
+            *out = fmax(*out, best);
     }
     vn_buffer_close(y);
     return status;
+}
+
+/* Since then, on a CPU; why holds 80 characters. */
+static int was_disturbed(char *why, const struct machine_look *from)
+{
+    struct machine_look to;
+    struct machine m;
+
+    machine_look(&to);
+    machine_between(&m, from, &to);
+    return machine_is_disturbed(why, 80, &m, 1);
+}
+
+/* All cores of a CPU, and one alone: what all reach together must be about as many times that.  Where it is
+ * not, both are measured again, and then marked.                                                         */
+static vn_status measure_cores(struct roofline *r, vn_queue *q, void *kernel, const struct shape *shape,
+                               vn_type type)
+{
+    const int cores = machine_cores(), is_f64 = type == VN_F64;
+    struct shape one = *shape;
+    double alone = 0;
+    vn_status s = VN_OK;
+
+    one.groups = 1;
+    for (int i = 0; i < RAISES && !s; i++) {
+        struct machine_look from;
+
+        machine_look(&from);
+        if ((s = measure_fma(&r->peak[is_f64], q, kernel, shape, type))
+            || (s = measure_fma(&alone, q, kernel, &one, type)))
+            return s;
+
+        const int busy = was_disturbed(r->disturbed[is_f64], &from);
+        const double share = r->peak[is_f64] / (alone * cores);
+
+        *r->disturbed[is_f64] = '\0';
+        if (share >= (busy ? CORES_BUSY : CORES_LEAST) && share <= CORES_MOST)
+            break;
+        snprintf(r->disturbed[is_f64], sizeof r->disturbed[is_f64],
+                 "one core reaches %.3g GFLOP/s, %d cores %.3g", alone * 1e-9, cores,
+                 r->peak[is_f64] * 1e-9);
+    }
+    return s;
+}
+
+/* ---- matrix engines ---- */
+
+/* VN_OK also where the driver cannot build it: the device then has no such roof. */
+static vn_status measure_engine(struct matrix_roof *out, vn_queue *q, const struct matrix_engine *e,
+                                vn_type type)
+{
+    vn_device *const d = q->device;
+    const int groups = 4 * d->facts.units;
+    struct vn_choice it = { .variant = &e->kernel, .source = "roof" };
+    struct vn_launch l = { .groups = { groups, 1, 1 }, .items = e->items };
+    void *program = NULL;
+    vn_buffer *y = NULL;
+    vn_status s;
+
+    memcpy(it.p, e->p, sizeof it.p);
+    if (vn__choice_open(&it, &program, d, type, 0)) {
+        vn__choice_close(&it, program, d);
+        return VN_OK;
+    }
+    if (!(s = vn_buffer_open(&y, d, (size_t)groups * (size_t)e->items * sizeof(double)))) {
+        vn__arg_buffer(&l, y);
+        vn__arg_int(&l, 4);
+        s = measure_rate(&out->flops, &out->sustained, q, it.kernel[0], &l, e->flops * groups);
+    }
+    if (!s)
+        vn__engine(out->engine, &e->kernel, type, d->facts.family);
+    vn_buffer_close(y);
+    vn__choice_close(&it, program, d);
+    return s;
+}
+
+/* The first engine that the device turns out to have. */
+static vn_status measure_matrix(struct roofline *r, vn_queue *q, vn_type type)
+{
+    struct matrix_roof *const out = &r->matrix[type];
+    const struct matrix_engine *it = matrix_engines;
+    vn_status s = VN_OK;
+
+    if (out->known || !(q->device->facts.types >> type & 1))
+        return VN_OK;
+    out->known = 1;
+    for (; !s && !(out->flops > 0) && (it = matrix_engine_for(it, &q->device->facts, type)); it++)
+        s = measure_engine(out, q, it, type);
+    return s;
 }
 
 /* ---- copies ---- */
@@ -159,6 +292,7 @@ static vn_status copier_buffers(struct copier *c, const struct shape *s, vn_type
     vn__arg_buffer(&c->launch, c->from);
     vn__arg_buffer(&c->launch, c->to);
     vn__arg_int(&c->launch, (int64_t)rounds);
+    vn__arg_int(&c->launch, 0);
     return status;
 }
 
@@ -208,18 +342,62 @@ double bytes_beyond_caches(const vn_device *d)
     return 2.0 * (double)bytes;
 }
 
-static vn_status measure_bandwidth(double *out, vn_queue *q)
+/* Window after window of the copier's buffers, so that no cache holds them. */
+static vn_status copy_windows(double *best, const struct copier *c)
+{
+    const double each = c->bytes / (double)c->launch.groups[0];            /* of a work-group */
+    const int64_t all = c->launch.groups[0], most = (int64_t)(2 * WINDOW / each),
+                  groups = most < 1 ? 1 : most < all ? most : all;
+    struct vn_launch l = c->launch;
+    double spent = 0, seconds, least = 1e30;
+    int64_t at = 0;
+    vn_status s = VN_OK;
+
+    l.groups[0] = groups;
+    while (!s && spent < CPU_TIME) {
+        l.args[3].value.i = (int32_t)at;
+        if (!(s = timed_launch(&seconds, c->queue, c->kernels.copy, &l))) {
+            spent += seconds;
+            least  = fmin(least, seconds);
+        }
+        at = at + 2 * groups <= all ? at + groups : 0;
+    }
+    *best = each * (double)groups / least;
+    return s;
+}
+
+/* ... again where others used the memory, too, and then it is marked. */
+static vn_status measure_windows(struct roofline *r, const struct copier *c)
+{
+    vn_status s = VN_OK;
+    int busy = 1;
+
+    for (int i = 0; i < RAISES && busy && !s; i++) {
+        struct machine_look from;
+        double best;
+
+        machine_look(&from);
+        if (!(s = copy_windows(&best, c)))
+            r->bandwidth = fmax(r->bandwidth, best);
+        busy = was_disturbed(r->disturbed[2], &from);
+    }
+    return s;
+}
+
+static vn_status measure_bandwidth(struct roofline *r, vn_queue *q)
 {
     struct copier *c;
     double seconds;
-    vn_status status = copier_open(&c, q, bytes_beyond_caches(q->device));
+    vn_status s = copier_open(&c, q, bytes_beyond_caches(q->device));
 
-    if (status)
-        return status;
-    if (!(status = best_of_runs(&seconds, q, c->kernels.copy, &c->launch)))
-        *out = c->bytes / seconds;
+    if (s)
+        return s;
+    if (q->device->info.is_cpu)
+        s = measure_windows(r, c);
+    else if (!(s = best_of_launches(&seconds, NULL, q, c->kernels.copy, &c->launch, GPU_TIME / 4)))
+        r->bandwidth = fmax(r->bandwidth, c->bytes / seconds);
     copier_close(c);
-    return status;
+    return s;
 }
 
 /* ---- holds ---- */
@@ -243,7 +421,7 @@ static vn_status hold_measure(struct hold *h)
     if (s)
         return s;
     l = fma_launch(&h->shape, VN_F32, h->y, rounds);
-    if (!(s = best_of_runs(&seconds, h->queue, h->kernels.fma, &l)))
+    if (!(s = best_of_launches(&seconds, NULL, h->queue, h->kernels.fma, &l, 0)))
         h->rounds = rounds / seconds;
     return s;
 }
@@ -285,36 +463,87 @@ void hold_close(struct hold *h)
     free(h);
 }
 
-/* ---- both roofs ---- */
+/* ---- all roofs ---- */
 
-vn_status roofline_measure(struct roofline *r, vn_queue *q, vn_type type)
+vn_status roofline_measure_fma(struct roofline *r, vn_queue *q, vn_type type)
 {
     const vn_type real = type == VN_F64 ? VN_F64 : VN_F32;
-    double *const peak = &r->peak[real == VN_F64];
-
-    if (*peak > 0)
-        return VN_OK;
-
     const struct shape shape = shape_for(&q->device->facts, real);
     struct roof_kernels k = { NULL, NULL, NULL };
     vn_status s = kernels_open(&k, q->device, &shape, real);
 
     if (!s)
-        s = measure_peak(peak, q, k.fma, &shape, real);
-    if (!s && r->bandwidth == 0)
-        s = measure_bandwidth(&r->bandwidth, q);
+        s = q->device->info.is_cpu ? measure_cores(r, q, k.fma, &shape, real)
+                                   : measure_fma(&r->peak[real == VN_F64], q, k.fma, &shape, real);
+    if (!s)
+        s = measure_bandwidth(r, q);
     kernels_close(&k, q->device);
     return s;
 }
 
-double roofline_peak(const struct roofline *r, vn_type type)
+vn_status roofline_measure(struct roofline *r, vn_queue *q, vn_type type, vn_math math)
 {
-    return r->peak[type == VN_F64];
+    vn_status s = r->peak[type == VN_F64] > 0 && r->bandwidth > 0 ? VN_OK : roofline_measure_fma(r, q, type);
+
+    if (!s)
+        s = measure_matrix(r, q, type == VN_F32 ? VN_BF16 : type);
+    if (!s && type == VN_F32 && math == VN_MATH_TF32)
+        s = measure_matrix(r, q, VN_F32);
+    return s;
 }
 
-double roofline_seconds(const struct roofline *r, vn_type type, double flops, double bytes)
+static void lift(struct roof *roof, double flops, const char *engine, const char *parts)
 {
-    const double compute = flops / roofline_peak(r, type), memory = bytes / r->bandwidth;
+    if (flops <= roof->flops)
+        return;
+    roof->flops = flops;
+    snprintf(roof->kind, sizeof roof->kind, "%s%s", engine, parts);
+}
 
-    return compute > memory ? compute : memory;
+struct roof roofline_of(const struct roofline *r, vn_type type, vn_math math)
+{
+    const int is_f64 = type == VN_F64, is_f32 = type == VN_F32;
+    struct roof roof = { .flops = 0 };
+
+    lift(&roof, r->peak[is_f64], is_f64 ? "FMA f64" : "FMA f32", "");
+    if (math == VN_MATH_BITWISE)
+        return roof;
+    if (is_f32)                                       /* six products of three parts */
+        lift(&roof, r->matrix[VN_BF16].flops / 6, r->matrix[VN_BF16].engine, " / 6");
+    if (!is_f32 || math == VN_MATH_TF32)
+        lift(&roof, r->matrix[type].flops, r->matrix[type].engine, "");
+    return roof;
+}
+
+double roofline_peak(const struct roofline *r, vn_type type, vn_math math)
+{
+    return roofline_of(r, type, math).flops;
+}
+
+double roofline_seconds(const struct roofline *r, vn_type type, vn_math math, double flops, double bytes)
+{
+    return fmax(flops / roofline_peak(r, type, math), bytes / r->bandwidth);
+}
+
+/* Memory sets the roof, and a cache may hold what is moved. */
+static int may_be_cached(const struct roofline *r, double peak, double flops, double bytes)
+{
+    return bytes / r->bandwidth > flops / peak && bytes < CACHED;
+}
+
+vn_status roofline_raise(struct roofline *r, vn_queue *q, vn_type type, vn_math math, double flops,
+                         double bytes, double seconds)
+{
+    vn_status s = VN_OK;
+
+    for (int i = 0; i < RAISES && !s; i++) {
+        if (roofline_seconds(r, type, math, flops, bytes) <= seconds
+            || may_be_cached(r, roofline_peak(r, type, math), flops, bytes))
+            return VN_OK;
+        s = roofline_measure_fma(r, q, type);
+    }
+    if (!s && flops / roofline_peak(r, type, math) > seconds)
+        snprintf(r->disturbed[type == VN_F64], sizeof *r->disturbed, "a row of %.3g GFLOP/s passes it",
+                 flops / seconds * 1e-9);
+    return s;
 }

@@ -1,27 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * roofline.h - what the device can do, measured: fused multiply-adds and bandwidth.
+ * roofline.h - what the device can do, measured: multiply-adds, its matrix engine, bandwidth.
  *
- * No run can take less than the larger of flops / peak and bytes / bandwidth, unless its
- * data stays in a cache (then its share of the roofline may pass 1) or a matrix engine
- * computes it.
+ * No run can take less than the larger of flops / peak and bytes / bandwidth, unless its data stays in a
+ * cache (then its share of the roofline may pass 1).  The peak is that of the engine that the type may use:
+ * f32 may be computed as six products of bf16 parts, so its peak is a sixth of bf16's where that is more than
+ * that of multiply-adds.
  */
 #ifndef VERNIER_ROOFLINE_H
 #define VERNIER_ROOFLINE_H
 
-#include "vernier.h"
+#include "core.h"
+
+struct matrix_roof { int known; char engine[VN_ENGINE]; double flops, sustained; };
 
 struct roofline {
-    double    peak[2];                /* FLOP/s in f32 and in f64; 0: not measured yet */
+    double    peak[2];                /* FLOP/s by multiply-adds in f32 and in f64; 0: not measured yet */
     double    bandwidth;              /* bytes read and written per second */
+    struct matrix_roof matrix[VN_TYPE_COUNT];     /* of f32: tf32; 0: there is none */
+    char      disturbed[3][80];       /* "", or why a peak, or the bandwidth, may be too low */
 };
 
-/* Measures what is not measured yet for arithmetic of this type (0.3 s). */
-vn_status roofline_measure(struct roofline *r, vn_queue *q, vn_type type);
+/* Measures what is not measured yet for problems of this type (0.6 s on a CPU, a second or two else). */
+vn_status roofline_measure(struct roofline *r, vn_queue *q, vn_type type, vn_math math);
+/* Measures multiply-adds and bandwidth, again: what is higher holds. */
+vn_status roofline_measure_fma(struct roofline *r, vn_queue *q, vn_type type);
 
-double    roofline_peak   (const struct roofline *r, vn_type type);
+/* kind: "FMA f32", "HGMMA f16", "HGMMA bf16 / 6" */
+struct roof { char kind[VN_ENGINE + 8]; double flops; };
+struct roof roofline_of  (const struct roofline *r, vn_type type, vn_math math);
+double    roofline_peak  (const struct roofline *r, vn_type type, vn_math math);
 /* The least time on this device. */
-double    roofline_seconds(const struct roofline *r, vn_type type, double flops, double bytes);
+double    roofline_seconds(const struct roofline *r, vn_type type, vn_math math, double flops, double bytes);
+
+/* Nothing passes a roof but what a cache holds: where a run of so many seconds did, the roof was measured
+ * while something disturbed it, and is measured again, or marked.                                        */
+vn_status roofline_raise  (struct roofline *r, vn_queue *q, vn_type type, vn_math math, double flops,
+                           double bytes, double seconds);
 
 /* What a copy that stays in no cache reads and writes: 512 MiB, if that is a small part of the device. */
 double    bytes_beyond_caches(const vn_device *d);

@@ -41,12 +41,13 @@ static int can_hold(struct row *r, const struct bench *b, const struct problem *
 
 static double least_seconds(const struct bench *b, const struct problem *p)
 {
-    return roofline_seconds(&b->roofline, p->type, problem_flops(p), problem_bytes(p));
+    return roofline_seconds(&b->roofline, p->type, p->math, problem_flops(p), problem_bytes(p));
 }
 
 int row_is_bound_by_memory(const struct bench *b, const struct problem *p)
 {
-    return problem_bytes(p) / b->roofline.bandwidth > problem_flops(p) / roofline_peak(&b->roofline, p->type);
+    return problem_bytes(p) / b->roofline.bandwidth
+         > problem_flops(p) / roofline_peak(&b->roofline, p->type, p->math);
 }
 
 static int is_quick_enough(struct row *r, const struct bench *b, const struct problem *p)
@@ -148,7 +149,8 @@ static int first_run(struct row *r, struct ours *us)
     vn_status s = problem_run(us->bench->queue, us->problem, o);
 
     if (!s) {
-        explained_variant(r->variant, us->bench->queue);
+        explained(r->variant, us->bench->queue, "variant");
+        explained(r->engine, us->bench->queue, "engine");
         s = vn_queue_finish(us->bench->queue);
     }
     if (s) {
@@ -209,46 +211,60 @@ static int peer_ready(struct row *r, const struct ours *us, struct theirs *them,
 
 /* ---- a row ---- */
 
-static void note_ours(struct row *r, const struct bench *b, const struct problem *p, const struct runner *us)
+static void note_ours(struct row *r, struct bench *b, const struct problem *p, const struct runner *us)
 {
-    r->repeats = us->repeats;
-    r->samples = us->count;
+    r->ours = timing_of(us->sample, us->count, us->repeats);
     if (us->failed) {
         r->failed = 1;
         snprintf(r->note, SENTENCE, "failed: %s", vn_last_error());
         return;
     }
-    r->seconds  = us->median;
+    r->seconds = us->median;
+    roofline_raise(&b->roofline, b->queue, p->type, p->math, r->flops, r->bytes, r->seconds);
     r->roofline = least_seconds(b, p) / us->median;
+}
+
+static void note_peer(struct row *r, int peer, const struct runner *them)
+{
+    if (them->failed) {
+        snprintf(r->peer[peer].note, SENTENCE, "it failed");
+        return;
+    }
+    r->peer[peer].t     = timing_of(them->sample, them->count, them->repeats);
+    r->peer[peer].ratio = timing_ratio(&r->peer[peer].t, &r->ours);
 }
 
 static void take_turns(struct row *r, struct ours *us, struct theirs *them)
 {
     struct bench *const b = us->bench;
-    const int most = b->info.is_cpu ? 0 : HELD;
-    struct runner runner[2 + BENCH_PEERS] = { { .run = run_ours, .state = us, .most = most } };
+    const struct runner any = { .most = b->info.is_cpu ? 0 : HELD, .least = SAMPLES_SURE };
+    struct runner runner[2 + BENCH_PEERS];
     int peer_of[2 + BENCH_PEERS], runners = 1;
 
+    for (int i = 0; i < 2 + BENCH_PEERS; i++)
+        runner[i] = any;
+    runner[0].run   = run_ours;
+    runner[0].state = us;
     for (int i = 0; i < b->peers; i++)
         if (peer_ready(r, us, &them[i], i)) {
             peer_of[runners] = i;
-            runner[runners++] = (struct runner){ .run = theirs_run, .state = &them[i], .most = most };
+            runner[runners].run     = theirs_run;
+            runner[runners++].state = &them[i];
         }
     if (r->failed)
         return;
-    if (us->copier)
-        runner[runners] = (struct runner){ .run = run_copy, .state = us, .most = most };
-    sample_in_turns(runner, runners + (us->copier != NULL), b->budget);
+    if (us->copier) {
+        runner[runners].run   = run_copy;
+        runner[runners].state = us;
+    }
+    sample_watched(&r->watched, runner, runners + (us->copier != NULL), b->budget, b->info.is_cpu);
     if (b->peers)
         peer_turn(NULL);
     note_ours(r, b, us->problem, &runner[0]);
     if (us->copier)
         r->copy = runner[runners].median;
     for (int i = 1; i < runners; i++)
-        if (runner[i].failed)
-            snprintf(r->peer[peer_of[i]].note, SENTENCE, "it failed");
-        else
-            r->peer[peer_of[i]].seconds = runner[i].median;
+        note_peer(r, peer_of[i], &runner[i]);
 }
 
 void row_measure(struct row *r, struct bench *b, const struct problem *p)
@@ -278,14 +294,20 @@ void row_measure(struct row *r, struct bench *b, const struct problem *p)
 
 double row_ratio(const struct row *r, int peer)
 {
-    return r->seconds > 0 && r->peer[peer].seconds > 0 ? r->peer[peer].seconds / r->seconds : 0;
+    return r->seconds > 0 ? r->peer[peer].ratio.s.median : 0;
 }
 
-void explained_variant(char out[32], vn_queue *q)
+void row_close(struct row *r)
+{
+    json_decref(r->watched.machine);
+    r->watched.machine = NULL;
+}
+
+void explained(char out[32], vn_queue *q, const char *member)
 {
     json_t *const root = json_loads(vn_queue_explain(q), 0, NULL);
-    const char *const name = json_string_value(json_object_get(root, "variant"));
+    const char *const text = json_string_value(json_object_get(root, member));
 
-    snprintf(out, 32, "%s", name ? name : "");
+    snprintf(out, 32, "%s", text ? text : "");
     json_decref(root);
 }

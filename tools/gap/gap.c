@@ -35,10 +35,12 @@ static const char doc[] =
     "GPU through OpenCL and through CUDA, in turns, and reports the gaps between the two, to the vendors' "
     "libraries and to the roofline."
     "\v"
-    "1/2 is the toolchain gap: the time of one kernel with one tune row on device 1 over that on device 2; "
-    "above 1, device 1 is slower.  From 0.9 to 1.1 is parity.  Under a library's name stands the time of our "
-    "best on device 1 over the library's.  doc/method.md says how all this is measured.  Interrupted, it "
-    "reports the rows that it has.\n"
+    "The gap 1/2 is the toolchain's: the time of one kernel with one tune row on device 1 (first ms) over "
+    "that on device 2 (second ms); above 1, device 1 is slower.  From 0.9 to 1.1 is parity.  best is ours at "
+    "its best on each, where that is another kernel; 1/LIBRARY is ours at its best on device 1 over the "
+    "library.  A ratio is the median of the ratios of samples taken in turns, with its 95 % interval.  An "
+    "f32 problem that is solved by a matrix engine has a second row, by multiply-adds.  doc/method.md says "
+    "how all this is measured.  Interrupted, it reports the rows that it has.\n"
     "\n"
     "Exit status: 0, 1 if a row failed, a device was lost or it was interrupted, 2 if there is no pair of "
     "devices.";
@@ -135,6 +137,7 @@ struct session {
     struct workloads w;
     FILE            *to;
     json_t          *benchmarks;
+    struct progress  progress;
     int              failures;
 };
 
@@ -163,7 +166,7 @@ static int measure_rooflines(struct session *s)
             const vn_type type = s->w.it[i].problem.type;
 
             if ((type == VN_F64 && !side->info.has_f64)
-                || !roofline_measure(&side->roofline, side->queue, type))
+                || !roofline_measure(&side->roofline, side->queue, type, s->w.it[i].problem.math))
                 continue;
             complain("the roofline of %s cannot be measured: %s", side->info.spec, vn_last_error());
             return EXIT_FAILURE;
@@ -187,23 +190,44 @@ static void print_pair(const struct session *s)
     fputc('\n', s->to);
 }
 
+/* fma: that of gap_row(). */
+static void measure_row(struct session *s, struct gap_sheet *sheet, const struct workload *w, const char *of,
+                        char fma[32])
+{
+    int failed = 0;
+    json_t *const row = gap_row(&s->gap, w, of, fma, &failed);
+
+    progress_clear(&s->progress);
+    gap_sheet_row(sheet, row);
+    json_array_append_new(s->benchmarks, row);
+    s->failures += failed;
+}
+
+/* The same problem by multiply-adds: a row of its own. */
+static void measure_fma_row(struct session *s, struct gap_sheet *sheet, const struct workload *w,
+                            const char *variant)
+{
+    struct workload by_fma = *w;
+    char none[32];
+
+    snprintf(by_fma.problem.variant, sizeof by_fma.problem.variant, "%s", variant);
+    problem_format(by_fma.text, &by_fma.problem);
+    measure_row(s, sheet, &by_fma, w->text, none);
+}
+
 static void measure_rows(struct session *s)
 {
     struct gap_sheet sheet;
-    struct progress progress;
 
     gap_sheet_open(&sheet, s->to, &s->gap, &s->w);
-    progress_open(&progress, s->w.count);
+    progress_open(&s->progress, s->w.count);
     for (int i = 0; i < s->w.count && !s->gap.lost && !interrupted; i++) {
-        json_t *row;
-        int failed = 0;
+        char fma[32];
 
-        progress_show(&progress, i, s->w.it[i].text);
-        row = gap_row(&s->gap, &s->w.it[i], &failed);
-        progress_clear(&progress);
-        gap_sheet_row(&sheet, row);
-        json_array_append_new(s->benchmarks, row);
-        s->failures += failed;
+        progress_show(&s->progress, i, s->w.it[i].text);
+        measure_row(s, &sheet, &s->w.it[i], "", fma);
+        if (*fma && !s->gap.lost && !interrupted)
+            measure_fma_row(s, &sheet, &s->w.it[i], fma);
     }
     if (s->gap.lost)
         complain("a device was lost: the %zu rows until then are reported", json_array_size(s->benchmarks));
@@ -236,11 +260,15 @@ static void say_why_not(const struct session *s)
 static json_t *make_report(struct session *s, const char *program)
 {
     struct gap *const g = &s->gap;
-    const struct bench b = { .info = g->side[FIRST].info };
+    struct bench b = { .info = g->side[FIRST].info, .pinned = g->pinned };
     json_t *const own = json_pack("{s:o, s:o, s:o, s:o}", "geomean", gap_geomeans(s->benchmarks),
                                   "parity", gap_parity(s->benchmarks), "pair", pair_json(g),
                                   "kernels", json_incref(g->kernels));
 
+    for (int i = 0; i < g->libraries; i++)
+        if (g->library[i].peer && b.peers < BENCH_PEERS)
+            b.peer[b.peers++] = g->library[i].peer;
+    json_rows_settle(s->benchmarks);
     if (!g->lost && !interrupted)
         json_object_update_new(own, gap_once(g));
     return json_pack("{s:o, s:O, s:o}", "context", json_context(&b, program), "benchmarks", s->benchmarks,
@@ -281,10 +309,15 @@ static int measure(struct request *r, const char *program)
 {
     struct session s = { .request = r, .to = report_stream(r->common.json),
                          .gap = { .budget = r->common.budget } };
+    struct peer_threads before;
     int status = read_workloads(&s);
 
+    peer_threads_note(&before);
     if (!status)
         status = pair_open(&s.gap, r->gpu, r->pair);
+    s.gap.pinned = !status && s.gap.side[FIRST].info.is_cpu && peers_are_named(r->common.compare);
+    if (s.gap.pinned)
+        peer_threads_tie(&before);
     if (!status)
         status = open_libraries(&s.gap, r->common.compare);
     if (!status) {
@@ -305,14 +338,14 @@ static int measure(struct request *r, const char *program)
 /* The means and the band are computed again: they follow from the rows. */
 static int rewrite(const struct request *r)
 {
-    json_t *const report = report_read(r->from), *own;
+    json_t *const report = report_read(r->from), *const own = json_object_get(report, "vernier");
     int status;
 
     if (!report)
         return EXIT_USAGE;
-    if (!json_is_array(json_object_get(report, "benchmarks"))
-        || !(own = json_object_get(report, "vernier"))) {
-        complain("%s is no report of vernier gap: it has no \"benchmarks\" or no \"vernier\"", r->from);
+    if (!json_is_object(own))
+        complain("%s is no report of vernier gap: it has no \"vernier\"", r->from);
+    if (!json_is_object(own) || report_valid(report, r->from)) {
         json_decref(report);
         return EXIT_USAGE;
     }

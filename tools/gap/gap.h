@@ -37,6 +37,7 @@ struct gap {
     struct library library[LIBRARIES];
     int            libraries, peers;
     double         budget;                /* seconds of a row */
+    int            pinned;                /* each thread that computes is tied to a CPU */
     json_t        *kernels;               /* what the compilers made of each, by variant and row */
     int            lost;                  /* a device went away: there is no going on */
 };
@@ -52,8 +53,10 @@ json_t *pair_json  (const struct gap *g);
 
 /* ---- gap_row.c ---- */
 
-/* Measures one problem; the row of the report.  *failed is set where something went wrong. */
-json_t *gap_row(struct gap *g, const struct workload *w, int *failed);
+/* Measures one problem; the row of the report.  *failed is set where something went wrong.  fma: "", or of
+ * an f32 problem that is not solved by multiply-adds the variant that would be: a row of its own, with that
+ * variant in w and the name of the first row in `of` (else "").                                          */
+json_t *gap_row(struct gap *g, const struct workload *w, const char *of, char fma[32], int *failed);
 
 /* ---- gap_once.c: what is measured once for each pair ---- */
 
@@ -66,8 +69,14 @@ int     events_are_times(struct side *s);
 
 /* "at parity", "device 1 slower", "device 1 faster": the band is 0.9 to 1.1. */
 const char *parity_words(double toolchain_gap);
-/* The report's vernier.geomean: of toolchain_gap, best_gap and library_gap.NAME, over all rows
- * and over those of each operation ("gemm", "gemm:f32").                                       */
+/* "FFMA", "DFMA", "FMA f32": not a matrix engine's */
+int         engine_is_fma(const char *engine);
+/* The same precision, and both or neither by a matrix engine.  Of "", which is unknown, it is believed that
+ * f32 is computed by multiply-adds.                                                                      */
+int         engines_are_like(const char *a, const char *b);
+/* The report's vernier.geomean: of toolchain_gap, best_gap and library_gap.NAME, over all rows and over
+ * those of each operation ("gemm", "gemm:f32") whose engines are alike; and, by themselves, over those whose
+ * engines are not ("gemm:f32 as chosen"), and over second rows ("gemm:f32 by FMA").                       */
 json_t *gap_geomeans(const json_t *benchmarks);
 /* {"rows", "within", "slower", "faster"} */
 json_t *gap_parity(const json_t *benchmarks);

@@ -203,13 +203,6 @@ void pair_close(struct gap *g)
     }
 }
 
-static json_t *roofline_json(const struct roofline *r)
-{
-    const struct bench b = { .roofline = *r };
-
-    return json_roofline(&b);
-}
-
 json_t *pair_json(const struct gap *g)
 {
     json_t *const out = json_array();
@@ -222,7 +215,7 @@ json_t *pair_json(const struct gap *g)
             "driver", s->info.driver, "uuid", s->info.uuid, "pci", s->info.pci,
             "toolchain", s->device->facts.toolchain,
             "kernel_time", s->by_events ? "device events" : "wall clock",
-            "roofline", roofline_json(&s->roofline)));
+            "roofline", json_roofline(&s->roofline)));
     }
     return out;
 }

@@ -7,15 +7,14 @@
  * libraries.  All compute on the same random numbers, and each result is compared with the
  * first device's, which the oracle has checked, before anything is timed.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
-#include "measure/clocks.h"
 #include "measure/dictated.h"
 #include "disassembly.h"
 #include "gap.h"
 #include "launched.h"
-#include "measure/sampling.h"
 #include "bench/series.h"
 #include "check/spot.h"
 #include "problem/op.h"
@@ -37,7 +36,8 @@ struct contender {
     vn_type         type;
     int             wide, ready, failed;
     char            note[SENTENCE];
-    double          wall[SAMPLES], wall_median;
+    double          wall[SAMPLES];        /* of its samples, beside them */
+    struct timing   kernel, by_wall;      /* what was measured of it; by_wall: ours alone */
     struct runner  *runner;
     struct series   series;
 };
@@ -45,12 +45,14 @@ struct contender {
 struct contest {
     struct gap            *gap;
     const struct workload *w;
+    const char            *of;            /* "", or the problem whose FMA row this is */
     struct values          values[SIDES];
     int                    has_values[SIDES];
     struct results         result;        /* of the first device, if has_result */
     int                    has_result;
     struct contender       it[CONTENDERS];
     int                    count;
+    struct watched         watched;
     char                   note[SENTENCE];
     int                    failed;
 };
@@ -409,6 +411,19 @@ static int gather(struct contest *t)
 
 /* ---- timing ---- */
 
+static void note_times(struct contender *c, const struct runner *r)
+{
+    if (r->failed) {
+        c->ready = 0;
+        c->failed = 1;
+        snprintf(c->note, SENTENCE, "%s", c->theirs.peer ? "it failed" : vn_last_error());
+        return;
+    }
+    c->kernel = timing_of(r->sample, r->count, r->repeats);
+    if (!c->theirs.peer)
+        c->by_wall = timing_of(c->wall, r->count, r->repeats);
+}
+
 static void take_turns(struct contest *t)
 {
     struct runner runner[CONTENDERS];
@@ -423,30 +438,15 @@ static void take_turns(struct contest *t)
             c->series = (struct series){ .queue = s->queue, .by_events = 1, .hold = s->hold };
             runner[count] = c->theirs.peer ? (struct runner){ .run = theirs_run, .state = &c->theirs }
                                            : (struct runner){ .run = run_ours, .state = c };
-            runner[count].most = s->hold ? HELD : 0;
+            runner[count].most  = s->hold ? HELD : 0;
+            runner[count].least = SAMPLES_SURE;
             c->runner = &runner[count++];
         }
-    sample_in_turns(runner, count, t->gap->budget);
+    sample_watched(&t->watched, runner, count, t->gap->budget, t->gap->side[FIRST].info.is_cpu);
     if (t->gap->peers)
         peer_turn(NULL);
-    for (int i = 0; i < count; i++) {
-        struct contender *const c = who[i];
-
-        c->wall_median = c->theirs.peer ? 0 : median_of(c->wall, runner[i].count);
-        if (runner[i].failed) {
-            c->ready = 0;
-            c->failed = 1;
-            snprintf(c->note, SENTENCE, "%s", c->theirs.peer ? "it failed" : vn_last_error());
-        }
-    }
-    for (int i = 0; i < count; i++)          /* the array of runners ends here */
-        if (who[i]->ready) {
-            json_object_update_new(who[i]->how ? who[i]->how : (who[i]->how = json_object()),
-                json_pack("{s:f, s:i, s:i}", "kernel_time", runner[i].median, "samples", runner[i].count,
-                          "iterations", runner[i].repeats));
-            if (!who[i]->theirs.peer)
-                json_object_set_new(who[i]->how, "wall_time", json_real(who[i]->wall_median));
-        }
+    for (int i = 0; i < count; i++)
+        note_times(who[i], &runner[i]);
 }
 
 /* ---- what the compilers made of it ---- */
@@ -491,6 +491,12 @@ static void look_at_kernels(struct contest *t, json_t *row, const struct contend
 
 /* ---- the row ---- */
 
+/* Ours as explained; a library's by the kernels that it launched, "" where nobody heard them. */
+static const char *engine_of(const struct contender *c)
+{
+    return json_text(c->how, *c->name ? "instructions" : "engine");
+}
+
 static const struct contender *with_role(const struct contest *t, unsigned role, int second)
 {
     for (int i = 0; i < t->count; i++)
@@ -501,15 +507,7 @@ static const struct contender *with_role(const struct contest *t, unsigned role,
 
 static double kernel_time(const struct contender *c)
 {
-    return c && c->ready ? json_number(c->how, "kernel_time") : 0;
-}
-
-/* A peer whose device time is not known is measured by the wall, and so are we beside it. */
-static double beside(const struct contender *ours, const struct contender *library)
-{
-    const int by_wall = library->theirs.peer && !library->theirs.by_device;
-
-    return by_wall ? ours->wall_median : kernel_time(ours);
+    return c && c->ready ? c->kernel.s.median : 0;
 }
 
 static json_t *run_json(const struct contender *c)
@@ -527,38 +525,99 @@ static json_t *run_json(const struct contender *c)
         return out;
     }
     for (const char *const *name = (const char *const []){ "variant", "row", "parameters", "workspace",
-                                                           "kernels", "instructions", "kernel_time",
-                                                           "wall_time", "samples", "iterations", NULL };
+                                                           "kernels", "instructions", NULL };
          *name; name++)
         if (json_object_get(c->how, *name))
             json_object_set(out, *name, json_object_get(c->how, *name));
+    json_object_set_new(out, "engine", json_string(engine_of(c)));
+    json_object_set_new(out, "kernel_time", json_real(c->kernel.s.median));
+    json_object_update_new(out, timing_json(&c->kernel));
+    if (c->by_wall.s.count) {
+        json_t *const wall = timing_json(&c->by_wall);
+
+        json_object_set_new(out, "wall_time", json_real(c->by_wall.s.median));
+        json_object_set(out, "wall_samples_s", json_object_get(wall, "samples_s"));
+        json_object_set(out, "wall_interval_s", json_object_get(wall, "interval_s"));
+        json_decref(wall);
+    }
     return out;
 }
 
-static void set_ratio(json_t *row, const char *name, double over, double under)
+/* The gap between two, with the times and the engines that it is of; NULL where one of them is missing. */
+static json_t *gap_json(const struct contender *over, const struct contender *under, int by_wall)
 {
-    if (over > 0 && under > 0)
-        json_object_set_new(row, name, json_real(over / under));
+    const struct timing *const a = over ? by_wall ? &over->by_wall : &over->kernel : NULL;
+    const struct timing *const b = under ? by_wall && under->by_wall.s.count ? &under->by_wall
+                                                                             : &under->kernel : NULL;
+    json_t *out;
+
+    if (!(kernel_time(over) > 0) || !(kernel_time(under) > 0) || !a->s.count || !b->s.count)
+        return NULL;
+
+    const struct ratio r = timing_ratio(a, b);
+
+    out = ratio_json(&r);
+    json_object_update_new(out, json_pack("{s:f, s:f, s:[s, s], s:[s, s], s:b, s:s}",
+        "first_s", a->s.median, "second_s", b->s.median,
+        "variants", json_text(over->how, "variant"), json_text(under->how, "variant"),
+        "engines", engine_of(over), engine_of(under),
+        "like", engines_are_like(engine_of(over), engine_of(under)),
+        "clock", by_wall || !over->contest->gap->side[FIRST].by_events ? "wall" : "device"));
+    return out;
+}
+
+/* ... also as a number of its own, where it is one. */
+static void set_gap(json_t *gaps, json_t *row, const char *name, const char *scalar, json_t *gap)
+{
+    if (!gap)
+        return;
+    json_object_set_new(gaps, name, gap);
+    if (row)
+        json_object_set(row, scalar, json_object_get(gap, "ratio"));
+}
+
+/* A peer whose device time is not known is measured by the wall, and so are we beside it. */
+static void set_library_gaps(json_t *gaps, json_t *row, const struct contest *t)
+{
+    json_t *const libraries = json_object(), *const ratios = json_object();
+
+    for (int i = 0; i < t->count; i++) {
+        const struct contender *const c = &t->it[i];
+
+        if (*c->name)
+            set_gap(libraries, ratios, c->name, c->name,
+                    gap_json(with_role(t, IS_BEST, 0), c, c->theirs.peer && !c->theirs.by_device));
+    }
+    json_object_set_new(gaps, "library", libraries);
+    json_object_set_new(row, "library_gap", ratios);
 }
 
 static void set_gaps(json_t *row, const struct contest *t)
 {
     const struct contender *const first = with_role(t, IS_SAME, 0), *const second = with_role(t, IS_SAME, 1);
-    json_t *const libraries = json_object();
+    json_t *const gaps = json_object();
 
-    set_ratio(row, "toolchain_gap", kernel_time(first), kernel_time(second));
-    if (kernel_time(first) > 0 && kernel_time(second) > 0) {
+    set_gap(gaps, row, "toolchain", "toolchain_gap", gap_json(first, second, 0));
+    set_gap(gaps, row, "toolchain_wall", "toolchain_gap_wall", gap_json(first, second, 1));
+    set_gap(gaps, row, "best", "best_gap", gap_json(with_role(t, IS_BEST, 0), with_role(t, IS_BEST, 1), 0));
+    if (json_object_get(gaps, "toolchain")) {
         json_object_set_new(row, "parity", json_string(parity_words(json_number(row, "toolchain_gap"))));
         json_object_set_new(row, "same_time", json_pack("[f, f]", kernel_time(first), kernel_time(second)));
-        set_ratio(row, "toolchain_gap_wall", first->wall_median, second->wall_median);
     } else if (second)
         json_object_set_new(row, "toolchain_note", json_string(second->note));
-    set_ratio(row, "best_gap", kernel_time(with_role(t, IS_BEST, 0)), kernel_time(with_role(t, IS_BEST, 1)));
-    for (int i = 0; i < t->count; i++)
-        if (*t->it[i].name)
-            set_ratio(libraries, t->it[i].name, beside(with_role(t, IS_BEST, 0), &t->it[i]),
-                      kernel_time(&t->it[i]));
-    json_object_set_new(row, "library_gap", libraries);
+    set_library_gaps(gaps, row, t);
+    json_object_set_new(row, "gaps", gaps);
+}
+
+static void set_roof(json_t *row, const char *share, const char *name, struct side *s,
+                     const struct problem *p, double seconds)
+{
+    json_t *roof;
+
+    roofline_raise(&s->roofline, s->queue, p->type, p->math, problem_flops(p), problem_bytes(p), seconds);
+    roof = json_roof(&s->roofline, p, seconds);
+    json_object_set_new(row, share, json_real(json_number(roof, "seconds") / seconds));
+    json_object_set_new(row, name, roof);
 }
 
 static void set_figures(json_t *row, const struct contest *t)
@@ -566,18 +625,16 @@ static void set_figures(json_t *row, const struct contest *t)
     const struct problem *const p = &t->w->problem;
     const struct contender *const first = with_role(t, IS_BEST, 0), *const second = with_role(t, IS_BEST, 1);
     const double seconds = kernel_time(first), flops = problem_flops(p), bytes = problem_bytes(p);
-    const struct side *const s = t->gap->side;
+    struct side *const s = t->gap->side;
 
-    json_object_update_new(row, json_pack("{s:f, s:s, s:O, s:O, s:f, s:f, s:f, s:f}",
-        "real_time", seconds, "time_unit", "s", "samples", json_object_get(first->how, "samples"),
-        "iterations", json_object_get(first->how, "iterations"),
+    json_object_update_new(row, json_pack("{s:f, s:s, s:f, s:f, s:f, s:f}",
+        "real_time", seconds, "time_unit", "s",
         "flops", flops, "bytes", bytes, "gflops", flops / seconds * 1e-9,
         "gbytes_per_second", bytes / seconds * 1e-9));
-    json_object_set_new(row, "roofline",
-                        json_real(roofline_seconds(&s[FIRST].roofline, p->type, flops, bytes) / seconds));
+    json_object_update_new(row, timing_json(&first->kernel));
+    set_roof(row, "roofline", "roof", &s[FIRST], p, seconds);
     if (kernel_time(second) > 0)
-        json_object_set_new(row, "roofline_second",
-            json_real(roofline_seconds(&s[SECOND].roofline, p->type, flops, bytes) / kernel_time(second)));
+        set_roof(row, "roofline_second", "roof_second", &s[SECOND], p, kernel_time(second));
 }
 
 /* Nobody answers any more: a write of a few bytes is refused. */
@@ -593,16 +650,20 @@ static int is_lost(struct side *s)
     return lost;
 }
 
-static json_t *row_json(struct contest *t, json_t *before)
+static json_t *row_json(struct contest *t)
 {
     const struct problem *const p = &t->w->problem;
     const struct contender *const first = with_role(t, IS_BEST, 0);
-    json_t *const row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", t->w->text,
-        "run_type", "iteration",
-        "op", p->op->name, "type", vn_type_name(p->type), "device", t->gap->side[FIRST].info.spec,
-        "variant", first && first->how ? json_text(first->how, "variant") : "");
+    json_t *const row = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:s, s:s}",
+        "name", t->w->text, "run_name", t->w->text, "repetitions", 1,
+        "repetition_index", 0, "threads", 1, "op", p->op->name, "type", vn_type_name(p->type),
+        "device", t->gap->side[FIRST].info.spec, "as", *t->of ? "FMA" : "chosen",
+        "variant", first && first->how ? json_text(first->how, "variant") : "",
+        "engine", first && first->how ? engine_of(first) : "");
     json_t *const runs = json_array();
 
+    if (*t->of)
+        json_object_set_new(row, "of", json_string(t->of));
     if (*t->w->label)
         json_object_set_new(row, "label", json_string(t->w->label));
     for (int i = 0; i < t->count; i++)
@@ -616,8 +677,12 @@ static json_t *row_json(struct contest *t, json_t *before)
         json_object_set_new(row, t->failed ? "error_occurred" : "skipped", json_true());
         json_object_set_new(row, t->failed ? "error_message" : "skip_message", json_string(t->note));
     }
-    if (before)
-        json_object_set_new(row, "clocks", json_pack("{s:o, s:o}", "before", before, "after", clocks_read()));
+    if (t->watched.machine) {
+        json_object_set_new(row, "disturbed", json_string(t->watched.why));
+        json_object_set(row, "machine", t->watched.machine);
+        if (json_object_get(t->watched.machine, "clocks"))
+            json_object_set(row, "clocks", json_object_get(t->watched.machine, "clocks"));
+    }
     return row;
 }
 
@@ -635,11 +700,35 @@ static void note_failures(struct contest *t)
         t->gap->lost |= is_lost(&t->gap->side[i]);
 }
 
-json_t *gap_row(struct gap *g, const struct workload *w, int *failed)
+/* The cheapest plan of multiply-adds alone, where an f32 problem is solved otherwise: its variant, or "". */
+static void find_fma(char out[32], const struct contest *t)
+{
+    const struct contender *const first = with_role(t, IS_BEST, 0);
+    vn_queue *const q = t->gap->side[FIRST].queue;
+    struct vn_candidate *list;
+    double least = INFINITY;
+    int count;
+
+    *out = '\0';
+    if (!first || !first->ready || t->w->problem.type != VN_F32 || *t->w->problem.variant
+        || engine_is_fma(engine_of(first)) || problem_run(q, &first->problem, &t->values[FIRST].o)
+        || vn__candidates(&list, &count, q, q->last->table, q->last->problem, NULL, 0))
+        return;
+    for (int i = 0; i < count; i++)
+        if (!list[i].why && is_ours(list[i].variant) && !list[i].variant->engine
+            && list[i].plan.seconds > 0 && list[i].plan.seconds < least) {
+            snprintf(out, 32, "%s", list[i].variant->name);
+            least = list[i].plan.seconds;
+        }
+    free(list);
+}
+
+json_t *gap_row(struct gap *g, const struct workload *w, const char *of, char fma[32], int *failed)
 {
     struct contest *const t = calloc(1, sizeof *t);
     json_t *row;
 
+    *fma = '\0';
     if (!t) {
         *failed = 1;
         return json_pack("{s:s, s:b, s:s}", "name", w->text, "error_occurred", 1,
@@ -647,15 +736,13 @@ json_t *gap_row(struct gap *g, const struct workload *w, int *failed)
     }
     t->gap = g;
     t->w   = w;
-
-    const int gathered = !gather(t);
-    json_t *const before = clocks_read();
-
-    if (gathered)
+    t->of  = of;
+    if (!gather(t))
         take_turns(t);
     note_failures(t);
-    row     = row_json(t, before);
+    row     = row_json(t);
     *failed = t->failed;
+    find_fma(fma, t);
     for (int i = 0; i < t->count; i++) {
         if (t->it[i].theirs.peer)
             t->it[i].theirs.peer->finish(t->it[i].theirs.state);
@@ -665,6 +752,7 @@ json_t *gap_row(struct gap *g, const struct workload *w, int *failed)
         if (t->has_values[i])
             values_close(&t->values[i]);
     results_close(&t->result);
+    json_decref(t->watched.machine);
     free(t);
     return row;
 }

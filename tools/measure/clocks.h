@@ -15,4 +15,13 @@ int     clocks_open (const vn_device_info *info);
 /* {"sm_mhz", "memory_mhz", "watts", "celsius"}, or NULL where clocks_open() failed. */
 json_t *clocks_read (void);
 void    clocks_close(void);
+
+/* Why the device ran slower than it could: clocks_watch() looks at a moment, clocks_throttled() says what
+ * was seen since clocks_forget(), "" or "power cap, heat (by hardware)".  *disturbs: one of these is not how
+ * the device is set up.                                                                                */
+void        clocks_forget   (void);
+void        clocks_watch    (void);
+const char *clocks_throttled(int *disturbs);
+/* {"device_clock_policy", "power_cap_watts"}, or {} */
+json_t     *clocks_limits   (void);
 #endif

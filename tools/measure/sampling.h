@@ -8,6 +8,7 @@
 #ifndef VERNIER_SAMPLING_H
 #define VERNIER_SAMPLING_H
 
+#include "statistics.h"
 #include "vernier.h"
 
 /* On a CPU the wall clock, with the queue finished; else the time between two events. */
@@ -15,8 +16,6 @@ struct stopwatch { vn_queue *queue; int by_events; vn_event *from; double start;
 
 vn_status stopwatch_start(struct stopwatch *s, vn_queue *q, int by_events);
 vn_status stopwatch_stop (double *seconds, struct stopwatch *s);
-
-enum { SAMPLES = 31 };
 
 /* One that takes turns. */
 struct runner {
@@ -29,14 +28,16 @@ struct runner {
     double  length;                   /* seconds that a sample takes at least; 0: 10 ms */
     int     repeats;                  /* in a sample: short runs are repeated */
     int     count, failed;
-    double  sample[SAMPLES];          /* seconds of one run */
+    double  sample[SAMPLES];          /* seconds of one run; sample i of all runners is of one round */
     double  spent, median;
 };
 
-/* Samples each of the runners in turn until each has spent its share of the seconds, and has its
- * least number of samples.  Each round begins with another runner, so that none always follows the
- * same one.                                                                                      */
+/* Samples each of the runners in turn until each has spent its share of the seconds and has its least
+ * number of samples, or has spent many times its share.  Each round begins with another runner, so that
+ * none always follows the same one.                                                                  */
 void   sample_in_turns(struct runner *r, int count, double seconds);
 
-double median_of(double *v, int count);      /* sorts v */
+/* Called after rounds from now on, every 50 ms or less often; NULL: nothing is.  Where it says 1, sampling
+ * ends with what there is.                                                                              */
+void   sampling_watch(int (*look)(void));
 #endif

@@ -6,8 +6,14 @@ vernier_SOURCES += \
 	%D%/dictated.h \
 	%D%/interposed.c \
 	%D%/interposed.h \
+	%D%/machine.c \
+	%D%/machine.h \
 	%D%/sampling.c \
-	%D%/sampling.h
+	%D%/sampling.h \
+	%D%/statistics.c \
+	%D%/statistics.h \
+	%D%/timing.c \
+	%D%/timing.h
 if CUDA
 vernier_SOURCES += \
 	%D%/interposed_cuda.c

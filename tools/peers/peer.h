@@ -70,6 +70,14 @@ void peer_calm(void);
  * NULL again: threads made meanwhile would inherit the one CPU.                                */
 void peer_turn(const struct peer *next);
 
+/* "onednn,openblas", and not "" or "none" */
+int  peers_are_named(const char *list);
+/* Between the two calls a library, or a device's driver, makes its threads: each is then tied to a CPU of
+ * its own.  Where peers compute on CPUs, ours are tied as theirs are.                                    */
+struct peer_threads { int count, id[1024]; };
+void peer_threads_note(struct peer_threads *out);
+void peer_threads_tie(const struct peer_threads *before);
+
 /* ---- for the peers themselves ---- */
 
 struct peer_symbol { const char *name; void *to; };  /* to: where the function pointer goes */
@@ -87,10 +95,6 @@ int  peer_refuse(char *why, size_t why_size, const char *sentence, ...)       /*
  * `lacks`.                                                                                           */
 int  peer_operation(const struct op *const has[], const struct problem *p, const char *lacks,
                     char *why, size_t why_size);
-/* Between the two calls a library makes its threads: each is then tied to a CPU of its own. */
-struct peer_threads { int count, id[1024]; };
-void peer_threads_note(struct peer_threads *out);
-void peer_threads_tie(const struct peer_threads *before);
 /* An aligned copy of a buffer, or fresh zeros where from is NULL; NULL: out of memory. */
 void *peer_copy(const void *from, int64_t elements, vn_type type);
 /* Copies the elements of a tensor from one buffer of its layout to another. */

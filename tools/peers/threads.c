@@ -8,14 +8,16 @@
  * worker on the caller's core and leave it there, so that both share one core for good: half
  * the speed, or a whole time slice for a run of 5 us.
  *
- * So each worker is tied to a CPU, the caller to the first one while the turn is theirs, and
- * pools spin for a tenth of a millisecond: longer than the gap between two runs of a turn.
- * (To sleep at once would be unfair as well: waking costs a small problem dearly.)
+ * So each worker is tied to a CPU, those of an OpenCL driver as those of a library, the caller to
+ * the first one while the turn is theirs, and pools spin for a tenth of a millisecond: longer than
+ * the gap between two runs of a turn.  (To sleep at once would be unfair as well: waking costs a
+ * small problem dearly.)
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include "peer.h"
 
@@ -45,6 +47,11 @@ void peer_threads_note(struct peer_threads *out)
             out->id[out->count++] = atoi(it->d_name);
     if (tasks)
         closedir(tasks);
+}
+
+int peers_are_named(const char *list)
+{
+    return *list && strcmp(list, "none");
 }
 
 static int noted(const struct peer_threads *t, int id)

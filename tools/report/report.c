@@ -62,8 +62,13 @@ json_t *report_read(const char *path)
 int report_json(json_t *root, const char *path)
 {
     const size_t style = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
+    json_t *const all = json_pack("{s:i}", "schema", SCHEMA);
     int failed;
 
+    json_object_del(root, "schema");
+    json_object_update(all, root);
+    json_decref(root);
+    root = all;
     if (!strcmp(path, "-"))
         failed = json_dumpf(root, stdout, style) || putchar('\n') == EOF || fflush(stdout);
     else

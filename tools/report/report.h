@@ -10,19 +10,25 @@
 
 /* ---- JSON ---- */
 
+/* The version of what the commands write, the first member of each ("schema"); doc/report.schema.json. */
+enum { SCHEMA = 2 };
+
 /* Writes root to a file, or with "-" to standard output, and releases it.  0, or -1 after
  * a sentence on stderr.                                                                  */
 int report_json(json_t *root, const char *path);
 
 /* What another run wrote, without control characters in its texts; NULL after a sentence on stderr. */
 json_t *report_read(const char *path);
+/* 0, or -1 after a sentence that names `path`: it lacks "benchmarks" or "context", or a number in it is none
+ * that a measurement gives (charts cannot scale it).                                                       */
+int report_valid(const json_t *report, const char *path);
 
 /* Where tables go: stdout, unless the JSON does. */
 FILE *report_stream(const char *json_path);
 
 /* ---- tables ---- */
 
-enum { TABLE_COLUMNS = 12, CELL = 32 };
+enum { TABLE_COLUMNS = 24, CELL = 32 };
 enum shade { PLAIN, GOOD, POOR, FAINT, STRONG };
 
 struct table {
@@ -36,7 +42,7 @@ void table_open  (struct table *t, FILE *to);
 void table_column(struct table *t, const char *title, int width, int left);
 void table_head  (struct table *t);
 void table_cell  (struct table *t, enum shade shade, const char *text);
-/* A cell that takes the rest of the row. */
+/* A cell that takes the rest of the row, and ends it. */
 void table_note  (struct table *t, enum shade shade, const char *text);
 void table_end   (struct table *t);     /* of the row */
 

@@ -7,4 +7,5 @@ vernier_SOURCES += \
 	%D%/report.c \
 	%D%/report.h \
 	%D%/svg.c \
-	%D%/svg.h
+	%D%/svg.h \
+	%D%/valid.c

@@ -208,6 +208,7 @@ static void sample_all(struct candidates *all, const struct bench *b, int sample
         c->samples = runner[i].count;
         c->repeats = runner[i].repeats;
         memcpy(c->sample, runner[i].sample, sizeof c->sample);
+        median_of(c->sample, c->samples);               /* sorts them */
     }
     for (int i = 1; i < all->count; i++)
         if (all->it[i].seconds > 0 && all->it[i].seconds < all->it[all->best].seconds)

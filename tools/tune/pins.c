@@ -2,7 +2,6 @@
  *
  * pins.c - vernier tune --pin: pins the fastest plan for a problem, where it is not the one that is chosen.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "commands.h"
@@ -12,23 +11,12 @@ enum { SAMPLES_EACH = 15 };
 
 static const double FASTER = 1.02;        /* times as fast: what is nearer than that is not worth a pin */
 
-/* The interval that holds the median in 95 of 100 cases: order statistics of the samples, which ascend. */
-static void interval_of(double *low, double *high, const struct candidate *c)
-{
-    const double n = c->samples;
-    const int first = (int)fmax(0, floor((n - 1.96 * sqrt(n)) / 2));
-
-    *low  = c->samples ? c->sample[first] : c->seconds;
-    *high = c->samples ? c->sample[c->samples - 1 - first] : c->seconds;
-}
-
 static int is_faster(const struct candidate *best, const struct candidate *chosen)
 {
-    double best_low, best_high, low, high;
-
-    interval_of(&best_low, &best_high, best);
-    interval_of(&low, &high, chosen);
-    return best_high * FASTER <= low;
+    if (!best->samples || !chosen->samples)
+        return best->seconds * FASTER <= chosen->seconds;
+    return summary_of(best->sample, best->samples).high * FASTER
+        <= summary_of(chosen->sample, chosen->samples).low;
 }
 
 static int write_pin(const struct model *m, const char *shape, const struct candidate *best)

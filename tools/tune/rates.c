@@ -59,15 +59,15 @@ static vn_status measure(struct vn_rates *out, struct vn_rates *all, struct benc
 {
     const double units = b->device->facts.units;
     const int has_f64 = b->device->facts.types >> VN_F64 & 1;
-    vn_status s = roofline_measure(&b->roofline, b->queue, VN_F32);
+    vn_status s = roofline_measure_fma(&b->roofline, b->queue, VN_F32);
 
     if (!s && has_f64)
-        s = roofline_measure(&b->roofline, b->queue, VN_F64);
+        s = roofline_measure_fma(&b->roofline, b->queue, VN_F64);
     if (s || (s = measure_memory(out, all, b)))
         return s;
-    set(out, all, offsetof(struct vn_rates, fma32), roofline_peak(&b->roofline, VN_F32) / units * 1e-9);
+    set(out, all, offsetof(struct vn_rates, fma32), b->roofline.peak[0] / units * 1e-9);
     if (has_f64)
-        set(out, all, offsetof(struct vn_rates, fma64), roofline_peak(&b->roofline, VN_F64) / units * 1e-9);
+        set(out, all, offsetof(struct vn_rates, fma64), b->roofline.peak[1] / units * 1e-9);
     return measure_engines(out, all, b);
 }
 
