@@ -122,9 +122,10 @@ test_scripts  += \
 	%D%/tools/messages.sh \
 	%D%/tools/new_operation.sh \
 	%D%/tools/rates.sh \
+	%D%/tools/report.sh \
 	%D%/tools/surroundings.sh \
 	%D%/tools/tune.sh
-EXTRA_DIST    += %D%/tools/command.sh %D%/tools/gap_report.json %D%/tools/waiting.sh %D%/start.h
+EXTRA_DIST    += %D%/tools/command.sh %D%/tools/gap_report.json %D%/tools/report.json %D%/tools/waiting.sh %D%/start.h
 EXTRA_DIST    += \
 	%D%/tools/new_operation/cl/l2norm/l2norm.tune \
 	%D%/tools/new_operation/cl/l2norm/rows.cl \
@@ -161,8 +162,11 @@ endif
 	tools/gap/disassembly.c \
 	tools/gap/html.c \
 	tools/gap/report.c \
+	tools/report/chart.c \
+	tools/report/csv.c \
 	tools/report/errors.c \
 	tools/report/html.c \
+	tools/report/page.c \
 	tools/report/report.c \
 	tools/report/svg.c
 %C%_tools_test_gap_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

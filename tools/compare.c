@@ -12,15 +12,15 @@
 #include "commands.h"
 #include "gap/gap.h"
 #include "options.h"
-#include "report/html.h"
-#include "report/svg.h"
+#include "compare.h"
 
-struct request { struct common common; const char *html, *file[2]; int files; };
+struct request { struct common common; const char *html, *svg, *file[2]; int files; };
 
-enum { HTML = 256 };
+enum { HTML = 256, SVG };
 
 static const struct argp_option options[] = {
-    { "html", HTML, "FILE", 0, "Write it as one HTML file", 0 },
+    { "html", HTML, "FILE", 0, "Write it as one HTML file, with its charts", 0 },
+    { "svg",  SVG,  "DIR",  0, "Write each chart of it as a file of this folder", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -43,6 +43,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case HTML: r->html = arg; return 0;
+    case SVG:  r->svg  = arg; return 0;
     case ARGP_KEY_INIT:
         options_begin(state, children, &r->common, NULL);
         return 0;
@@ -60,17 +61,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* ---- reading and matching ---- */
-
-static json_t *load(const char *path)
-{
-    json_t *const report = report_read(path);
-
-    if (report && report_valid(report, path)) {
-        json_decref(report);
-        return NULL;
-    }
-    return report;
-}
 
 static int is_measured(const json_t *row)
 {
@@ -145,8 +135,10 @@ static json_t *pair_row(const json_t *a, const json_t *b)
 
     if (json_object_get(a, "interval_s"))
         json_object_set(out, "interval_before_s", json_object_get(a, "interval_s"));
-    if (json_object_get(b, "interval_s"))
-        json_object_set(out, "interval_s", json_object_get(b, "interval_s"));
+    for (const char *const *it = (const char *const []){ "suite", "label", "op", "type", "as", "interval_s",
+                                                         NULL }; *it; it++)
+        if (json_object_get(b, *it))
+            json_object_set(out, *it, json_object_get(b, *it));
     judge(out, a, b);
     return out;
 }
@@ -319,110 +311,6 @@ static void print(FILE *to, const json_t *result)
     print_names(to, "only in B", json_object_get(own, "added"));
 }
 
-/* ---- the page ---- */
-
-static void page_heading(FILE *to, const json_t *result, const char *const file[2])
-{
-    fputs("<h1>Two reports side by side</h1>\n<ul>\n", to);
-    for (int k = 0; k < 2; k++) {
-        const json_t *const c = json_object_get(json_object_get(result, "context"), k ? "b" : "a");
-
-        fprintf(to, "<li><b>%c</b> ", 'A' + k);
-        for (const char *const *it = (const char *const []){ "device", "platform", "driver", "date", NULL };
-             *it; it++) {
-            html_text(to, json_text(c, *it));
-            fputs(", ", to);
-        }
-        html_text(to, file[k]);
-        fputs("</li>\n", to);
-    }
-    fprintf(to, "</ul>\n<div class=\"cards\"><div class=\"card\"><span>time in B over time in A</span>"
-                "<b>%.3f</b><span>geometric mean of %zu rows</span></div></div>\n",
-            json_number(json_object_get(json_object_get(result, "vernier"), "geomean"), "ratio"),
-            json_array_size(json_object_get(result, "benchmarks")));
-}
-
-static void page_names(FILE *to, const char *what, const json_t *names)
-{
-    json_t *name;
-    size_t i;
-
-    if (!json_array_size(names))
-        return;
-    html_head(to, what);
-    fputs("<ul>\n", to);
-    json_array_foreach(names, i, name) {
-        fputs("<li>", to);
-        html_text(to, json_string_value(name));
-        fputs("</li>\n", to);
-    }
-    fputs("</ul>\n", to);
-}
-
-static void page_bars(FILE *to, const json_t *rows)
-{
-    enum { IN_ONE = 40 };
-    struct bar bars[IN_ONE];
-    char names[IN_ONE][PROBLEM_TEXT];
-    json_t *row;
-    size_t i;
-    int n = 0;
-
-    json_array_foreach(rows, i, row) {
-        bars[n] = (struct bar){ problem_shown(names[n], json_text(row, "name")), json_number(row, "ratio") };
-        if (++n == IN_ONE || i + 1 == json_array_size(rows)) {
-            svg_bars(to, "time in B over time in A", bars, n);
-            n = 0;
-        }
-    }
-}
-
-static void page_table(FILE *to, const json_t *rows)
-{
-    static const char *const titles[] = { "<problem", "ms A", "ms B", "B/A", "<variant", NULL };
-    struct html_table t;
-    json_t *row;
-    size_t i;
-
-    html_table_open(&t, to, titles);
-    json_array_foreach(rows, i, row) {
-        const double ratio = json_number(row, "ratio");
-        char text[PROBLEM_TEXT], cell[CELL], variant[160];
-
-        html_cell(&t, problem_shown(text, json_text(row, "name")));
-        html_cell(&t, figure(cell, json_number(row, "real_time_before") * 1e3));
-        html_cell(&t, figure(cell, json_number(row, "real_time") * 1e3));
-        snprintf(cell, sizeof cell, "%.3f", ratio);
-        html_shaded_cell(&t, ratio > 1.1 ? "slower" : ratio < 0.9 ? "faster" : "", cell);
-        html_cell(&t, changed(variant, row));
-    }
-    html_table_close(&t);
-}
-
-static int write_page(const char *path, const json_t *result, const char *const file[2])
-{
-    const json_t *const own = json_object_get(result, "vernier"),
-                 *const rows = json_object_get(result, "benchmarks");
-    FILE *const to = fopen(path, "w");
-    int failed = !to;
-
-    if (to) {
-        html_open(to, "vernier compare");
-        page_heading(to, result, file);
-        html_head(to, "Row by row");
-        html_note(to, "To the right B is slower, to the left faster; grey bars lie between 0.9 and 1.1.");
-        page_bars(to, rows);
-        page_table(to, rows);
-        page_names(to, "Only in A", json_object_get(own, "missing"));
-        page_names(to, "Only in B", json_object_get(own, "added"));
-        html_close(to);
-        failed = ferror(to) | fclose(to);
-    }
-    if (failed)
-        complain("the report cannot be written to \"%s\"", path);
-    return failed ? EXIT_FAILURE : 0;
-}
-
 int compare_main(int argc, char **argv)
 {
     static const struct argp argp = { options, parse, "A.json B.json", doc, children, NULL, NULL };
@@ -432,8 +320,8 @@ int compare_main(int argc, char **argv)
 
     if (argp_parse(&argp, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
-    a = load(r.file[0]);
-    b = a ? load(r.file[1]) : NULL;
+    a = report_load(r.file[0]);
+    b = a ? report_load(r.file[1]) : NULL;
     if (!b) {
         json_decref(a);
         return EXIT_USAGE;
@@ -444,7 +332,7 @@ int compare_main(int argc, char **argv)
         status = EXIT_USAGE;
     }
     print(report_stream(r.common.json), result);
-    if (r.html && write_page(r.html, result, r.file))
+    if ((r.html || r.svg) && compare_html(r.html, r.svg, result))
         status = EXIT_FAILURE;
     if (r.common.json && report_json(json_incref(result), r.common.json))
         status = EXIT_FAILURE;

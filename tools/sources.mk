@@ -8,6 +8,8 @@ endif
 vernier_SOURCES += \
 	%D%/commands.h \
 	%D%/compare.c \
+	%D%/compare.h \
+	%D%/compare_html.c \
 	%D%/devices.c \
 	%D%/explain.c \
 	%D%/main.c \

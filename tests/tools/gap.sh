@@ -30,7 +30,7 @@ refuses()
 gemm=gemm:64x64x64:f32:nn softmax=softmax:8x64:f32
 out=tests/gap-out
 ./vernier gap $gemm $softmax --pair Portable,rusticl --compare none --budget 0.2 \
-    --json $out.json --csv $out.csv --html $out.html > $out.txt || fail "vernier gap: exit status $?"
+    --json $out.json --csv $out.csv --html $out.html --svg $out.svg > $out.txt || fail "vernier gap: exit status $?"
 cat $out.txt
 for name in $gemm $softmax; do
     for file in $out.json $out.csv $out.html $out.txt; do
@@ -41,7 +41,11 @@ done
 for key in '"roofline"' '"library_gap"' '"kernel_time"' '"wall_time"' '"geomean"' '"launch"' '"transfer"' '"build"'; do
     grep -q "$key" $out.json || fail "$out.json has no $key"
 done
-[ "$(wc -l < $out.csv)" = 3 ] || fail "$out.csv has not three lines"
+for device in 1 2; do
+    grep -q "^$gemm,.*,gemm,f32,[^,]*,$device,opencl:" $out.csv || fail "$out.csv has no line of device $device"
+done
+
+[ -s $out.svg/summary-toolchain.svg ] || fail "no figure is in the folder $out.svg"
 
 # drawn again, it is the same page
 ./vernier gap --from $out.json --html $out.again.html > /dev/null || fail "vernier gap --from: exit status $?"
@@ -50,6 +54,13 @@ cmp $out.html $out.again.html || fail "the page drawn again differs"
 ./vernier compare $out.json $out.json --html $out.compare.html | grep -q 'geometric mean of B/A: 1.000 (2 rows: ' ||
     fail "vernier compare: a report differs from itself"
 [ -s $out.compare.html ] || fail "vernier compare wrote no page"
+
+# bench draws the same
+./vernier bench $softmax --device Portable --budget 0.1 --csv $out.bench.csv --html $out.bench.html \
+    --svg $out.svg > /dev/null || fail "vernier bench --html: exit status $?"
+for file in $out.bench.csv $out.bench.html $out.svg/summary-roof.svg; do
+    grep -q softmax $file || fail "$file has no softmax"
+done
 
 # each ratio of the table stands beside the two times that it is made of
 awk '$2 == "1/2" { gap++; if ($6 / $7 > 10 * $8 || $6 / $7 < $8 / 10) { print; wrong = 1 } }
@@ -135,6 +146,6 @@ refuses 2 'one is enough' gap $gemm --pair Portable,rusticl --gpu cuda:0
 refuses 2 'missing.json' compare missing.json missing.json
 grep -q '^cuda' tests/gap-devices.txt || refuses 2 '--pair SPEC,SPEC' gap $gemm
 
-rm -f $out.* tests/gap-devices.txt
+rm -rf $out.* tests/gap-devices.txt
 echo "$failures failures"
 [ $failures = 0 ]

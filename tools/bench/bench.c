@@ -14,16 +14,19 @@
 
 struct request {
     struct common common;
-    const char *first_call;
+    const char *first_call, *html, *svg, *csv;
     struct work work;
 };
 
-enum { DIRECTION = 256, VARIANT, FIRST_CALL };
+enum { DIRECTION = 256, VARIANT, FIRST_CALL, HTML, SVG, CSV };
 
 static const struct argp_option options[] = {
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
     { "direction",  DIRECTION, "NAME",  0,
       "forward, backward-data or backward-filter (convolution), backward (softmax)", 0 },
+    { "csv",        CSV,       "FILE",  0, "Write every sample as a line of CSV", 0 },
+    { "html",       HTML,      "FILE",  0, "Write the report as one HTML file, with its charts", 0 },
+    { "svg",        SVG,       "DIR",   0, "Write each chart of it as a file of this folder", 0 },
     { "first-call", FIRST_CALL, "SPEC", OPTION_HIDDEN, NULL, 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -69,6 +72,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case VARIANT:    r->work.options.variant = arg; return 0;
     case FIRST_CALL: r->first_call = arg;           return 0;
+    case CSV:        r->csv  = arg;                 return 0;
+    case HTML:       r->html = arg;                 return 0;
+    case SVG:        r->svg  = arg;                 return 0;
     case DIRECTION:
         if ((r->work.options.direction = direction_named(arg)) < 0)
             argp_error(state, "--direction is \"%s\", and must be forward, backward-data, backward-filter "
@@ -280,21 +286,26 @@ static void print_roofs(FILE *to, const struct roofline *r)
             fprintf(to, "the roof of %s was disturbed: %s\n", of[i], r->disturbed[i]);
 }
 
-static int write_json(struct session *s, const char *program)
+static int write_files(struct session *s, const char *program)
 {
     const struct request *const r = s->request;
+    json_t *report;
+    int failed = 0;
 
-    if (!r->common.json) {
-        json_decref(s->benchmarks);
-        json_decref(s->suites);
-        return 0;
-    }
     json_rows_settle(s->benchmarks);
     json_roofs_settle(s->benchmarks, &s->bench.roofline);
-    return report_json(json_pack("{s:o, s:o, s:{s:o, s:o, s:o}}",
+    report = json_pack("{s:o, s:o, s:{s:o, s:o, s:o}}",
         "context", json_context(&s->bench, program), "benchmarks", s->benchmarks,
         "vernier", "geomean", json_means(&s->bench, &s->means), "suites", s->suites,
-        "roofline", json_roofline(&s->bench.roofline)), r->common.json) ? EXIT_FAILURE : 0;
+        "roofline", json_roofline(&s->bench.roofline));
+    if (r->csv)
+        failed |= report_csv(r->csv, report);
+    if (r->html || r->svg)
+        failed |= bench_html(r->html, r->svg, report);
+    if (r->common.json)
+        failed |= report_json(json_incref(report), r->common.json);
+    json_decref(report);
+    return failed ? EXIT_FAILURE : 0;
 }
 
 static int run_session(struct session *s, const struct plan *plan, const char *program)
@@ -314,7 +325,7 @@ static int run_session(struct session *s, const struct plan *plan, const char *p
     if (interrupted)
         complain("interrupted: the rows until then are reported");
 
-    const int unwritten = write_json(s, program);
+    const int unwritten = write_files(s, program);
 
     return status ? status : s->failures || interrupted ? EXIT_FAILURE : unwritten;
 }

@@ -93,6 +93,10 @@ void    json_roofs_settle(json_t *benchmarks, const struct roofline *r);
 
 json_t *json_context(const struct bench *b, const char *program);
 
+/* The report as a page and as figures: html is a file, or NULL, and svg a folder, or NULL.  0, or -1 after a
+ * sentence on stderr.                                                                                      */
+int     bench_html   (const char *html, const char *svg, const json_t *report);
+
 /* ---- overhead.c, startup.c: what a call and a start cost ---- */
 
 struct call_cost { double ours, bare; };  /* seconds of one call */

@@ -219,6 +219,8 @@ json_t *json_row(const struct bench *b, const struct workload *w, const struct r
         "type", vn_type_name(w->problem.type), "device", b->info.spec, "variant", r->variant,
         "engine", r->engine);
 
+    if (*w->suite)
+        json_object_set_new(entry, "suite", json_string(w->suite));
     if (*w->label)
         json_object_set_new(entry, "label", json_string(w->label));
     if (!(r->seconds > 0)) {

@@ -5,6 +5,7 @@ vernier_SOURCES += \
 	%D%/context.c \
 	%D%/engines.c \
 	%D%/engines.h \
+	%D%/html.c \
 	%D%/overhead.c \
 	%D%/report.c \
 	%D%/roofline.c \

@@ -13,20 +13,21 @@
 
 struct request {
     struct common common;                /* its json, compare and budget */
-    const char *gpu, *pair, *csv, *html, *from;
+    const char *gpu, *pair, *csv, *html, *svg, *from;
     struct work work;
 };
 
-enum { GPU = 256, PAIR, CSV, HTML, FROM };
+enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM };
 
 static const struct argp_option options[] = {
     { "gpu",     GPU,     "SPEC",      0, "Of several GPUs this one: a spec, or a word of its name", 0 },
     { "pair",    PAIR,    "SPEC,SPEC", 0, "Any two devices instead: the first is measured against the second",
       0 },
-    { "csv",     CSV,     "FILE",      0, "Write the rows as CSV", 0 },
+    { "csv",     CSV,     "FILE",      0, "Write every sample as a line of CSV", 0 },
     { "html",    HTML,    "FILE",      0, "Write the report as one HTML file, with its charts", 0 },
+    { "svg",     SVG,     "DIR",       0, "Write each chart of it as a file of this folder", 0 },
     { "from",    FROM,    "FILE",      0,
-      "Measure nothing: read the JSON of an earlier run, and write CSV or HTML", 0 },
+      "Measure nothing: read the JSON of an earlier run, and write CSV, HTML or SVG", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -58,6 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case PAIR:   r->pair = arg;                                      return 0;
     case CSV:    r->csv  = arg;                                      return 0;
     case HTML:   r->html = arg;                                      return 0;
+    case SVG:    r->svg  = arg;                                      return 0;
     case FROM:   r->from = arg;                                      return 0;
     case ARGP_KEY_INIT:
         options_begin(state, children, &r->common, &r->work);
@@ -271,8 +273,8 @@ static json_t *make_report(struct session *s, const char *program)
     json_rows_settle(s->benchmarks);
     if (!g->lost && !interrupted)
         json_object_update_new(own, gap_once(g));
-    return json_pack("{s:o, s:O, s:o}", "context", json_context(&b, program), "benchmarks", s->benchmarks,
-                     "vernier", own);
+    return json_pack("{s:i, s:o, s:O, s:o}", "schema", SCHEMA, "context", json_context(&b, program),
+                     "benchmarks", s->benchmarks, "vernier", own);
 }
 
 static int write_files(const struct request *r, json_t *report)
@@ -280,9 +282,9 @@ static int write_files(const struct request *r, json_t *report)
     int failed = 0;
 
     if (r->csv)
-        failed |= gap_csv(r->csv, report);
-    if (r->html)
-        failed |= gap_html(r->html, report);
+        failed |= report_csv(r->csv, report);
+    if (r->html || r->svg)
+        failed |= gap_html(r->html, r->svg, report);
     if (r->common.json)
         failed |= report_json(json_incref(report), r->common.json);
     return failed ? EXIT_FAILURE : 0;
@@ -338,14 +340,13 @@ static int measure(struct request *r, const char *program)
 /* The means and the band are computed again: they follow from the rows. */
 static int rewrite(const struct request *r)
 {
-    json_t *const report = report_read(r->from), *const own = json_object_get(report, "vernier");
+    json_t *const report = report_load(r->from), *const own = json_object_get(report, "vernier");
     int status;
 
     if (!report)
         return EXIT_USAGE;
-    if (!json_is_object(own))
-        complain("%s is no report of vernier gap: it has no \"vernier\"", r->from);
-    if (!json_is_object(own) || report_valid(report, r->from)) {
+    if (!json_is_array(json_object_get(own, "pair"))) {
+        complain("%s is no report of vernier gap: it has no \"vernier\" with a \"pair\"", r->from);
         json_decref(report);
         return EXIT_USAGE;
     }

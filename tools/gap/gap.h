@@ -65,7 +65,7 @@ json_t *gap_once(struct gap *g);
 /* Are the times between events on this device times?  (rusticl 22.3 says 1 ns.) */
 int     events_are_times(struct side *s);
 
-/* ---- gap_report.c: arithmetic, the table, CSV ---- */
+/* ---- gap_report.c: arithmetic and the table ---- */
 
 /* "at parity", "device 1 slower", "device 1 faster": the band is 0.9 to 1.1. */
 const char *parity_words(double toolchain_gap);
@@ -80,19 +80,13 @@ int         engines_are_like(const char *a, const char *b);
 json_t *gap_geomeans(const json_t *benchmarks);
 /* {"rows", "within", "slower", "faster"} */
 json_t *gap_parity(const json_t *benchmarks);
-/* "12.3 us", "1.05 ms", "-" */
-const char *time_text (char out[CELL], double seconds);
-/* "1.04", "12.3", "0.0017", "-" */
-const char *ratio_text(char out[CELL], double v);
-double  json_number(const json_t *object, const char *name);           /* 0 where there is none */
-const char *json_text(const json_t *object, const char *name);         /* "" */
 
 /* The table: a head, a row as soon as it is measured, and what sums them up. */
 struct gap_sheet { struct table table; const char *library[LIBRARIES]; int libraries; };
 void    gap_sheet_open(struct gap_sheet *s, FILE *to, const struct gap *g, const struct workloads *w);
 void    gap_sheet_row (struct gap_sheet *s, const json_t *row);
 void    gap_summary   (FILE *to, const json_t *report);
-int     gap_csv       (const char *path, const json_t *report);
 /* gap_html.c */
-int     gap_html      (const char *path, const json_t *report);
+/* path: a file, or NULL; svg: a folder for its figures, or NULL */
+int     gap_html      (const char *path, const char *svg, const json_t *report);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report.c - the arithmetic of the gap report, its table and its CSV; from JSON alone.
+ * report.c - the arithmetic of the gap report, and its table; from JSON alone.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,20 +9,6 @@
 #include "core.h"
 #include "gap.h"
 #include "problem/op.h"
-
-/* ---- reading JSON ---- */
-
-double json_number(const json_t *object, const char *name)
-{
-    return json_number_value(json_object_get(object, name));
-}
-
-const char *json_text(const json_t *object, const char *name)
-{
-    const char *const text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 /* ---- arithmetic ---- */
 
@@ -147,27 +133,6 @@ json_t *gap_parity(const json_t *benchmarks)
     }
     return json_pack("{s:i, s:i, s:i, s:i}", "rows", rows, "within", rows - slower - faster,
                      "slower", slower, "faster", faster);
-}
-
-/* ---- figures as text ---- */
-
-const char *time_text(char out[CELL], double seconds)
-{
-    const double scale = seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1;
-    char number[CELL];
-
-    if (seconds > 0)
-        snprintf(out, CELL, "%.16s %s", figure(number, seconds * scale),
-                 scale > 1e3 ? "us" : scale > 1 ? "ms" : "s");
-    else
-        snprintf(out, CELL, "-");
-    return out;
-}
-
-const char *ratio_text(char out[CELL], double v)
-{
-    snprintf(out, CELL, !(v > 0) ? "-" : v < 0.095 ? "%.2g" : v < 9.995 ? "%.2f" : "%.1f", v);
-    return out;
 }
 
 /* ---- the table ---- */
@@ -371,78 +336,4 @@ void gap_summary(FILE *to, const json_t *report)
     print_once(to, "launch", json_object_get(own, "launch"));
     print_once(to, "transfer", json_object_get(own, "transfer"));
     print_once(to, "build", json_object_get(own, "build"));
-}
-
-/* ---- CSV ---- */
-
-static void csv_text(FILE *to, const char *text)
-{
-    if (!text[strcspn(text, ",\"\n")]) {
-        fputs(text, to);
-        return;
-    }
-    fputc('"', to);
-    for (; *text; text++)
-        fprintf(to, *text == '"' ? "\"\"" : "%c", *text);
-    fputc('"', to);
-}
-
-static void csv_number(FILE *to, double v)
-{
-    fputc(',', to);
-    if (v > 0)
-        fprintf(to, "%.9g", v);
-}
-
-static const char *const numbers[] = { "real_time", "toolchain_gap", "toolchain_gap_wall", "best_gap",
-                                       "roofline", "roofline_second", "gflops", "gbytes_per_second" };
-
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
-
-static void write_csv(FILE *to, const json_t *report)
-{
-    const json_t *const benchmarks = json_object_get(report, "benchmarks");
-    json_t *const libraries = json_object_get(json_object_get(json_object_get(report, "vernier"), "geomean"),
-                                              "library_gap");
-    json_t *row, *unused;
-    const char *name;
-    size_t i;
-
-    fputs("name,label,variant,parity", to);
-    for (int n = 0; n < NUMBERS; n++)
-        fprintf(to, ",%s", numbers[n]);
-    json_object_foreach(libraries, name, unused)
-        fprintf(to, ",library_gap.%s", name);
-    fputs(",note\n", to);
-    json_array_foreach(benchmarks, i, row) {
-        csv_text(to, json_text(row, "name"));
-        for (const char *const *it = (const char *const []){ "label", "variant", "parity", NULL };
-             *it; it++) {
-            fputc(',', to);
-            csv_text(to, json_text(row, *it));
-        }
-        for (int n = 0; n < NUMBERS; n++)
-            csv_number(to, json_number(row, numbers[n]));
-        json_object_foreach(libraries, name, unused)
-            csv_number(to, json_number(json_object_get(row, "library_gap"), name));
-        fputc(',', to);
-        csv_text(to, *json_text(row, "error_message") ? json_text(row, "error_message")
-                   : *json_text(row, "skip_message") ? json_text(row, "skip_message")
-                   : json_text(row, "toolchain_note"));
-        fputc('\n', to);
-    }
-}
-
-int gap_csv(const char *path, const json_t *report)
-{
-    FILE *const to = strcmp(path, "-") ? fopen(path, "w") : stdout;
-    int failed = !to;
-
-    if (to) {
-        write_csv(to, report);
-        failed = to == stdout ? fflush(to) : ferror(to) | fclose(to);
-    }
-    if (failed)
-        complain("the report cannot be written to \"%s\"", path);
-    return failed ? -1 : 0;
 }

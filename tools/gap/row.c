@@ -662,6 +662,8 @@ static json_t *row_json(struct contest *t)
         "engine", first && first->how ? engine_of(first) : "");
     json_t *const runs = json_array();
 
+    if (*t->w->suite)
+        json_object_set_new(row, "suite", json_string(t->w->suite));
     if (*t->of)
         json_object_set_new(row, "of", json_string(t->of));
     if (*t->w->label)

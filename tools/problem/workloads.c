@@ -220,6 +220,7 @@ static int expand_suite(struct workloads *w, const struct suite *s, const struct
 {
     struct csv csv = { .why = why, .why_size = why_size };
     const struct expansion e = { w, &csv, o };
+    const int before = w->count;
     int failed = 0;
 
     if (!(csv.file = open_suite(csv.path, sizeof csv.path, s->file))) {
@@ -234,6 +235,8 @@ static int expand_suite(struct workloads *w, const struct suite *s, const struct
     while (!failed && csv_next(&csv))
         failed = s->expand(&e);
     fclose(csv.file);
+    for (int i = before; i < w->count; i++)
+        w->it[i].suite = s->name;
     return failed;
 }
 
@@ -269,7 +272,7 @@ static int add_label(struct workloads *w, const struct workload *it)
 static int add(struct workloads *w, const char *text, const char *label, const struct workload_options *o,
                char *why, size_t why_size)
 {
-    struct workload it;
+    struct workload it = { .suite = "" };
 
     if (problem_parse(&it.problem, text, why, why_size))
         return -1;

@@ -22,6 +22,7 @@ enum { LABEL = 128 };
 struct workload {
     struct problem problem;
     char           text[PROBLEM_TEXT];
+    const char    *suite;                /* its name, or "" */
     char           label[LABEL];         /* "res2a_branch1", or ""; of one shape, several */
 };
 

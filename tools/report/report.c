@@ -20,45 +20,6 @@ FILE *report_stream(const char *json_path)
     return json_path && !strcmp(json_path, "-") ? errors_stream() : stdout;
 }
 
-/* A new reference to the same without control characters. */
-static json_t *cleaned(json_t *value)
-{
-    json_t *out = NULL, *member;
-    const char *key;
-    char *text;
-    size_t i;
-
-    if (json_is_object(value)) {
-        out = json_object();
-        json_object_foreach(value, key, member)
-            if ((text = strdup(key))) {
-                json_object_set_new(out, errors_clean(text), cleaned(member));
-                free(text);
-            }
-    } else if (json_is_array(value)) {
-        out = json_array();
-        json_array_foreach(value, i, member)
-            json_array_append_new(out, cleaned(member));
-    } else if (json_is_string(value) && (text = strdup(json_string_value(value)))) {
-        out = json_string(errors_clean(text));
-        free(text);
-    }
-    return out ? out : json_incref(value);
-}
-
-json_t *report_read(const char *path)
-{
-    json_error_t error;
-    json_t *const raw = json_load_file(path, 0, &error), *report = NULL;
-
-    if (raw)
-        report = cleaned(raw);
-    else
-        complain("%s: %s", path, error.text);
-    json_decref(raw);
-    return report;
-}
-
 int report_json(json_t *root, const char *path)
 {
     const size_t style = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
@@ -77,6 +38,18 @@ int report_json(json_t *root, const char *path)
     if (failed)
         complain("the report cannot be written to \"%s\"", path);
     return failed ? -1 : 0;
+}
+
+double json_number(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+const char *json_text(const json_t *object, const char *name)
+{
+    const char *const text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
 }
 
 /* ---- tables ---- */
@@ -152,6 +125,45 @@ const char *figure(char out[CELL], double v)
     const int exponent = (int)floor(log10(v)), places = 2 - exponent;
 
     snprintf(out, CELL, "%.*f", places < 0 ? 0 : places > 6 ? 6 : places, v);
+    return out;
+}
+
+const char *time_text(char out[CELL], double seconds)
+{
+    const double scale = seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1;
+    char number[CELL];
+
+    if (seconds > 0)
+        snprintf(out, CELL, "%.16s %s", figure(number, seconds * scale),
+                 scale > 1e3 ? "us" : scale > 1 ? "ms" : "s");
+    else
+        snprintf(out, CELL, "-");
+    return out;
+}
+
+const char *ratio_text(char out[CELL], double v)
+{
+    snprintf(out, CELL, !(v > 0) ? "-" : v < 0.095 ? "%.2g" : v < 9.995 ? "%.2f" : v < 99999 ? "%.1f"
+             : "%.3g", v);
+    return out;
+}
+
+/* Where the first `most` characters of UTF-8 end. */
+static size_t bytes_of(const char *text, int most)
+{
+    size_t n = 0;
+
+    while (text[n] && (most > 0 || (text[n] & 0xc0) == 0x80))
+        most -= (text[n++] & 0xc0) != 0x80;
+    return n;
+}
+
+const char *shortened(char *out, size_t size, const char *text, int most)
+{
+    if (text[bytes_of(text, most)])
+        snprintf(out, size, "%.*s...", (int)bytes_of(text, most - 3), text);
+    else
+        snprintf(out, size, "%s", text);
     return out;
 }
 

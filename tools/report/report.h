@@ -17,11 +17,16 @@ enum { SCHEMA = 2 };
  * a sentence on stderr.                                                                  */
 int report_json(json_t *root, const char *path);
 
-/* What another run wrote, without control characters in its texts; NULL after a sentence on stderr. */
-json_t *report_read(const char *path);
-/* 0, or -1 after a sentence that names `path`: it lacks "benchmarks" or "context", or a number in it is none
- * that a measurement gives (charts cannot scale it).                                                       */
-int report_valid(const json_t *report, const char *path);
+/* The JSON report of `path`, without the control characters that strings of it may hold; NULL after a
+ * sentence on stderr, also where it lacks "benchmarks" or "context", or where a number in it is none that a
+ * measurement gives (charts cannot scale it).                                                            */
+json_t *report_load(const char *path);
+
+/* A report of gap or bench as tidy CSV, a line for each sample; 0, or -1 after a sentence on stderr. */
+int report_csv(const char *path, const json_t *report);
+
+double      json_number(const json_t *object, const char *name);       /* 0 where there is none */
+const char *json_text  (const json_t *object, const char *name);       /* "" */
 
 /* Where tables go: stdout, unless the JSON does. */
 FILE *report_stream(const char *json_path);
@@ -48,6 +53,12 @@ void table_end   (struct table *t);     /* of the row */
 
 /* Three digits without an exponent: "0.0123", "1.23", "123", "4567"; "-" for what is not above 0. */
 const char *figure(char out[CELL], double v);
+/* "12.3 us", "1.05 ms", "-" */
+const char *time_text (char out[CELL], double seconds);
+/* "1.04", "12.3", "0.0017", "-" */
+const char *ratio_text(char out[CELL], double v);
+/* At most so many characters of text, the last three of them "..." if it has more. */
+const char *shortened(char *out, size_t size, const char *text, int most);
 /* "2.15 GFLOP", "512 B" */
 const char *quantity(char out[CELL], double v, const char *unit);
 /* "4.38 GiB", "512 KiB" */

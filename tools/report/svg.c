@@ -1,28 +1,187 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * svg.c - charts inside a page of html.h.
+ * svg.c - drawings, in a page and in files of their own.
+ *
+ * Colours are of Okabe and Ito's palette, which the colour-blind can tell apart; marks also differ in shape.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "html.h"
 #include "svg.h"
 
+/* ---- style ---- */
+
+/* $name is a colour: a variable in a page, where a dark theme sets it, and fixed in a file. */
+static const char style[] =
+    "svg text { font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif; fill: "
+    "$ink;\n"
+    "           paint-order: stroke; stroke: $paper; stroke-width: 3px; stroke-linejoin: round }\n"
+    "svg .faint { fill: $faint; font-size: 11px } svg .bold { font-weight: 600 }\n"
+    "svg .mono { font: 11px ui-monospace, 'DejaVu Sans Mono', monospace }\n"
+    "svg .end { text-anchor: end } svg .middle { text-anchor: middle }\n"
+    "svg .grid { stroke: $line } svg .one { stroke: $grey; stroke-width: 1.5 }\n"
+    "svg .band { fill: $band } svg .box { fill: $grey; fill-opacity: .3; stroke: $grey }\n"
+    "svg .median { stroke: $ink; stroke-width: 2.5 } svg .error { stroke: $ink; stroke-width: 1.25 }\n"
+    "svg .blue { fill: $blue } svg .red { fill: $red } svg .green { fill: $green } svg .pink { fill: $pink "
+    "}\n"
+    "svg .grey { fill: $grey } svg .mark { fill-opacity: .7; stroke: $paper; stroke-width: .6 }\n"
+    "svg .hollow { fill-opacity: 0; stroke-width: 1.5 } svg .blue.hollow { stroke: $blue }\n"
+    "svg .red.hollow { stroke: $red } svg .green.hollow { stroke: $green } svg .pink.hollow { stroke: "
+    "$pink }\n"
+    "svg .grey.hollow { stroke: $grey }\n"
+    "svg line.blue { stroke: $blue } svg line.red { stroke: $red } svg line.green { stroke: $green }\n"
+    "svg line.pink { stroke: $pink } svg line.roof { stroke-width: 1.75 }\n"
+    "svg line.dashed { stroke-dasharray: 6 4 }\n";
+
+static const struct { const char *name, *value; } colours[] = {
+    { "ink", "#1b1f24" }, { "faint", "#5d6670" }, { "line", "#d5dae0" }, { "band", "#e4ecf3" },
+    { "paper", "#ffffff" }, { "blue", "#0072b2" }, { "red", "#d55e00" }, { "green", "#009e73" },
+    { "pink", "#b3568c" }, { "grey", "#7b8794" } };
+
+static const char *colour(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
+        if (strlen(colours[i].name) == length && !strncmp(colours[i].name, name, length))
+            return colours[i].value;
+    return "currentColor";
+}
+
+void svg_style(FILE *to, int in_page)
+{
+    for (const char *at = style; *at;) {
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+        const size_t n = strcspn(at, "$"), name = strspn(at + n + (at[n] == '$'), letters);
+
+        fwrite(at, 1, n, to);
+        at += n;
+        if (!*at)
+            return;
+        if (in_page)
+            fprintf(to, "var(--%.*s)", (int)name, at + 1);
+        else
+            fputs(colour(at + 1, name), to);
+        at += 1 + name;
+    }
+}
+
+/* ---- shapes ---- */
+
+static const char *across(char out[24], const struct svg *s, double x)
+{
+    snprintf(out, 24, s->width > 0 ? "%.1f" : "%.2f%%", x * (s->width > 0 ? s->width : 100));
+    return out;
+}
+
+void svg_open(struct svg *s, FILE *to, double width, double height, const char *title)
+{
+    *s = (struct svg){ to, width };
+    if (width > 0)
+        fprintf(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
+                    "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>",
+                width, height, width, height);
+    else
+        fprintf(to, "<svg class=\"plot\" width=\"100%%\" height=\"%.0f\" role=\"img\">\n<title>", height);
+    html_text(to, title);
+    fputs("</title>\n", to);
+    if (width > 0) {
+        fputs("<style>\n", to);
+        svg_style(to, 0);
+        fputs("</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n", to);
+    }
+}
+
+void svg_close(struct svg *s)
+{
+    fputs("</svg>\n", s->to);
+}
+
+void svg_line(const struct svg *s, const char *style_, double x1, double y1, double x2, double y2)
+{
+    char a[24], b[24];
+
+    fprintf(s->to, "<line class=\"%s\" x1=\"%s\" y1=\"%.1f\" x2=\"%s\" y2=\"%.1f\"/>\n", style_,
+            across(a, s, x1), y1, across(b, s, x2), y2);
+}
+
+void svg_rect(const struct svg *s, const char *style_, double x1, double y1, double x2, double y2)
+{
+    char a[24], b[24];
+
+    fprintf(s->to, "<rect class=\"%s\" x=\"%s\" y=\"%.1f\" width=\"%s\" height=\"%.1f\"/>\n", style_,
+            across(a, s, fmin(x1, x2)), fmin(y1, y2), across(b, s, fabs(x2 - x1)), fabs(y2 - y1));
+}
+
+void svg_text(const struct svg *s, const char *style_, double x, double y, const char *text)
+{
+    char a[24];
+
+    fprintf(s->to, "<text class=\"%s\" x=\"%s\" y=\"%.1f\">", style_, across(a, s, x), y);
+    html_text(s->to, text);
+    fputs("</text>\n", s->to);
+}
+
+/* A path has no shares of the width: it lies in an svg of its own, which has. */
+void svg_mark(const struct svg *s, const char *style_, enum mark shape, double x, double y, const char *hint)
+{
+    static const char *const paths[MARKS] = {
+        [CIRCLE]   = "<circle r=\"4\"/>",
+        [SQUARE]   = "<rect x=\"-3.5\" y=\"-3.5\" width=\"7\" height=\"7\"/>",
+        [DIAMOND]  = "<path d=\"M0-5.5L5.5 0L0 5.5L-5.5 0z\"/>",
+        [TRIANGLE] = "<path d=\"M0-5L5 4H-5z\"/>" };
+    char a[24];
+
+    fprintf(s->to, "<svg x=\"%s\" y=\"%.1f\" overflow=\"visible\" class=\"%s\">", across(a, s, x), y, style_);
+    if (hint) {
+        fputs("<title>", s->to);
+        html_text(s->to, hint);
+        fputs("</title>", s->to);
+    }
+    fprintf(s->to, "%s</svg>\n", paths[shape]);
+}
+
 /* ---- axes ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The decimal logarithms of those that have one, in order; their number. */
+static int logarithms(double *out, const double *v, int count)
+{
+    int n = 0;
+
+    for (int i = 0; i < count; i++)
+        if (v[i] > 0 && isfinite(v[i]))
+            out[n++] = log10(v[i]);
+    qsort(out, (size_t)n, sizeof *out, by_size);
+    return n;
+}
 
 struct axis axis_around(const double *v, int count, double from, double to)
 {
-    double low = INFINITY, high = 0;
+    double *const logs = calloc(count > 0 ? (size_t)count : 1, sizeof *logs);
+    const int n = logs ? logarithms(logs, v, count) : 0;
+    struct axis a = { .low = 0.1, .high = 10, .from = from, .to = to };
+    double low, high, room;
 
-    for (int i = 0; i < count; i++)
-        if (v[i] > 0) {
-            low  = fmin(low, v[i]);
-            high = fmax(high, v[i]);
-        }
-    if (!(high > 0))
-        low = high = 1;
-    low  = pow(10, floor(log10(low * 0.9)));
-    high = pow(10, ceil(log10(high * 1.1)));
-    return (struct axis){ low, high > low ? high : 10 * low, from, to };
+    if (n) {
+        /* powers of ten that a double has, with all that lies between them */
+        low  = fmax(fmax(logs[0], logs[n / 2] - AXIS_DECADES / 2), -290);
+        high = fmin(fmin(logs[n - 1], logs[n / 2] + AXIS_DECADES / 2), 290);
+        low  = fmin(low, 290 - 1);
+        high = fmax(high, low);
+        for (int i = 0; i < n; i++)
+            a.outside += logs[i] < low || logs[i] > high;
+        room   = fmax(0.04 * (high - low), high - low < 0.02 ? 0.02 : 0);
+        a.low  = pow(10, low - room);
+        a.high = pow(10, high + room);
+    }
+    free(logs);
+    return a;
 }
 
 double axis_at(const struct axis *a, double v)
@@ -30,6 +189,91 @@ double axis_at(const struct axis *a, double v)
     const double share = log(fmin(fmax(v, a->low), a->high) / a->low) / log(a->high / a->low);
 
     return a->from + share * (a->to - a->from);
+}
+
+/* Multiples of a power of ten within each decade, or of a step. */
+static int decade_ticks(double out[TICKS], const struct axis *a, const double *of, int count, int every)
+{
+    int n = 0;
+
+    for (int e = (int)floor(log10(a->low)) - 1; e <= (int)ceil(log10(a->high)); e++)
+        for (int i = 0; i < count && e % every == 0; i++) {
+            const double v = of[i] * pow(10, e);
+
+            if (v >= a->low && v <= a->high && n < TICKS)
+                out[n++] = v;
+            else if (v >= a->low && v <= a->high)
+                return TICKS + 1;
+        }
+    return n;
+}
+
+static int step_ticks(double out[TICKS], const struct axis *a, double step)
+{
+    const double first = ceil(a->low / step - 1e-9);
+    int n = 0;
+
+    if (a->high / step - first >= TICKS)
+        return TICKS + 1;
+    for (; (first + n) * step <= a->high * (1 + 1e-9); n++)
+        out[n] = (first + n) * step;
+    return n;
+}
+
+static int are_apart(const double *tick, int n, const struct axis *a, double apart)
+{
+    for (int i = 1; i < n && n <= TICKS; i++)
+        if (fabs(axis_at(a, tick[i]) - axis_at(a, tick[i - 1])) < apart)
+            return 0;
+    return n <= TICKS;
+}
+
+int axis_ticks(double out[TICKS], const struct axis *a, double apart)
+{
+    static const double in_decade[] = { 1, 2, 5 };
+    int n;
+
+    /* steps only where they look even */
+    for (double unit = pow(10, floor(log10(a->high)) - 3); a->high / a->low < 4 && unit < a->high; unit *= 10)
+        for (int i = 0; i < 3; i++)
+            if ((n = step_ticks(out, a, in_decade[i] * unit)) >= 2 && are_apart(out, n, a, apart))
+                return n;
+    if ((n = decade_ticks(out, a, in_decade, 3, 1)) >= 2 && are_apart(out, n, a, apart))
+        return n;
+    for (int every = 1; every <= AXIS_DECADES; every++)
+        if (are_apart(out, n = decade_ticks(out, a, in_decade, 1, every), a, apart))
+            return n;
+    return 0;
+}
+
+void svg_x_axis(const struct svg *s, const struct axis *x, double top, double bottom, axis_label *label)
+{
+    double tick[TICKS];
+    const int n = axis_ticks(tick, x, label == seconds_label ? 0.13 : 0.1);
+
+    for (int i = 0; i < n; i++) {
+        const double at = axis_at(x, tick[i]);
+        char text[32];
+
+        svg_line(s, "grid", at, top, at, bottom);
+        svg_text(s, "faint middle", at, bottom + 14, label(text, tick[i]));
+        if (bottom - top > TALL)
+            svg_text(s, "faint middle", at, top - 4, label(text, tick[i]));
+    }
+}
+
+/* Labels stand on their lines, at the left edge, where they need no margin. */
+void svg_y_axis(const struct svg *s, const struct axis *y, double left, double right, axis_label *label)
+{
+    double tick[TICKS];
+    const int n = axis_ticks(tick, y, 22);
+
+    for (int i = 0; i < n; i++) {
+        char text[32];
+
+        svg_line(s, "grid", left, axis_at(y, tick[i]), right, axis_at(y, tick[i]));
+        svg_text(s, "faint", left, axis_at(y, tick[i]) - 3, label(text, tick[i]));
+    }
 }
 
 const char *seconds_label(char out[32], double seconds)
@@ -58,151 +302,6 @@ const char *flops_label(char out[32], double flops)
 
 const char *plain_label(char out[32], double v)
 {
-    snprintf(out, 32, "%g", v);
+    snprintf(out, 32, "%.4g", v);
     return out;
-}
-
-/* ---- shapes ---- */
-
-void svg_open(FILE *to, int width, int height, const char *title)
-{
-    fprintf(to, "<div class=\"scroll\"><svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
-            width, height);
-    html_text(to, title);
-    fprintf(to, "\" style=\"max-width:%dpx\">\n", width);
-}
-
-void svg_close(FILE *to)
-{
-    fputs("</svg></div>\n", to);
-}
-
-void svg_line(FILE *to, const char *style, double x1, double y1, double x2, double y2)
-{
-    fprintf(to, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", style, x1, y1,
-            x2, y2);
-}
-
-void svg_rect(FILE *to, const char *style, double x, double y, double width, double height)
-{
-    fprintf(to, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", style, x, y,
-            width, height);
-}
-
-void svg_text(FILE *to, const char *style, double x, double y, const char *text)
-{
-    fprintf(to, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", style, x, y);
-    html_text(to, text);
-    fputs("</text>\n", to);
-}
-
-void svg_mark(FILE *to, const char *style, enum mark shape, double x, double y, const char *hint)
-{
-    fprintf(to, "<g class=\"%s\">", style);
-    if (*hint) {
-        fputs("<title>", to);
-        html_text(to, hint);
-        fputs("</title>", to);
-    }
-    switch (shape) {
-    case CIRCLE:   fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>", x, y);                    break;
-    case SQUARE:   fprintf(to, "<rect x=\"%.1f\" y=\"%.1f\" width=\"8\" height=\"8\"/>", x - 4, y - 4); break;
-    case TRIANGLE: fprintf(to, "<path d=\"M%.1f %.1fl5 9h-10z\"/>", x, y - 5.5);                        break;
-    }
-    fputs("</g>\n", to);
-}
-
-/* ---- frames ---- */
-
-static void draw_x(FILE *to, const struct frame *f)
-{
-    char label[32];
-
-    for (double v = f->x.low; v < f->x.high * 1.5; v *= 10) {
-        const double x = axis_at(&f->x, v);
-
-        svg_line(to, "grid", x, f->y.from, x, f->y.to);
-        svg_text(to, "faint middle", x, f->y.from + 18, f->x_label(label, v));
-    }
-    svg_text(to, "middle", (f->x.from + f->x.to) / 2, f->y.from + 38, f->x_name);
-}
-
-static void draw_y(FILE *to, const struct frame *f)
-{
-    char label[32];
-
-    for (double v = f->y.low; v < f->y.high * 1.5; v *= 10) {
-        const double y = axis_at(&f->y, v);
-
-        svg_line(to, "grid", f->x.from, y, f->x.to, y);
-        svg_text(to, "faint end", f->x.from - 8, y + 4, f->y_label(label, v));
-    }
-    svg_text(to, "", f->x.from - 70, f->y.to - 14, f->y_name);
-}
-
-void svg_frame(FILE *to, const struct frame *f)
-{
-    draw_x(to, f);
-    draw_y(to, f);
-    svg_rect(to, "axis", f->x.from, f->y.to, f->x.to - f->x.from, f->y.from - f->y.to);
-}
-
-/* ---- bars ---- */
-
-enum { BAR_WIDTH = 900, BAR_STEP = 18, BAR_TOP = 28, NAME_WIDTH = 330, VALUE_WIDTH = 60 };
-
-/* 1 in the middle, symmetric, and as wide as the widest ratio needs; with a tick between. */
-static const struct { double edge, tick; } scales[] = {
-    { 1.25, 1.1 }, { 1.5, 1.2 }, { 2, 1.4 }, { 4, 2 }, { 8, 3 }, { 16, 4 }, { 64, 8 }, { 1000, 30 } };
-
-enum { SCALES = sizeof scales / sizeof *scales };
-
-static int scale_for(const struct bar *bars, int count)
-{
-    double worst = 1;
-    int i = 0;
-
-    for (int k = 0; k < count; k++)
-        worst = fmax(worst, fmax(bars[k].ratio, 1 / bars[k].ratio));
-    while (i < SCALES - 1 && scales[i].edge < worst)
-        i++;
-    return i;
-}
-
-static void bar_scale(FILE *to, const struct axis *a, double tick, double bottom)
-{
-    const double middle = axis_at(a, 1), ticks[] = { a->low, 1 / tick, 1, tick, a->high };
-
-    svg_rect(to, "band", axis_at(a, 0.9), BAR_TOP - 6, axis_at(a, 1.1) - axis_at(a, 0.9),
-             bottom - BAR_TOP + 6);
-    for (int i = 0; i < 5; i++) {
-        char label[32];
-
-        svg_line(to, "grid", axis_at(a, ticks[i]), BAR_TOP - 6, axis_at(a, ticks[i]), bottom);
-        snprintf(label, sizeof label, ticks[i] < 0.995 ? "%.2g" : "%g", ticks[i]);
-        svg_text(to, "faint middle", axis_at(a, ticks[i]), BAR_TOP - 12, label);
-    }
-    svg_line(to, "axis", middle, BAR_TOP - 6, middle, bottom);
-}
-
-void svg_bars(FILE *to, const char *title, const struct bar *bars, int count)
-{
-    const int bottom = BAR_TOP + count * BAR_STEP, scale = scale_for(bars, count);
-    const struct axis a = { 1 / scales[scale].edge, scales[scale].edge, NAME_WIDTH, BAR_WIDTH - VALUE_WIDTH };
-
-    svg_open(to, BAR_WIDTH, bottom + 6, title);
-    bar_scale(to, &a, scales[scale].tick, bottom);
-    for (int i = 0; i < count; i++) {
-        const double one = axis_at(&a, 1), x = axis_at(&a, bars[i].ratio), y = BAR_TOP + i * BAR_STEP;
-        const char *const style = bars[i].ratio > 1.1 ? "red" : bars[i].ratio < 0.9 ? "blue" : "grey";
-        char value[32], name[64];
-
-        snprintf(name, sizeof name, "%.45s%s", bars[i].name, strlen(bars[i].name) > 45 ? "..." : "");
-        svg_text(to, "mono end", NAME_WIDTH - 10, y + 12, name);
-        svg_rect(to, style, fmin(one, x), y + 3, fmax(fabs(x - one), 1), BAR_STEP - 6);
-        snprintf(value, sizeof value, bars[i].ratio < 0.095 ? "%.2g" : bars[i].ratio < 10 ? "%.2f" : "%.1f",
-                 bars[i].ratio);
-        svg_text(to, "mono end", BAR_WIDTH - 8, y + 12, value);
-    }
-    svg_close(to);
 }

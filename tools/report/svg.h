@@ -1,43 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * svg.h - charts inside a page of html.h: axes, and marks at places on them.
+ * svg.h - drawings: inside a page they are as wide as the window, in a file of their own as wide as a column
+ * of a paper.
+ *
+ * So that text keeps its size on a phone, a place across is a share of the width, from 0 to 1; a place down
+ * is in pixels.
  */
 #ifndef VERNIER_SVG_H
 #define VERNIER_SVG_H
 
 #include <stdio.h>
 
-/* Logarithmic: values from low to high lie on pixels from `from` to `to`. */
-struct axis { double low, high, from, to; };
+struct svg { FILE *to; double width; };             /* width in pixels; 0: inside a page */
 
-/* Around all of count values above 0, out to powers of ten; at least one decade. */
+enum { SVG_WIDTH = 760 };                            /* of a file */
+
+void svg_open (struct svg *s, FILE *to, double width, double height, const char *title);
+void svg_close(struct svg *s);
+/* The style of drawings; with `in_page`, colours are the variables of html.c's style. */
+void svg_style(FILE *to, int in_page);
+
+void svg_line(const struct svg *s, const char *style, double x1, double y1, double x2, double y2);
+void svg_rect(const struct svg *s, const char *style, double x1, double y1, double x2, double y2);
+void svg_text(const struct svg *s, const char *style, double x, double y, const char *text);
+
+enum mark { CIRCLE, SQUARE, DIAMOND, TRIANGLE, MARKS };
+
+/* hint: what a pointer that rests on it shows; or NULL. */
+void svg_mark(const struct svg *s, const char *style, enum mark shape, double x, double y, const char *hint);
+
+/* ---- axes ---- */
+
+/* Logarithmic: values from low to high lie between the places `from` and `to`. */
+struct axis { double low, high, from, to; int outside; };    /* outside: values that lie beyond its ends */
+
+/* Around those of count values that are above 0 and finite, with some room; at most AXIS_DECADES decades,
+ * those around the median.                                                                              */
+enum { AXIS_DECADES = 12 };
 struct axis axis_around(const double *v, int count, double from, double to);
 double      axis_at(const struct axis *a, double v);        /* what is outside lies on the edge */
 
-enum mark { CIRCLE, SQUARE, TRIANGLE };
+/* Ticks at round values, at least `apart` (a share of the axis) from each other; their number. */
+enum { TICKS = 32 };
+int axis_ticks(double out[TICKS], const struct axis *a, double apart);
 
-void svg_open (FILE *to, int width, int height, const char *title);
-void svg_close(FILE *to);
-void svg_line (FILE *to, const char *style, double x1, double y1, double x2, double y2);
-void svg_rect (FILE *to, const char *style, double x, double y, double width, double height);
-void svg_text (FILE *to, const char *style, double x, double y, const char *text);
-/* hint: what a pointer that rests on it shows. */
-void svg_mark (FILE *to, const char *style, enum mark shape, double x, double y, const char *hint);
+/* Grid lines and labels; `label` writes a value as text.  An axis across that is taller than TALL has labels
+ * above `top`, too.                                                                                        */
+enum { TALL = 500 };
+typedef const char *axis_label(char out[32], double v);
 
-/* The frame of a plot: grid lines and labels at powers of ten, and the axes' names.  `label` writes a
- * value as text.                                                                                   */
-struct frame {
-    struct axis  x, y;
-    const char  *x_name, *y_name;
-    const char *(*x_label)(char out[32], double v), *(*y_label)(char out[32], double v);
-};
-void svg_frame(FILE *to, const struct frame *f);
+void svg_x_axis(const struct svg *s, const struct axis *x, double top, double bottom, axis_label *label);
+void svg_y_axis(const struct svg *s, const struct axis *y, double left, double right, axis_label *label);
 
-const char *seconds_label(char out[32], double seconds);     /* "10 us" */
-const char *flops_label  (char out[32], double flops);       /* "100 GFLOP/s" */
-const char *plain_label  (char out[32], double v);           /* "0.1" */
-
-/* A row of a chart of bars: times over times, from 1 to the right and to the left. */
-struct bar { const char *name; double ratio; };
-void svg_bars(FILE *to, const char *title, const struct bar *bars, int count);
+axis_label seconds_label, flops_label, plain_label;          /* "10 us", "100 GFLOP/s", "0.1" */
 #endif
