@@ -57,10 +57,31 @@ cmp $out.html $out.again.html || fail "the page drawn again differs"
 
 # bench draws the same
 ./vernier bench $softmax --device Portable --budget 0.1 --csv $out.bench.csv --html $out.bench.html \
-    --svg $out.svg > /dev/null || fail "vernier bench --html: exit status $?"
+    --svg $out.svg --json $out.bench.json > /dev/null || fail "vernier bench --html: exit status $?"
 for file in $out.bench.csv $out.bench.html $out.svg/summary-roof.svg; do
     grep -q softmax $file || fail "$file has no softmax"
 done
+
+# what was measured has a line of CSV for each sample; all that is written is as the schema says
+./vernier compare $out.json $out.bench.json --json $out.compare.json > /dev/null || fail "vernier compare: exit status $?"
+for python in python3 /usr/bin/python3 none; do
+    $python -c 'import jsonschema' 2> /dev/null && break
+done
+if [ $python = none ]; then
+    echo "skipped: the schema, since there is no python3-jsonschema"
+else
+    $python - "$srcdir/doc/report.schema.json" $out.json $out.bench.json $out.compare.json <<'EOF' || fail "a report is not as the schema says"
+import csv, json, jsonschema, sys
+schema, gap, bench, compared = (json.load(open(path)) for path in sys.argv[1:])
+for report in gap, bench, compared:
+    jsonschema.validate(report, schema, cls=jsonschema.validators.validator_for(schema))
+for report, path in (gap, sys.argv[2]), (bench, sys.argv[3]):
+    samples = sum(len(run.get("samples_s", [])) for row in report["benchmarks"] for run in row.get("runs", [row]))
+    lines = list(csv.DictReader(open(path.replace(".json", ".csv"), newline="")))
+    if len(lines) != samples or not samples:
+        sys.exit(f"{path}: {samples} samples, and {len(lines)} lines of CSV")
+EOF
+fi
 
 # each ratio of the table stands beside the two times that it is made of
 awk '$2 == "1/2" { gap++; if ($6 / $7 > 10 * $8 || $6 / $7 < $8 / 10) { print; wrong = 1 } }
