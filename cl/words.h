@@ -32,6 +32,21 @@
 #define GROUP_ID(d)          ((int)get_group_id(d))
 #define LOCAL_ID()           ((int)get_local_id(0))
 
+#ifdef GRID_IN_LINE          /* all groups lie along the third dimension: backends/opencl/grid.c says why */
+DEVICE uint group_in_line(int d)
+{
+    const uint at = get_group_id(2), high = get_global_offset(2);
+    const uint columns = (uint)get_global_offset(0) | (high < 0x8000 ? high << 16 : 0);
+    const uint rows = (uint)get_global_offset(1) | (high < 0x8000 ? 0 : (high - 0x8000) << 16);
+    /* volatile: as opaque to the compiler as get_group_id(), else some kernels spill more registers */
+    const volatile uint id = d == 0 ? at % columns : d == 1 ? at / columns % rows : at / columns / rows;
+
+    return id;
+}
+#  define get_group_id         group_in_line
+#  define reqd_work_group_size work_group_size_hint
+#endif
+
 /* a barrier of the work-group; stores to local memory before it are visible after it */
 #define BARRIER()            barrier(CLK_LOCAL_MEM_FENCE)
 

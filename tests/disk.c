@@ -23,6 +23,18 @@ void make_base(char base[PATH])
     }
 }
 
+void start_cold(char base[PATH])
+{
+    char path[PATH + 16];
+
+    make_base(base);
+    snprintf(path, sizeof path, "%s/pocl", base);
+    mkdir(path, 0700);
+    setenv("POCL_CACHE_DIR", path, 1);
+    snprintf(path, sizeof path, "%s/cache", base);
+    setenv("VERNIER_CACHE_DIR", path, 1);
+}
+
 void wipe(const char *path)
 {
     struct dirent *e;

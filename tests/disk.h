@@ -10,6 +10,7 @@
 enum { PATH = 512 };
 
 void   make_base(char base[PATH]);                            /* a new directory, in memory if there is one */
+void   start_cold(char base[PATH]);                           /* the same, and the caches are in there */
 void   wipe(const char *path);                                /* whatever it is, and all below */
 void   put (const char *path, const void *bytes, size_t n);   /* a new file in its place */
 size_t get (const char *path, void *bytes, size_t n);

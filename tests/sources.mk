@@ -34,7 +34,7 @@ test_scripts  += \
 %C%_api_test_cache_SOURCES   = %D%/api/test_cache.c $(disk)
 %C%_api_test_fork_SOURCES    = %D%/api/test_fork.c $(trial)
 %C%_api_test_log_SOURCES     = %D%/api/test_log.c $(disk)
-%C%_api_test_threads_SOURCES = %D%/api/test_threads.c $(trial)
+%C%_api_test_threads_SOURCES = %D%/api/test_threads.c $(trial) $(disk)
 %C%_api_test_tune_SOURCES    = %D%/api/test_tune.c $(disk)
 %C%_api_test_unload_CPPFLAGS = $(AM_CPPFLAGS) -DLIBRARY='"$(abs_builddir)/.libs/libvernier.so"'
 %C%_api_test_warm_SOURCES    = %D%/api/test_warm.c $(disk)
@@ -76,6 +76,7 @@ distclean-local:
 test_programs += \
 	%D%/backends/test_cuda \
 	%D%/backends/test_faults \
+	%D%/backends/test_grid \
 	%D%/backends/test_opencl
 
 # A layer between the OpenCL loader and the drivers, loaded at run time.
@@ -87,6 +88,7 @@ layer_cppflags     = $(AM_CPPFLAGS) -DLAYER='"$(abs_builddir)/%D%/fakes/.libs/op
 
 %C%_backends_test_faults_SOURCES  = %D%/backends/test_faults.c $(layer_client)
 %C%_backends_test_faults_CPPFLAGS = $(layer_cppflags)
+%C%_backends_test_grid_SOURCES    = %D%/backends/test_grid.c $(disk)
 %C%_backends_test_opencl_SOURCES  = %D%/backends/test_opencl.c $(layer_client)
 %C%_backends_test_opencl_CPPFLAGS = $(layer_cppflags)
 

@@ -174,11 +174,12 @@ static const struct family *family_of(struct inquiry *q)
     return f;
 }
 
-static void choose_options(char *out, size_t room, struct inquiry *q)
+static void choose_options(char *out, size_t room, struct inquiry *q, int in_line)
 {
     const int rounds = !!(ASK(q, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
 
-    snprintf(out, room, "-cl-std=CL1.2%s", rounds ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+    snprintf(out, room, "-cl-std=CL1.2%s%s", rounds ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
+             in_line ? " -DGRID_IN_LINE" : "");
 }
 
 static void describe_toolchain(struct vn_facts *f, struct inquiry *q, const char *options)
@@ -443,8 +444,9 @@ static vn_status describe(vn_device *d, struct vn_cl_device *own)
     note(&q, clGetDeviceInfo(own->id, CL_DEVICE_PLATFORM, sizeof q.platform, &q.platform, NULL),
          "clGetDeviceInfo(CL_DEVICE_PLATFORM)");
     compiles = ASK(&q, CL_DEVICE_COMPILER_AVAILABLE) != 0;
-    choose_options(own->options, sizeof own->options, &q);
     describe_info(&d->info, &q);
+    own->in_line = vn__cl_needs_line(&d->info);
+    choose_options(own->options, sizeof own->options, &q, own->in_line);
     own->limits_kernels = describe_facts(&d->facts, &q, own->options)->extension != NULL;
     own->hides_local = !strcmp(d->facts.family, "nvidia");
     if (own->hides_local)

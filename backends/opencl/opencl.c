@@ -605,11 +605,11 @@ static struct vn_cl_awake *awake_after(const vn_queue *q, const struct vn_launch
     return is_shared && !q->borrowed ? ((const struct vn_cl_device *)q->device->impl)->awake : NULL;
 }
 
-static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_launch *l,
-                                 const size_t global[3])
+static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_launch *l)
 {
+    const struct vn_cl_device *const d = q->device->impl;
+    const struct vn_cl_grid g = vn__cl_grid(l, d->in_line);
     struct vn_cl_awake *const awake = awake_after(q, l);
-    const size_t local[3] = { (size_t)l->items, 1, 1 };
     cl_event event = NULL;
     cl_int error;
 
@@ -620,7 +620,8 @@ static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_
                 return fail_at_argument(k, i, error);
         k->again = q->again;
     }
-    error = clEnqueueNDRangeKernel(id_of(q), k->id, 3, NULL, global, local, 0, NULL, awake ? &event : NULL);
+    error = clEnqueueNDRangeKernel(id_of(q), k->id, 3, d->in_line ? g.offset : NULL, g.global, g.local,
+                                   0, NULL, awake ? &event : NULL);
     if (error)
         return fail_at_enqueue(k, error);
     if (event) {
@@ -631,29 +632,32 @@ static vn_status set_and_enqueue(vn_queue *q, struct kernel *k, const struct vn_
 }
 
 /* A kernel counts its work-groups in an int, and drivers count work-items in 32 bits. */
-static vn_status check_groups(const struct kernel *k, const struct vn_launch *l)
+static vn_status check_groups(const struct kernel *k, const struct vn_launch *l, int in_line)
 {
+    const double all = (double)l->groups[0] * (double)l->groups[1] * (double)l->groups[2];
+
     for (int i = 0; i < 3; i++)
         if (l->groups[i] > (i ? INT32_MAX : (int64_t)UINT32_MAX / l->items) || l->groups[i] > INT32_MAX)
             return vn__fail(VN_UNSUPPORTED, "kernel %s: %lld work-groups of %d along dimension %d; "
                             "OpenCL devices count work-items in 32 bits", k->entry, (long long)l->groups[i],
                             i ? 1 : l->items, i);
+    if (in_line && all > INT32_MAX)
+        return vn__fail(VN_UNSUPPORTED, "kernel %s: %.0f work-groups; this driver runs at most %d of them",
+                        k->entry, all, INT32_MAX);
     return VN_OK;
 }
 
 static vn_status launch(vn_queue *q, void *kernel, const struct vn_launch *l)
 {
     struct kernel *k = kernel;
-    const size_t global[3] = { (size_t)l->groups[0] * (size_t)l->items, (size_t)l->groups[1],
-                               (size_t)l->groups[2] };
-    vn_status s = check_groups(k, l);
+    vn_status s = check_groups(k, l, ((const struct vn_cl_device *)q->device->impl)->in_line);
 
     if (s == VN_OK)
         s = vn__cl_fence(q);
     if (s)
         return s;
     pthread_mutex_lock(&k->lock);
-    s = set_and_enqueue(q, k, l, global);
+    s = set_and_enqueue(q, k, l);
     pthread_mutex_unlock(&k->lock);
     return s ? s : vn__cl_fence(q);
 }

@@ -25,6 +25,7 @@ struct vn_cl_device {
     int          limits_kernels;  /* CL_KERNEL_WORK_GROUP_SIZE is reliable: it is what the registers
                                      allow. (rusticl 22.3 reports 32 and runs 1024; NVIDIA reports
                                      256 for a kernel that it built for 288.) */
+    int          in_line;         /* all work-groups are enqueued along the third dimension (grid.c) */
     struct vn_cl_awake *awake;    /* NULL where threads need not be kept awake */
 };
 
@@ -45,6 +46,12 @@ vn_status vn__cl_open(vn_device *d, int index, void *const native[2]);
 void      vn__cl_close(vn_device *d);
 /* Writes "opencl:0", or "opencl" for a device that is not in the list: a sub-device. */
 void      vn__cl_spec(char *out, size_t room, cl_device_id id);
+
+/* grid.c: how the work-groups of a launch are enqueued. */
+struct vn_cl_grid { size_t global[3], local[3], offset[3]; };
+
+int       vn__cl_needs_line(const vn_device_info *i);
+struct vn_cl_grid vn__cl_grid(const struct vn_launch *l, int in_line);
 
 /* awake.c: makes a thread wait, for a moment, for the launch after this one. */
 struct vn_cl_awake *vn__cl_awake_open(const vn_device *d);

@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/awake.c \
 	%D%/device.c \
 	%D%/error.c \
+	%D%/grid.c \
 	%D%/interop.c \
 	%D%/opencl.c \
 	%D%/opencl.h \

@@ -2,7 +2,7 @@
  *
  * test_threads.c - one device, many threads, each with its own queue.
  *
- * All start at once on a device that has built no kernel yet, read the same inputs, and
+ * All start at once on a device that has built no kernel yet, nor has one on disk, read the same inputs, and
  * open and close queues, buffers and events as they go.  Every result must have the bits
  * of every other.
  */
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../disk.h"
 #include "../start.h"
 #include "../trial.h"
 
@@ -114,11 +115,17 @@ int main(void)
 {
     struct worker *all = calloc(THREADS, sizeof *all);
     long calls = 0, failures = 0;
+    char base[PATH];
     vn_queue *q;
-    const int status = start(&device, &q);
+    int status;
 
-    if (status || !all)
+    start_cold(base);
+    setenv("POCL_MAX_PTHREAD_COUNT", "16", 1);    /* as many commands at once, also on few cores */
+    status = start(&device, &q);
+    if (status || !all) {
+        wipe(base);
         return status ? status : 1;
+    }
     for (int t = 0; t < TRIALS; t++)
         if (trial_open(&trials[t], device, q, texts[t]) || trials[t].bytes > BYTES)
             return 1;
@@ -142,6 +149,7 @@ int main(void)
         trial_close(&trials[t]);
     vn_queue_close(q);
     vn_device_close(device);
+    wipe(base);
     free(all);
     printf("%ld calls in %d threads, %ld failed\nCOUNT threads %ld\n", calls, THREADS, failures, calls);
     return failures != 0;
