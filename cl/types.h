@@ -33,56 +33,67 @@ DEVICE unsigned short bf16_bits(float x)
     return (unsigned short)BF16_BITS(UINT32, u);
 }
 
-#if TYPE == TYPE_F32
-#define T                   float
-#define T_BYTES             4
-#define R_IS_T              1
-#define R                   float
-#define LOAD(p, i)          ((p)[i])
-#define STORE(p, i, x)      ((p)[i] = (x))
-#define LOAD_VECTOR(n, p)   VLOAD(n, p)
-#define STORE_VECTOR(n, p, v) VSTORE(n, p, v)
-#define LOAD_ALIGNED(n, p)     VLOAD_ALIGNED(VECTOR(float, n), p)
-#define STORE_ALIGNED(n, p, v) VSTORE_ALIGNED(VECTOR(float, n), p, v)
-#elif TYPE == TYPE_F16
-#define T                   HALF
-#define T_BYTES             2
-#define R_IS_T              0
-#define R                   float
-#define LOAD(p, i)          HALF_LOAD(p, i)
-#define STORE(p, i, x)      HALF_STORE(p, i, x)
-#define LOAD_VECTOR(n, p)   VHALF_LOAD(n, p)
-#define STORE_VECTOR(n, p, v) VHALF_STORE(n, p, v)
-#define LOAD_ALIGNED(n, p)     VHALF_LOAD_ALIGNED(n, p)
-#define STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED(n, p, v)
-#elif TYPE == TYPE_BF16
-#define T                   unsigned short
-#define T_BYTES             2
-#define R_IS_T              0
-#define R                   float
-#define LOAD(p, i)          BITS_FLOAT((unsigned int)(p)[i] << 16)
-#define STORE(p, i, x)      ((p)[i] = bf16_bits(x))
-#define LOAD_VECTOR(n, p)   VBF16_LOAD(n, p)
-#define BF16_VECTOR(n, v)   CONVERT(VECTOR(UINT16, n), BF16_BITS(VECTOR(UINT32, n), AS(VECTOR(UINT32, n), v)))
-#define STORE_VECTOR(n, p, v) VSTORE(n, p, BF16_VECTOR(n, v))
-#define LOAD_ALIGNED(n, p) \
+/* The words of each type, by its number: what an element is in memory, and how it is read and written. */
+#define ELEMENT_0              float
+#define BYTES_0                4
+#define LOAD_0(p, i)           ((p)[i])
+#define STORE_0(p, i, x)       ((p)[i] = (x))
+#define LOAD_VECTOR_0(n, p)    VLOAD(n, p)
+#define STORE_VECTOR_0(n, p, v)  VSTORE(n, p, v)
+#define LOAD_ALIGNED_0(n, p)     VLOAD_ALIGNED(VECTOR(float, n), p)
+#define STORE_ALIGNED_0(n, p, v) VSTORE_ALIGNED(VECTOR(float, n), p, v)
+
+#define ELEMENT_1              HALF
+#define BYTES_1                2
+#define LOAD_1(p, i)           HALF_LOAD(p, i)
+#define STORE_1(p, i, x)       HALF_STORE(p, i, x)
+#define LOAD_VECTOR_1(n, p)    VHALF_LOAD(n, p)
+#define STORE_VECTOR_1(n, p, v)  VHALF_STORE(n, p, v)
+#define LOAD_ALIGNED_1(n, p)     VHALF_LOAD_ALIGNED(n, p)
+#define STORE_ALIGNED_1(n, p, v) VHALF_STORE_ALIGNED(n, p, v)
+
+#define ELEMENT_2              unsigned short
+#define BYTES_2                2
+#define LOAD_2(p, i)           BITS_FLOAT((unsigned int)(p)[i] << 16)
+#define STORE_2(p, i, x)       ((p)[i] = bf16_bits(x))
+#define LOAD_VECTOR_2(n, p)    VBF16_LOAD(n, p)
+#define BF16_VECTOR(n, v)      CONVERT(VECTOR(UINT16, n), BF16_BITS(VECTOR(UINT32, n), AS(VECTOR(UINT32, n), v)))
+#define STORE_VECTOR_2(n, p, v)  VSTORE(n, p, BF16_VECTOR(n, v))
+#define LOAD_ALIGNED_2(n, p) \
     AS(VECTOR(float, n), CONVERT(VECTOR(UINT32, n), VLOAD_ALIGNED(VECTOR(UINT16, n), p)) << 16)
-#define STORE_ALIGNED(n, p, v) VSTORE_ALIGNED(VECTOR(UINT16, n), p, BF16_VECTOR(n, v))
-#elif TYPE == TYPE_F64
+#define STORE_ALIGNED_2(n, p, v) VSTORE_ALIGNED(VECTOR(UINT16, n), p, BF16_VECTOR(n, v))
+
+#define ELEMENT_3              double
+#define BYTES_3                8
+#define LOAD_3(p, i)           ((p)[i])
+#define STORE_3(p, i, x)       ((p)[i] = (x))
+#define LOAD_VECTOR_3(n, p)    VLOAD(n, p)
+#define STORE_VECTOR_3(n, p, v)  VSTORE(n, p, v)
+#define LOAD_ALIGNED_3(n, p)     VLOAD_ALIGNED(VECTOR(double, n), p)
+#define STORE_ALIGNED_3(n, p, v) VSTORE_ALIGNED(VECTOR(double, n), p, v)
+
+/* OF(LOAD, TYPE) is the word LOAD of that type, whose number is a literal. */
+#define OF_(word, type)        word##_##type
+#define OF(word, type)         OF_(word, type)
+
+#define T                      OF(ELEMENT, TYPE)
+#define T_BYTES                OF(BYTES, TYPE)
+#define LOAD(p, i)             OF(LOAD, TYPE)(p, i)
+#define STORE(p, i, x)         OF(STORE, TYPE)(p, i, x)
+#define LOAD_VECTOR(n, p)      OF(LOAD_VECTOR, TYPE)(n, p)
+#define STORE_VECTOR(n, p, v)  OF(STORE_VECTOR, TYPE)(n, p, v)
+#define LOAD_ALIGNED(n, p)     OF(LOAD_ALIGNED, TYPE)(n, p)
+#define STORE_ALIGNED(n, p, v) OF(STORE_ALIGNED, TYPE)(n, p, v)
+
+#if TYPE == TYPE_F64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#define T                   double
-#define T_BYTES             8
-#define R_IS_T              1
-#define R                   double
-#define LOAD(p, i)          ((p)[i])
-#define STORE(p, i, x)      ((p)[i] = (x))
-#define LOAD_VECTOR(n, p)   VLOAD(n, p)
-#define STORE_VECTOR(n, p, v) VSTORE(n, p, v)
-#define LOAD_ALIGNED(n, p)     VLOAD_ALIGNED(VECTOR(double, n), p)
-#define STORE_ALIGNED(n, p, v) VSTORE_ALIGNED(VECTOR(double, n), p, v)
+#define R                      double
+#elif TYPE == TYPE_F32 || TYPE == TYPE_F16 || TYPE == TYPE_BF16
+#define R                      float
 #else
 #error "TYPE must be a vn_type"
 #endif
+#define R_IS_T                 (TYPE == TYPE_F32 || TYPE == TYPE_F64)
 
 #define ZERO ((R)0)
 

@@ -16,6 +16,7 @@
 struct key {
     const struct vn_variant *variant;
     int type, wide, p[VN_PARAMS], c[VN_CONSTANTS];      /* no padding: the key is hashed as bytes */
+    struct vn_epilogue epilogue;
 };
 
 struct entry {
@@ -131,7 +132,7 @@ vn_status vn__choice_open(struct vn_choice *it, void **program, vn_device *d, vn
 
     memset(it->kernel, 0, sizeof it->kernel);
     *program = NULL;
-    if (!(text = vn__assemble(d->backend->name, v, it->p, it->c, type, wide)))
+    if (!(text = vn__assemble(d->backend->name, v, it->p, it->c, type, wide, &it->epilogue)))
         return vn__fail(VN_NO_MEMORY, "host memory ran out for the text of %s", v->name);
     s = vn__cache_build(program, d, text);
     free(text);
@@ -175,6 +176,7 @@ static vn_status make(const struct entry **out, vn_device *d, struct vn_choices 
     e->choice.source = source;
     memcpy(e->choice.p, key->p, sizeof e->choice.p);
     memcpy(e->choice.c, key->c, sizeof e->choice.c);
+    e->choice.epilogue = key->epilogue;
     if (key->variant->texts)
         s = vn__choice_open(&e->choice, &e->program, d, (vn_type)key->type, key->wide);
     if (s == VN_OK && key->variant->trial)
@@ -205,6 +207,25 @@ static vn_status workspace_fits(const vn_queue *q, const struct vn_variant *v, s
                     v->name, bytes, q->workspace_limit);
 }
 
+/* Rows of C^T are columns of C. */
+static int turned(int side)
+{
+    return side == VN_SAME_ROWS ? VN_SAME_COLUMNS : side == VN_SAME_COLUMNS ? VN_SAME_ROWS : side;
+}
+
+struct vn_epilogue vn__epilogue_of(const struct vn_variant *v, const void *problem)
+{
+    const struct vn_problem *const head = problem;
+    struct vn_epilogue e = head->epilogue;
+
+    if (v->turns && v->turns(problem)) {
+        e.scale = turned(e.scale);
+        e.residual = turned(e.residual);
+        e.bias = turned(e.bias);
+    }
+    return e;
+}
+
 /* The variant with this row, its kernels built at first use;
  * VN_UNSUPPORTED or VN_FAILED where they cannot be.       */
 static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct vn_variant *v,
@@ -217,6 +238,7 @@ static vn_status ready(const struct vn_choice **out, vn_queue *q, const struct v
     vn_status s;
 
     memcpy(key.p, row->p, sizeof key.p);
+    key.epilogue = vn__epilogue_of(v, problem);
     if (v->constants_of)
         v->constants_of(key.c, problem);
     if ((s = vn__choices_of(&c, q->device)))

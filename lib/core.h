@@ -11,12 +11,18 @@
 
 enum vn_bucket { VN_SMALL, VN_MEDIUM, VN_LARGE, VN_BUCKET_COUNT };   /* coarse shape, for tune rows */
 
+/* What becomes of sums of products on their way to C: #defines of the kernels that compute them, so that what
+ * is not asked for is not compiled in (cl/tile/epilogue.h has their meaning).                              */
+enum { VN_NONE, VN_SAME_ROWS, VN_SAME_COLUMNS, VN_FULL };
+struct vn_epilogue { int act, fast_act, scale, residual, bias, type_c, type_residual, type_bias; };
+
 /* Begins each operation's problem: what one call asks, as the variants see it. */
 struct vn_problem {
     const char    *op;            /* "gemm" */
     vn_type        type;
     enum vn_bucket bucket;
     int            wide;          /* an offset in it needs 64 bits */
+    struct vn_epilogue epilogue;
     double         flops, bytes;  /* the least that must be computed and moved */
     void         (*shape)(char *out, size_t size, const void *problem);   /* names it in `pin` lines;
                                                                              NULL: none do */
@@ -102,6 +108,7 @@ struct vn_variant {
                                      "": those of the variants that solve its parts */
     const char *engine_f32;       /* and with the precision, if that is not the type's: "HGMMA bf16 x 3" */
 
+    int       (*turns)(const void *problem);    /* whether it computes C^T instead; NULL: never */
     int         preferred;        /* of a vendor's library: which of its params is 1 where it is the
                                      faster one, so that it is used without being asked for */
 };
@@ -112,6 +119,7 @@ struct vn_choice {
     void       *kernel[VN_ENTRIES];   /* one for each name in entries */
     int         p[VN_PARAMS];         /* one for each name in params */
     int         c[VN_CONSTANTS];      /* one for each name in constants */
+    struct vn_epilogue epilogue;
     const char *source;               /* where the row came from */
 };
 
@@ -153,14 +161,16 @@ vn_status vn__choose_part(const struct vn_choice **out, struct vn_plan *plan, vn
                           const struct vn_variant *table, const void *problem);
 void      vn__choices_close(vn_device *d);
 
+/* The epilogue that this variant's kernels are built with for a problem. */
+struct vn_epilogue vn__epilogue_of(const struct vn_variant *v, const void *problem);
 /* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
 vn_status vn__choice_open (struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide);
 void      vn__choice_close(struct vn_choice *it, void *program, vn_device *d);
 
 /* The whole text of a variant's kernels: words, #defines, types, texts; malloc'd, or NULL.
- * backend is "opencl" or "cuda".                                                       */
+ * backend is "opencl" or "cuda"; e: NULL for a plain C = alpha A B.                    */
 char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type,
-                   int wide);
+                   int wide, const struct vn_epilogue *e);
 /* Whether `name` is the variant's, or was. */
 int   vn__is_named(const struct vn_variant *v, const char *name);
 /* The i-th combination of the constants' values: 0 past the last. */

@@ -103,15 +103,29 @@ static void add_constants(struct vn_builder *b, const struct vn_variant *v, cons
             add_define(b, word, c[n++]);
 }
 
-char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type,
-                   int wide)
+static void add_epilogue(struct vn_builder *b, const struct vn_epilogue *e)
 {
+    add_define(b, "ACT", e->act);
+    add_define(b, "FAST_ACT", e->fast_act);
+    add_define(b, "SCALE", e->scale);
+    add_define(b, "RESIDUAL", e->residual);
+    add_define(b, "BIAS", e->bias);
+    add_define(b, "TYPE_C", e->type_c);
+    add_define(b, "TYPE_RESIDUAL", e->type_residual);
+    add_define(b, "TYPE_BIAS", e->type_bias);
+}
+
+char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type,
+                   int wide, const struct vn_epilogue *e)
+{
+    const struct vn_epilogue plain = { .type_c = (int)type, .type_residual = (int)type, .type_bias = (int)type };
     struct vn_builder b = { 0 };
     char word[64];
 
     add_file(&b, strcmp(backend, "cuda") ? "cl/words.h" : "cuda/words.h");
     add_define(&b, "TYPE", (int)type);
     add_define(&b, "WIDE", wide);
+    add_epilogue(&b, e ? e : &plain);
     add_file(&b, "cl/types.h");
     for (int i = 0; vn__word_at(word, v->params, i); i++)
         add_define(&b, word, p[i]);

@@ -174,7 +174,11 @@ typedef enum {
     VN_MATH_COUNT
 } vn_math;
 
-/* GELU is 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); SiLU is x sigmoid(x). */
+/* GELU is 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); SiLU is x sigmoid(x).
+ *
+ * Their relative error, before the result is rounded to the type of C, is below 20 units in the last
+ * place of f32 (f64) times max(1, |x|), for GELU times max(1, |x|^3).  Where C has 16 bits, a GPU's own
+ * exponential and reciprocal are used, unless the math is VN_MATH_BITWISE.                          */
 typedef enum {
     VN_IDENTITY, VN_RELU, VN_GELU, VN_SILU, VN_SIGMOID, VN_TANH, VN_ACTIVATION_COUNT
 } vn_activation;
@@ -188,19 +192,25 @@ typedef struct vn_pack vn_pack;   /* B in the packed layout of a variant, for ma
 typedef struct {
     vn_math        math;
     vn_tensor      bias;          /* added before the activation; shape of C, or with extents
-                                     of 1 that broadcast; rank 0 or buffer NULL: none */
+                                     of 1 that broadcast, or N elements (rank 1);
+                                     rank 0 or buffer NULL: none */
     vn_activation  activation;
+    uint32_t       size;          /* sizeof(vn_gemm_options); 0: what follows packed_b is not read */
     const char    *variant;       /* run this one or fail: "gemm", "gemm_cpu"... */
     const vn_pack *packed_b;      /* B, packed; or NULL */
+    vn_tensor      residual;      /* what beta multiplies, in place of C; shapes as of the bias */
+    vn_tensor      scale;         /* multiplies alpha A B, element by element; shapes as of the bias;
+                                     f32, or f64 where C is */
 } vn_gemm_options;
 
-/* C := act(alpha A B + beta C + bias).
+/* C := act(alpha scale A B + beta R + bias), R being the residual if there is one, else C.
  *
- * A is M x K, B is K x N, C is M x N, all of one type and rank, with the same leading
- * batches; batch dimensions of A and B broadcast (extent 1 or stride 0).
- * C is not read when beta is 0, A and B not when alpha is 0 or K is 0;
- * C must not overlap A, B or bias, nor itself.  Nothing to do (M, N or a batch
- * of 0) is VN_OK.
+ * A is M x K, B is K x N, C is M x N, of one rank, with the same leading batches; batch
+ * dimensions of A and B broadcast (extent 1 or stride 0).  All are of one type; with A and B
+ * of 16 bits, C may be f32, and bias and residual may be f32 or of the type of A or C.
+ * R is not read when beta is 0, A and B not when alpha is 0 or K is 0;
+ * C must not overlap A, B or bias, nor itself, nor the residual unless that is the same view.
+ * Nothing to do (M, N or a batch of 0) is VN_OK.
  *
  * VN_INVALID      the shapes or types disagree, or a view leaves its buffer
  * VN_UNSUPPORTED  the device cannot compute in this type, or the variant asked

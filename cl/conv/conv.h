@@ -16,6 +16,9 @@
  * taps contribute to all of them. Forward and backward filter have one phase.
  */
 
+/* C, for epilogue_at(): the residual is C itself, and the bias has an element for each of C. */
+#define CONV_OUTPUT { 0, 0, alpha, gC, 0, 0, 0, 0, 0, beta, gC, 0, 0, gBias, 0, 0 }
+
 /* Pixel q of a phase lies at phase + q * PIXEL_STEP; its source for a tap, at q * SOURCE_STEP + shift. */
 #if DIRECTION == 1
 #define PIXEL_STEP(stride)  (stride)

@@ -275,34 +275,33 @@ DEVICE void add_scaled(LOCAL R *sums, R a, LOCAL const R *s, int first)
 /* ---- storing ------------------------------------------------------------------------ */
 
 /* Stores the row of accumulators at s through the epilogue, to `length` pixels `pitch` apart. */
-DEVICE void store_run(GLOBAL T *gC, INDEX at, INDEX pitch, int length, LOCAL R *s, R alpha, R beta,
-                      int has_bias, GLOBAL const T *gBias, INDEX bias_at, INDEX bias_pitch, int act)
+DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length, LOCAL R *s, INDEX bias_at,
+                      INDEX bias_pitch)
 {
     int j = 0;
 
-    if (pitch == 1 && beta == ZERO && act < 2 && (!has_bias || bias_pitch == 0)) {
-        const R bias = has_bias ? LOAD(gBias, bias_at) : ZERO;
+    if (pitch == 1 && !RESIDUAL && ACT < 2 && (!BIAS || bias_pitch == 0)) {
+        const R bias = BIAS ? LOAD(o->bias, bias_at) : ZERO;
 
         for (; j + VEC <= length; j += VEC)
             for (int i = 0; i < VEC; i++) {
-                R v = alpha * s[j + i];
+                R v = o->alpha * s[j + i];
 
-                v = has_bias ? v + bias : v;
-                STORE_BITS(gC, at + j + i, act && v < ZERO ? ZERO : v);
+                v = BIAS ? v + bias : v;
+                STORE_BITS(o->c, at + j + i, ACT && v < ZERO ? ZERO : v);
             }
     }
     for (; j < length; j++)
-        STORE(gC, at + j * pitch, epilogue(s[j], alpha, beta, gC, at + j * pitch,
-                                           has_bias, gBias, bias_at + j * bias_pitch, act));
+        STORE(o->c, at + j * pitch, epilogue_at(o, at + j * pitch, bias_at + j * bias_pitch, o->alpha * s[j]));
 }
 
 /* ---- forward and backward data --------------------------------------------------------- */
 
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-         GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+         GLOBAL T *gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
-         R alpha, R beta, int has_bias, int act, int panels, int group_rows)
+         R alpha, R beta, int panels, int group_rows)
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N + VEC);
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
@@ -401,7 +400,8 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
             sC[i] = ZERO;
 
     /* a bias that differs between pixels is found like the output, run by run */
-    const int pixel_bias = has_bias && (vBias.s2 | vBias.s4 | vBias.s5 | vBias.s6);
+    const struct output output = CONV_OUTPUT;
+    const int pixel_bias = BIAS && (vBias.s2 | vBias.s4 | vBias.s5 | vBias.s6);
     const int places = find_output(sOutput, sRun, runs, phase_d, phase_h, phase_w, vStep, vC, !pixel_bias);
     const INDEX c_pitch = PIXEL_STEP((INDEX)vStep.s6) * (INDEX)vC.s6;
     const INDEX bias_pitch = pixel_bias ? PIXEL_STEP((INDEX)vStep.s6) * (INDEX)vBias.s6 : 0;
@@ -412,10 +412,9 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
         find_output(sSegment, sRun, runs, phase_d, phase_h, phase_w, vStep, vBias, 0);
     for (int i = 0; i < places; i++)
         for (int m = 0; m < rows; m++)
-            store_run(gC, c_row + m * (INDEX)vC.s3 + sOutput[i].offset, c_pitch, sOutput[i].length,
-                      sC + m * THR_N + sOutput[i].at, alpha, beta, has_bias, gBias,
-                      bias_row + m * (INDEX)vBias.s3 + (pixel_bias ? sSegment[i].offset : 0), bias_pitch,
-                      act);
+            store_run(&output, c_row + m * (INDEX)vC.s3 + sOutput[i].offset, c_pitch, sOutput[i].length,
+                      sC + m * THR_N + sOutput[i].at,
+                      bias_row + m * (INDEX)vBias.s3 + (pixel_bias ? sSegment[i].offset : 0), bias_pitch);
 }
 
 #else
@@ -475,17 +474,15 @@ DEVICE int find_sources(LOCAL INDEX *sK, LOCAL INDEX *sP, LOCAL const struct pix
 }
 
 /* Stores one element of dw; row: tap and channel. */
-DEVICE void store_weight(R sum, INDEX group, INDEX row, INDEX column, GLOBAL T *gC, VIEW vC,
-                         GLOBAL const T *gBias, VIEW vBias, VIEW eTaps, R alpha, R beta,
-                         int has_bias, int act)
+DEVICE void store_weight(const struct output *o, R sum, INDEX group, INDEX row, INDEX column, VIEW vC, VIEW vBias,
+                         VIEW eTaps)
 {
     INDEX t = row;
     const INDEX c = divmod(&t, (INDEX)eTaps.s3), s = divmod(&t, (INDEX)eTaps.s6),
                 r = divmod(&t, (INDEX)eTaps.s5);
     const INDEX at = OFFSET(vC, group, column, c, t, r, s);
 
-    STORE(gC, at, epilogue(sum, alpha, beta, gC, at, has_bias, gBias,
-                           OFFSET(vBias, group, column, c, t, r, s), act));
+    STORE(o->c, at, epilogue_at(o, at, OFFSET(vBias, group, column, c, t, r, s), o->alpha * sum));
 }
 
 /* The row panels of all taps are numbered; a work-group computes `group_panels` of them, of one panel of
@@ -493,9 +490,9 @@ DEVICE void store_weight(R sum, INDEX group, INDEX row, INDEX column, GLOBAL T *
  * gSum[split][group][row][column], which conv_sum adds.                                           */
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-         GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+         GLOBAL T *gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
-         R alpha, R beta, int has_bias, int act, int splits, int group_panels, GLOBAL R *RESTRICT gSum)
+         R alpha, R beta, int splits, int group_panels, GLOBAL R *RESTRICT gSum)
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N);
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
@@ -542,6 +539,8 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
         }
     }
 
+    const struct output c = CONV_OUTPUT;
+
     for (INDEX p = panel0; p < panel1; p++) {
         INDEX tap = p;
         const INDEX channel = divmod(&tap, panels) * THR_M, row = tap * channels + channel;
@@ -553,16 +552,16 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
                     gSum[((split * (INDEX)eTaps.s0 + group) * all_rows + row + m) * (INDEX)eOut.s3 + column +
                          n] = s[m * THR_N + n];
                 else
-                    store_weight(s[m * THR_N + n], group, row + m, column + n, gC, vC, gBias, vBias, eTaps,
-                                 alpha, beta, has_bias, act);
+                    store_weight(&c, s[m * THR_N + n], group, row + m, column + n, vC, vBias, eTaps);
     }
 }
 
 /* Adds the partial sums of all splits, in order; a work-group takes a row of a group. */
 KERNEL(1) void
-conv_sum(GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias, VIEW eTaps,
-         R alpha, R beta, int has_bias, int act, int splits, int columns, GLOBAL const R *RESTRICT gSum)
+conv_sum(GLOBAL T *gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias, VIEW eTaps,
+         R alpha, R beta, int splits, int columns, GLOBAL const R *RESTRICT gSum)
 {
+    const struct output c = CONV_OUTPUT;
     const INDEX row = GROUP_ID(0), group = GROUP_ID(2);
     const INDEX rows = (INDEX)(eTaps.s3 * eTaps.s4 * eTaps.s5 * eTaps.s6);
 
@@ -571,7 +570,7 @@ conv_sum(GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vB
 
         for (INDEX split = 0; split < splits; split++)
             sum += gSum[((split * (INDEX)eTaps.s0 + group) * rows + row) * columns + n];
-        store_weight(sum, group, row, n, gC, vC, gBias, vBias, eTaps, alpha, beta, has_bias, act);
+        store_weight(&c, sum, group, row, n, vC, vBias, eTaps);
     }
 }
 #endif

@@ -111,12 +111,12 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 
 KERNEL(FMA_ITEMS) void
 conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-     GLOBAL T *RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+     GLOBAL T *gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
      VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
-     R alpha, R beta, int has_bias, int act, int panels)
+     R alpha, R beta, int panels)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
-    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > FMA_ITEMS * THR_N ? BLK_K * PITCH_B : FMA_ITEMS * THR_N);
+    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
 
     const INDEX group = GROUP_ID(2);
     INDEX phase_d = GROUP_ID(0);
@@ -150,14 +150,12 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
         return;
     tile_multiply(rC, sA, sB, &a, &b, m0, n0, K);
 
-    LOCAL R *mine = sB + LOCAL_ID() * THR_N;    /* a row of accumulators, which a loop can index here */
+    const struct output c = CONV_OUTPUT;
 
     UNROLL for (int i = 0; i < THR_M; i++) {
         const int m = TILE_ROW(m0, i);
 
-        UNROLL for (int j = 0; j < THR_N; j++)
-            mine[j] = rC[i][j];
-        NO_UNROLL for (int j = 0; j < THR_N; j++) {
+        UNROLL for (int j = 0; j < THR_N; j++) {
             const int n = TILE_COL(n0, j);
 
             if (m < M && n < N) {
@@ -174,8 +172,7 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
 #endif
                 const INDEX at = OFFSET(vC, group, i0, i1, d, h, w);
 
-                STORE(gC, at, epilogue(mine[j], alpha, beta, gC, at, has_bias, gBias,
-                                       OFFSET(vBias, group, i0, i1, d, h, w), act));
+                STORE_C(gC, at, epilogue_at(&c, at, OFFSET(vBias, group, i0, i1, d, h, w), alpha * rC[i][j]));
             }
         }
     }

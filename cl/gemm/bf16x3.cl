@@ -62,8 +62,6 @@ gemm_bf16x3(int M, int N, int K, VIEW eC, R alpha,
     const struct tile t = tile_at(schedule, GROUP_ID(0));
     const int me = LOCAL_ID(), warp = this_warp(), slices = (K + BLK_K - 1) / BLK_K;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
-    const struct output output = OUTPUT(0);
-    const INDEX c0 = batch_offset(vC, eC, t.batch);
     struct pipeline p = pipe_at(barriers, STAGES);
     float d[ACCUMULATORS], sum[ACCUMULATORS];
 
@@ -116,18 +114,17 @@ gemm_bf16x3(int M, int N, int K, VIEW eC, R alpha,
         odd[0] = 1;
     bar_sync(1, CONSUMERS);                     /* all slices are read */
 
-    if (output.plain && !odd[0]) {
+    const struct output output = OUTPUT(t.batch);
+
+    if (!odd[0]) {
         UNROLL for (int i = 0; i < ACCUMULATORS; i++)
             sum[i] *= BF16X3_UNSCALE;
-        store_pairs(gC, c0, (INDEX)vC.s5, (INDEX)vC.s6, sum, ACCUMULATORS, alpha, t.m0 + r, t.m0 + r + 8,
-                    t.n0 + c, M, N);
+        store_tile(&output, sum, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, me % 32, 0);
         return;
     }
     UNROLL for (int i = 0; i < ACCUMULATORS; i++)
         sums[(r + ACC_ROW(i)) * BLK_N + c + ACC_COL(i)] = sum[i];
     bar_sync(1, CONSUMERS);
-
-    const INDEX bias0 = batch_offset(vBias, eC, t.batch);
 
     gA += batch_offset(vA, eC, t.batch);
     gB += batch_offset(vB, eC, t.batch);
@@ -135,7 +132,7 @@ gemm_bf16x3(int M, int N, int K, VIEW eC, R alpha,
         const int m = t.m0 + i / BLK_N, n = t.n0 + i % BLK_N;
 
         if (m < M && n < N)
-            store_element(output, c0, bias0, m, n,
+            store_element(&output, m, n,
                           bf16x3_sum(sums[i], gA + m * (INDEX)vA.s5, (INDEX)vA.s6,
                                      gB + n * (INDEX)vB.s6, (INDEX)vB.s5, K));
     }

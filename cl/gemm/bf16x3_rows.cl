@@ -201,7 +201,6 @@ gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
     } else {
         role_take_registers(MOVES);
 
-        const struct output output = OUTPUT(0);
         const int r = me / 32 * 16 + me % 32 / 4 * 2, c = acc_first_col(me % 32);
         UINT32 even[PARTS_OF_B], odd[PARTS_OF_B];
         float d[ACCUMULATORS], sum[ACCUMULATORS], copy[ACCUMULATORS];
@@ -227,17 +226,18 @@ gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
 
             /* To C, or to where partial sums of the tile are, [unit][batch][m][n]. */
             const int whole = here == pairs, before = whole ? 0 : unit - unit_of(tile * pairs, each, more);
-            const INDEX c0 = batch_offset(vC, eC, batch);
-            const INDEX row = whole ? (INDEX)vC.s5 : N, col = whole ? (INDEX)vC.s6 : 1;
-            GLOBAL float *const to = whole ? gC + c0
+            const struct output output = OUTPUT(batch);
+            const INDEX row = whole ? output.row : N, col = whole ? output.col : 1;
+            GLOBAL float *const to = whole ? output.c
                                            : gSums + start + ((INT64)before * batches + batch) * M * N;
 
-            if ((output.plain || !whole) && bf16x3_all_finite(sum, ACCUMULATORS)) {
+            if (bf16x3_all_finite(sum, ACCUMULATORS)) {
                 UNROLL for (int i = 0; i < ACCUMULATORS; i++)
                     sum[i] *= BF16X3_UNSCALE;
-                store_pairs_across(to, 0, row, col, sum, ACCUMULATORS, whole ? alpha : 1.0f, m0 + c, n, M, N);
+                if (whole)
+                    finish_across(&output, sum, ACCUMULATORS, m0 + c, n);
+                store_pairs_across(to, 0, row, col, sum, ACCUMULATORS, m0 + c, n, M, N);
             } else {
-                const INDEX bias0 = batch_offset(vBias, eC, batch);
                 const int k0 = first * 2 * BLK_K, k1 = K < k0 + here * 2 * BLK_K ? K : k0 + here * 2 * BLK_K;
                 GLOBAL const T *a = gA + batch_offset(vA, eC, batch) + k0 * (INDEX)vA.s6;
                 GLOBAL const T *b = gB + batch_offset(vB, eC, batch) + k0 * (INDEX)vB.s5;
@@ -252,7 +252,7 @@ gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
                                                b + at_n * (INDEX)vB.s6, (INDEX)vB.s5, k1 - k0);
 
                         if (whole)
-                            store_element(output, c0, bias0, m, at_n, s);
+                            store_element(&output, m, at_n, s);
                         else
                             to[m * row + at_n * col] = s;
                     }
@@ -305,6 +305,7 @@ add_units(int M, int N, int K, VIEW eC, R alpha, int batches, int each, int more
                     sum[i] = sum[i] + from[s * step + i];
     }
 
-    store_neighbours(sum, here, batches == 1, batch, m, n, eC, alpha, beta, gC, vC, has_bias, gBias, vBias,
-                     act);
+    const struct output c = OUTPUT(batch);
+
+    store_vector(&c, m, n, sum, here);
 }

@@ -157,9 +157,7 @@ KERNEL(1) void
 gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int all,
          int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
-         GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, R beta,
-         GLOBAL T *RESTRICT gC, VIEW vC,
-         int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+         GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, OUTPUT_PARAMS)
 {
 #if !PACKED_B
     LOCAL_ARRAY(RV, sB, BLK_K * (PACKED ? BLK_N : THR_N) / VEC);
@@ -193,8 +191,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
         const INDEX b0 = batch_offset(vB, eC, batch) + n0 * (INDEX)vB.s6;
         const int step = count > 1 ? THR_V : 0; /* one row of tiles: the panel is not read again */
 #endif
-        const INDEX c0 = batch_offset(vC, eC, batch) + n0 * (INDEX)vC.s6;
-        const INDEX bias0 = batch_offset(vBias, eC, batch) + n0 * (INDEX)vBias.s6;
+        const struct output c = OUTPUT(batch);
 #if PACKED
         GLOBAL const R *batch_panels = gP + batch_offset(vP, eC, batch);
 #else
@@ -213,7 +210,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
 #endif
                 const int m0 = first + m * THR_M, height = M - m0 < THR_M ? M - m0 : THR_M;
                 const int wide = width - n < THR_N ? width - n : THR_N;
-                const INDEX to = c0 + m0 * (INDEX)vC.s5 + n * (INDEX)vC.s6;
+                GLOBAL TC *const to = c.c + m0 * c.row + (n0 + n) * c.col;
                 LOCAL RV *partial = K <= BLK_K || in_c ? sC
                                   : sC + m * THR_M * (BLK_N / VEC) + n / VEC * THR_M;
 #if PACKED
@@ -240,26 +237,25 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
 #endif
 
                 const int is_whole = height == THR_M && wide == THR_N, stores = is_last || in_c;
-                const int in_rows = stores && vC.s6 == 1;
-                const int is_plain = in_rows && is_whole && !(is_last && (has_bias || act));
+                const int in_rows = stores && c.col == 1;
+                const int is_plain = in_rows && is_whole && (IS_PLAIN || !is_last);
                 const int prefetch_from = !fills && in_rows && !ahead.step && depth > CPU_PREFETCH_C
                                         ? depth - CPU_PREFETCH_C : depth;
                 const int start = k0 == 0 ? FROM_ZERO : in_c && is_whole ? FROM_C : FROM_PARTIAL;
                 const R scale = is_last ? alpha : (R)1;
-                const INDEX next = start != FROM_C ? 0 : m + 1 < count ? THR_M * (INDEX)vC.s5
-                                 : THR_N - m * THR_M * (INDEX)vC.s5;
-                const struct target target = { gC + to, gC + to + next + VEC - 1, (INDEX)vC.s5,
-                                               prefetch_from, is_plain, scale, beta };
+                const INDEX next = start != FROM_C ? 0 : m + 1 < count ? THR_M * c.row
+                                 : THR_N - m * THR_M * c.row;
+                const struct target target = { to, to + next + VEC - 1, c.row, prefetch_from, is_plain, scale };
 
                 if (in_rows && prefetch_from == depth && !in_place)
                     for (int j = 0; j < height; j++)
                         UNROLL for (int v = 0; v < THR_V; v++)
-                            PREFETCH(gC + to + j * (INDEX)vC.s5 + (v + 1) * VEC - 1);
+                            PREFETCH(to + j * c.row + (v + 1) * VEC - 1);
 #if R_IS_T
                 if (in_c && start == FROM_PARTIAL)
                     for (int j = 0; j < height; j++)
                         for (int x = 0; x < wide; x++)
-                            ((LOCAL R *)partial)[j * THR_N + x] = gC[to + j * (INDEX)vC.s5 + x];
+                            ((LOCAL R *)partial)[j * THR_N + x] = LOAD_C(to, j * c.row + x);
 #endif
 #if !PACKED
                 if (n == 0 && height < (DIRECT ? THR_M : THR_M + 1))
@@ -287,12 +283,12 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
                 else
 #endif
                     CPU_TILE_SIZED(tile, height, wide, partial, a, b, ahead, depth, start, target);
-                if (stores && !is_plain)
+                if (is_last && !is_plain)
                     for (int j = 0; j < height; j++)
-                        tile_store_row(partial + j * THR_V, 0, wide, gC, to + j * (INDEX)vC.s5, (INDEX)vC.s6,
-                                       scale, beta, is_last && has_bias, gBias,
-                                       bias0 + (m0 + j) * (INDEX)vBias.s5 + n * (INDEX)vBias.s6,
-                                       (INDEX)vBias.s6, is_last ? act : 0);
+                        tile_store_row(partial + j * THR_V, 0, wide, &c, m0 + j, n0 + n);
+                else if (stores && !is_plain)
+                    for (int j = 0; j < height; j++)
+                        tile_keep_row(partial + j * THR_V, wide, &c, m0 + j, n0 + n);
             }
             k0 += depth;
         } while (k0 < K);

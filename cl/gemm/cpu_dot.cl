@@ -79,17 +79,14 @@ DEVICE void dots(const int rows, LOCAL R *RESTRICT partial,
 KERNEL(1) void
 gemm_cpu_dot(int M, int N, int K, int cols, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA,
-         GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
-         GLOBAL T *RESTRICT gC, VIEW vC,
-         int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+         GLOBAL const T *RESTRICT gB, VIEW vB, OUTPUT_PARAMS)
 {
     LOCAL_ARRAY(R, sC, BLK_M * BLK_N * VEC);
     const int batch = GROUP_ID(2), n0 = GROUP_ID(0) * cols, m0 = GROUP_ID(1) * BLK_M;
     const int width = N - n0 < cols ? N - n0 : cols, height = M - m0 < BLK_M ? M - m0 : BLK_M;
     const INDEX a0 = batch_offset(vA, eC, batch) + m0 * (INDEX)vA.s5;
     const INDEX b0 = batch_offset(vB, eC, batch) + n0 * (INDEX)vB.s6;
-    const INDEX c0 = batch_offset(vC, eC, batch) + m0 * (INDEX)vC.s5 + n0 * (INDEX)vC.s6;
-    const INDEX bias0 = batch_offset(vBias, eC, batch) + m0 * (INDEX)vBias.s5 + n0 * (INDEX)vBias.s6;
+    const struct output c = OUTPUT(batch);
     const int whole = K / VEC * VEC,
               block = height < 16 ? 16 / height * BLK_K : BLK_K;        /* of K; longer for few rows */
     int k0 = 0;
@@ -117,12 +114,10 @@ gemm_cpu_dot(int M, int N, int K, int cols, VIEW eC, R alpha,
 
     for (int m = 0; m < height; m++)
         for (int n = 0; n < width; n++) {
-            const INDEX at = c0 + m * (INDEX)vC.s5 + n * (INDEX)vC.s6;
             R sum = sum_of(VLOAD(VEC, sC + (m * BLK_N + n) * VEC));
 
             for (int k = whole; k < K; k++)
                 sum = FMA(LOAD(gA, a0 + m * (INDEX)vA.s5 + k), LOAD(gB, b0 + n * (INDEX)vB.s6 + k), sum);
-            STORE(gC, at, epilogue(sum, alpha, beta, gC, at, has_bias, gBias,
-                                   bias0 + m * (INDEX)vBias.s5 + n * (INDEX)vBias.s6, act));
+            store_element(&c, m0 + m, n0 + n, sum);
         }
 }

@@ -100,9 +100,7 @@ DEVICE int panel_at(int n, int width) { return n + THR_N <= width ? n : width - 
 KERNEL(1) void
 gemm_cpu_rank(int M, int N, int K, int cols, int splits, int ahead, VIEW eC, R alpha,
           GLOBAL const T *RESTRICT gA, VIEW vA,
-          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gS, R beta,
-          GLOBAL T *RESTRICT gC, VIEW vC,
-          int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gS, OUTPUT_PARAMS)
 {
     LOCAL_ARRAY(R, sA, BLK_K * BLK_M);
     LOCAL_ARRAY(RV, sC, BLK_C / VEC);
@@ -115,8 +113,7 @@ gemm_cpu_rank(int M, int N, int K, int cols, int splits, int ahead, VIEW eC, R a
     const INDEX row = (INDEX)vB.s5;
     const INDEX a0 = batch_offset(vA, eC, batch) + m0 * (INDEX)vA.s5;
     const INDEX b0 = batch_offset(vB, eC, batch) + n0;
-    const INDEX c0 = batch_offset(vC, eC, batch) + m0 * (INDEX)vC.s5;
-    const INDEX bias0 = batch_offset(vBias, eC, batch) + m0 * (INDEX)vBias.s5;
+    const struct output c = OUTPUT(batch);
 
     for (int i = 0; i < height * pitch; i++)
         sC[i] = (RV)(ZERO);
@@ -149,9 +146,7 @@ gemm_cpu_rank(int M, int N, int K, int cols, int splits, int ahead, VIEW eC, R a
             LOCAL const RV *sum = sC + m * pitch + n / VEC;
 
             if (splits == 1)
-                tile_store_row(sum, skip, THR_N, gC, c0 + m * (INDEX)vC.s5 + at * (INDEX)vC.s6, (INDEX)vC.s6,
-                               alpha, beta, has_bias, gBias,
-                               bias0 + m * (INDEX)vBias.s5 + at * (INDEX)vBias.s6, (INDEX)vBias.s6, act);
+                tile_store_row(sum, skip, THR_N, &c, m0 + m, at);
             else
                 for (int i = skip; i < THR_N; i++)
                     gS[((INDEX)(batch * splits + split) * M + m0 + m) * N + at + i] =
@@ -160,14 +155,11 @@ gemm_cpu_rank(int M, int N, int K, int cols, int splits, int ahead, VIEW eC, R a
 }
 
 KERNEL(1) void
-sum(int M, int N, int splits, VIEW eC, R alpha, GLOBAL const R *RESTRICT gS, R beta,
-    GLOBAL T *RESTRICT gC, VIEW vC,
-    int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+sum(int M, int N, int splits, VIEW eC, R alpha, GLOBAL const R *RESTRICT gS, OUTPUT_PARAMS)
 {
     LOCAL_ARRAY(RV, total, THR_V);
     const int batch = GROUP_ID(2), m = GROUP_ID(1), n0 = GROUP_ID(0) * SUM_N;
-    const INDEX c0 = batch_offset(vC, eC, batch) + m * (INDEX)vC.s5;
-    const INDEX bias0 = batch_offset(vBias, eC, batch) + m * (INDEX)vBias.s5;
+    const struct output c = OUTPUT(batch);
 
     for (int n = n0; n < n0 + SUM_N && n < N; n += THR_N) {
         const int at = panel_at(n, N), skip = n - at;
@@ -179,7 +171,6 @@ sum(int M, int N, int splits, VIEW eC, R alpha, GLOBAL const R *RESTRICT gS, R b
                 s += VLOAD(VEC, from + (INDEX)split * M * N + j * VEC);
             total[j] = s;
         }
-        tile_store_row(total, skip, THR_N, gC, c0 + at * (INDEX)vC.s6, (INDEX)vC.s6, alpha, beta,
-                       has_bias, gBias, bias0 + at * (INDEX)vBias.s6, (INDEX)vBias.s6, act);
+        tile_store_row(total, skip, THR_N, &c, m, at);
     }
 }

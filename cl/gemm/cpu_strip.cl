@@ -87,18 +87,18 @@ DEVICE void multiply(const int rows, const int vectors, LOCAL RV *RESTRICT sums,
 
 /* The views hold:
  *     size  M, N, K, work-groups, vectors of a strip, where `workers` begins in `counters`
- *     vAB   A: start, row to row, along a row      B: start, row to row
- *     vC    C: start, row to row, along a row      bias: start, row to row, along a row, is there one  */
+ *     vAB   A: start, row to row, along a row      B: start, row to row  */
 KERNEL(1) void
-gemm_cpu_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta,
-               GLOBAL const T *RESTRICT gA, GLOBAL const T *RESTRICT gB, GLOBAL T *RESTRICT gC,
-               GLOBAL const T *RESTRICT gBias, GLOBAL int *RESTRICT counters)
+gemm_cpu_strip(VIEW size, VIEW vAB, VIEW eC, R alpha,
+               GLOBAL const T *RESTRICT gA, GLOBAL const T *RESTRICT gB, GLOBAL int *RESTRICT counters,
+               OUTPUT_PARAMS)
 {
     LOCAL_ARRAY(RV, sums, ROWS_MOST * STRIP_1);
     const int M = (int)size.s0, N = (int)size.s1, K = (int)size.s2, groups = (int)size.s3;
     const int vectors = (int)size.s4, cols = vectors * VEC, row_strips = (N + cols - 1) / cols;
     const int all = (M + ROWS_MOST - 1) / ROWS_MOST * row_strips;
     GLOBAL int *const workers = counters + size.s5;
+    const struct output c = OUTPUT(0);
     const int own = worker_of(workers, LOCAL_ADDRESS(sums), groups);
 
     for (int i = 0; i < groups; i++) {
@@ -128,11 +128,8 @@ gemm_cpu_strip(VIEW size, VIEW vAB, VIEW vC, R alpha, R beta,
             for (int m = 0; m < height; m++)
                 for (int at = n0 - (n0 - n) % VEC; at < n + cols; at += VEC) {
                     const int skip = at < n0 ? n0 - at : 0;
-                    const INDEX c = (INDEX)vC.s0 + (m0 + m) * (INDEX)vC.s1 + at * (INDEX)vC.s2;
-                    const INDEX bias = (INDEX)vC.s3 + (m0 + m) * (INDEX)vC.s4 + at * (INDEX)vC.s5;
 
-                    tile_store_row(sums + m * vectors + (at - n) / VEC, skip, VEC, gC, c, (INDEX)vC.s2, alpha,
-                                   beta, (int)vC.s6, gBias, bias, (INDEX)vC.s5, 0);
+                    tile_store_row(sums + m * vectors + (at - n) / VEC, skip, VEC, &c, m0 + m, at);
                 }
         }
         if (mine == count + groups - 1)         /* every work-group has seen the end: reset to 0 */

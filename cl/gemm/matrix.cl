@@ -198,9 +198,7 @@ DEVICE void copy_elements(LOCAL T *s, const struct operand *o, int k0, int width
 MATRIX_KERNEL(ITEMS) void
 gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
             GLOBAL const T *RESTRICT gA, VIEW vA,
-            GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
-            GLOBAL T *RESTRICT gC, VIEW vC,
-            int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+            GLOBAL const T *RESTRICT gB, VIEW vB, OUTPUT_PARAMS)
 {
     LOCAL_ARRAY(BITS, slices_of_both, 2 * SLICE);
     LOCAL T *s = (LOCAL T *)slices_of_both;
@@ -261,7 +259,7 @@ gemm_matrix(int M, int N, int K, VIEW eC, R alpha,
         }
     }
 
-    const struct result c = RESULT(batch_offset(vC, eC, t.batch), batch_offset(vBias, eC, t.batch));
+    const struct output c = OUTPUT(t.batch);
 
-    store_matrix(&c, rC, m0 + m1, n0 + n1, t.m0, t.n0, lane, (LOCAL R *)s + LOCAL_ID() * MATRIX_ACCUMULATORS);
+    store_matrix(&c, rC, m0 + m1, n0 + n1, t.m0, t.n0, lane);
 }

@@ -51,9 +51,6 @@
     BLK_M * BLK_K / VEC % ITEMS || BLK_N * BLK_K / VEC % ITEMS
 #error "the work-items must share a slice evenly"
 #endif
-#if ITEMS * ACCUMULATORS_N * (TYPE == TYPE_F64 ? 8 : 4) > STAGES * STAGE
-#error "a row of each work-item's accumulators must fit local memory"
-#endif
 
 LARGE_LOCAL(gemm_mma, STAGES * STAGE)
 
@@ -69,9 +66,7 @@ DEVICE int moved_inside(int first, int width, int all)
 KERNEL(ITEMS) void
 gemm_mma(int M, int N, int K, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA,
-         GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
-         GLOBAL T *RESTRICT gC, VIEW vC,
-         int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+         GLOBAL const T *RESTRICT gB, VIEW vB, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
 
@@ -187,8 +182,7 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
         }
     }
 
-    const struct result c = RESULT(batch_offset(vC, eC, t.batch), batch_offset(vBias, eC, t.batch));
+    const struct output c = OUTPUT(t.batch);
 
-    BARRIER();                                  /* all stages are read */
-    store_fragments(&c, m0 + m1, n0 + n1, t.m0, t.n0, rC, (LOCAL R *)sAB + ITEM * ACCUMULATORS_N);
+    store_fragments(&c, m0 + m1, n0 + n1, t.m0, t.n0, rC);
 }

@@ -186,9 +186,7 @@ LARGE_LOCAL(gemm_pipelined, LOCAL_BYTES)
 KERNEL(ITEMS) void
 gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
                GLOBAL const T *RESTRICT gA, VIEW vA,
-               GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
-               GLOBAL T *RESTRICT gC, VIEW vC,
-               int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+               GLOBAL const T *RESTRICT gB, VIEW vB, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(slices, LOCAL_BYTES);
     LOCAL R *const s = (LOCAL R *)slices;
@@ -212,7 +210,7 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
 
     const int rows = M - m0 < BLK_M ? M - m0 : BLK_M, cols = N - n0 < BLK_N ? N - n0 : BLK_N;
     const INDEX a_row = (INDEX)vA.s5, a_col = (INDEX)vA.s6, b_row = (INDEX)vB.s5, b_col = (INDEX)vB.s6;
-    const struct result c = RESULT(batch_offset(vC, eC, batch), batch_offset(vBias, eC, batch));
+    const struct output c = OUTPUT(batch);
     const int whole = K / BLK_K, left = K - whole * BLK_K;
 
     /* Copies: their addresses, and those of the next slice. */
@@ -295,13 +293,9 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
                 UNROLL for (int e = 0; e < FEW; e++)
                     ADD(k, e);
         }
-        NO_UNROLL for (int e = 0; e < FEW; e++) {
-            const int at = (int)ITEM + e * ITEMS;
-
-            if (at < rows * cols)
-                result_store(&c, m0 + at / cols, n0 + at % cols,
-                              e == 0 ? sum[0] : e == 1 ? sum[1] : e == 2 ? sum[2] : sum[3]);
-        }
+        UNROLL for (int e = 0; e < FEW; e++)
+            if ((int)ITEM + e * ITEMS < rows * cols)
+                store_element(&c, m0 + row[e], n0 + col[e], sum[e]);
         return;
     }
 
@@ -352,21 +346,11 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
 
     m0 += m1;
     n0 += n1;
-    if (store_blocks(&c, m0, n0, &rC[0][0], THR_M, THR_N, 16, 32))
-        return;
+    UNROLL for (int i = 0; i < THR_M; i++)
+    UNROLL for (int j = 0; j < THR_N; j++) {
+        const int m = m0 + ROW(i), n = n0 + COL(j);
 
-    /* Volatile, so that accumulators are stored one by one: four at once need adjacent registers for all of
-     * the kernel.                                                                                       */
-    LOCAL volatile R *room = s + LOCAL_ID() * THR_N;
-#define COLUMN(j) (n0 + COL(j))
-
-    BARRIER();                                  /* all stages are read */
-    UNROLL for (int i = 0; i < THR_M; i++) {
-        const int m = m0 + ROW(i);
-
-        if (m < M && c.plain)
-            result_store_plain_row(&c, m, n0, -1, rC[i], THR_N, 4, 32);
-        else if (m < M)
-            RESULT_STORE_ROW(&c, m, -1, rC[i], THR_N, COLUMN, room);
+        rC[i][j] = epilogue(&c, m < M ? m : M - 1, n < N ? n : N - 1, rC[i][j]);
     }
+    store_blocks(&c, m0, n0, &rC[0][0], THR_M, THR_N, 16, 32);
 }

@@ -218,7 +218,7 @@ DEVICE void fold(R rC[THR_M][COLUMNS], const struct operands *s, int first, int 
 
 /* `rows` rows of C, from row `from` of the task on: the sum over slices of
  * sums[slice * slice_pitch + row * pitch + column].                                                   */
-DEVICE void add_slices(const struct result *c, const struct task *t, int splits, GLOBAL R *gP,
+DEVICE void add_slices(const struct output *c, const struct task *t, int splits, GLOBAL R *gP,
                        LOCAL const R *sums, int slice_pitch, int pitch, int from, int rows)
 {
     NO_UNROLL for (int i = LOCAL_ID(); i < rows * t->width; i += ITEMS) {
@@ -233,7 +233,7 @@ DEVICE void add_slices(const struct result *c, const struct task *t, int splits,
             if (splits > 1)
                 gP[((INDEX)t->split * c->M + m) * c->N + n] = sum;
             else
-                result_store(c, m, n, sum);
+                store_element(c, m, n, sum);
         }
     }
 }
@@ -245,9 +245,7 @@ KERNEL(ITEMS) void
 gemm_skinny(int M, int N, int K, int slices, int width, int aligned, int span, int splits, int batches,
             VIEW eC, R alpha,
             GLOBAL const T *RESTRICT gA, VIEW vA,
-            GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gP, R beta,
-            GLOBAL T *RESTRICT gC, VIEW vC,
-            int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+            GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gP, OUTPUT_PARAMS)
 {
     LOCAL_ARRAY(R, sums, ITEMS * (ROWS * COLUMNS + PAD));
 
@@ -281,7 +279,7 @@ gemm_skinny(int M, int N, int K, int slices, int width, int aligned, int span, i
 
     fold(rC, &s, t.first, t.last, slice, slices, aligned);
 
-    const struct result c = RESULT(start_of(vC, eC, t.batch), start_of(vBias, eC, t.batch));
+    const struct output c = OUTPUT(t.batch);
     const int slice_pitch = t.width * ROWS + PAD;
 
     UNROLL for (int i0 = 0; i0 < THR_M; i0 += ROWS) {

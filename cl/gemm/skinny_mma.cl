@@ -298,9 +298,7 @@ KERNEL(ITEMS) void
 gemm_skinny_mma(int M, int N, int K, int slices, int width, int aligned, int span, int splits, int batches,
                 VIEW eC, R alpha,
                 GLOBAL const T *RESTRICT gA, VIEW vA,
-                GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL UINT64 *gSlots, R beta,
-                GLOBAL T *RESTRICT gC, VIEW vC,
-                int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+                GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL UINT64 *gSlots, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
 
@@ -403,6 +401,8 @@ gemm_skinny_mma(int M, int N, int K, int slices, int width, int aligned, int spa
     const int pairs = THR_M * t.width / 2;
     GLOBAL UINT64 *const slots = gSlots + GROUP_ID(0) * (splits - 1) * pairs;
 
+    const struct output c = OUTPUT(t.batch);
+
     NO_UNROLL for (int i = LOCAL_ID(); i < pairs; i += ITEMS) {
         const int row = row_of(&t, 2 * i), column = 2 * i - row * t.width, m = t.m0 + row, n = t.n0 + column;
         LOCAL const float *from = sums + row * pitch + column;
@@ -413,7 +413,6 @@ gemm_skinny_mma(int M, int N, int K, int slices, int width, int aligned, int spa
             sum[1] = sum[1] + from[p * slice_pitch + 1];
         }
         if (m < M && n < N && meet_in_slots(slots + i, pairs, GROUP_ID(1), splits, sum, sum + 1))
-            store_neighbours(sum, N - n < 2 ? 1 : 2, t.batch == 0, t.batch, m, n, eC, alpha, beta, gC, vC,
-                             has_bias, gBias, vBias, act);
+            store_vector(&c, m, n, sum, N - n < 2 ? 1 : 2);
     }
 }

@@ -101,9 +101,7 @@ DEVICE void multiply(float rC[BLOCKS][GROUPS][4], UINT32 from, const UINT32 a_at
 KERNEL(ITEMS) void
 gemm_skinny_rows(int M, int N, int K, int span, int splits, int batches, VIEW eC, R alpha,
                  GLOBAL const T *RESTRICT gA, VIEW vA,
-                 GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL UINT64 *gSlots, R beta,
-                 GLOBAL T *RESTRICT gC, VIEW vC,
-                 int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+                 GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL UINT64 *gSlots, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
 
@@ -175,6 +173,8 @@ gemm_skinny_rows(int M, int N, int K, int span, int splits, int batches, VIEW eC
 
     GLOBAL UINT64 *const slots = gSlots + GROUP_ID(0) * (splits - 1) * (THR_M * PAIRS);
 
+    const struct output c = OUTPUT(t.batch);
+
     NO_UNROLL for (int i = LOCAL_ID(); i < THR_M * PAIRS; i += ITEMS) {
         const int row = i / PAIRS, column = 2 * (i % PAIRS), m = t.m0 + row, n = t.n0 + column;
         LOCAL const float *from = sums + row * PITCH + column;
@@ -185,7 +185,6 @@ gemm_skinny_rows(int M, int N, int K, int span, int splits, int batches, VIEW eC
             sum[1] = sum[1] + from[w * (WARP_BYTES / 4) + 1];
         }
         if (m < M && n < N && meet_in_slots(slots + i, THR_M * PAIRS, GROUP_ID(1), splits, sum, sum + 1))
-            store_neighbours(sum, N - n < 2 ? 1 : 2, t.batch == 0, t.batch, m, n, eC, alpha, beta, gC, vC,
-                             has_bias, gBias, vBias, act);
+            store_vector(&c, m, n, sum, N - n < 2 ? 1 : 2);
     }
 }

@@ -11,8 +11,7 @@
 
 KERNEL(ITEMS) void
 gemm_sum(int M, int N, int batches, int splits, int start, VIEW eC, R alpha, GLOBAL const R *RESTRICT gP,
-         R beta, GLOBAL T *RESTRICT gC, VIEW vC,
-         int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+         OUTPUT_PARAMS)
 {
     const int width = N % 4 ? 1 : 4;
     const INDEX elements = (INDEX)batches * M * N, o = ((INDEX)GROUP_ID(0) * ITEMS + LOCAL_ID()) * width;
@@ -47,8 +46,7 @@ gemm_sum(int M, int N, int batches, int splits, int start, VIEW eC, R alpha, GLO
     /* The divisions follow the loads, which are already in flight. */
     const INDEX row = o / N, n = o - row * N;
     const int batch = batches == 1 ? 0 : (int)(row / M);
-    const INDEX m = row - (INDEX)batch * M;
+    const struct output c = OUTPUT(batch);
 
-    store_neighbours(sum, width, batches == 1, batch, m, n, eC, alpha, beta, gC, vC,
-                     has_bias, gBias, vBias, act);
+    store_vector(&c, (int)(row - (INDEX)batch * M), (int)n, sum, width);
 }

@@ -117,7 +117,6 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
         LOCAL const unsigned char *const s = sAB + warp / 4 * 8192;
         const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
         const int r = MN_MAJOR_A ? warp / 4 * 64 + first_row(me) : acc_first_row(warp, me % 32);
-        const struct output output = OUTPUT(0);
         unsigned int even[BLK_K / 2], odd[BLK_K / 2];
 
         for (int at = GROUP_ID(0); at < tiles; at += groups) {
@@ -130,15 +129,14 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             t = tile_at(schedule, at);          /* while the tensor cores are busy */
             p = MN_MAJOR_A ? multiply(d, even, odd, p, s, b, me, slices) : gemm_multiply(d, p, a, b, slices);
 
-            const INDEX c0 = batch_offset(vC, eC, t.batch);
+            const struct output c = OUTPUT(t.batch);
+            const int m = t.m0 + r, m8 = m + (MN_MAJOR_A ? 4 : 8);
 
-            if (MN_MAJOR_A && output.plain && vC.s5 == 1 && (c0 | (INDEX)vC.s6 | M) % 4 == 0 &&
-                (UINT64)gC % 16 == 0)
-                store_columns(gC, c0, (INDEX)vC.s6, d, ACCUMULATORS, alpha, t.m0 + r,
-                              t.n0 + acc_first_col(me % 32), me % 32, M, N);
+            finish_tile(&c, d, ACCUMULATORS, m, m8, t.n0, me % 32);
+            if (MN_MAJOR_A && c.row == 1 && (c.col | M) % 4 == 0 && (UINT64)c.c % 16 == 0)
+                store_columns(c.c, 0, c.col, d, ACCUMULATORS, m, t.n0 + acc_first_col(me % 32), me % 32, M, N);
             else
-                STORE_TILE(output, d, ACCUMULATORS, t.batch, t.m0 + r, t.m0 + r + (MN_MAJOR_A ? 4 : 8),
-                           t.n0, me % 32);
+                store_finished(&c, d, ACCUMULATORS, m, m8, t.n0, me % 32, 0);
         }
     }
 }

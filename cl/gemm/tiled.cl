@@ -26,12 +26,10 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 KERNEL(FMA_ITEMS) void
 gemm(int M, int N, int K, VIEW eC, R alpha,
      GLOBAL const T *RESTRICT gA, VIEW vA,
-     GLOBAL const T *RESTRICT gB, VIEW vB, R beta,
-     GLOBAL T *RESTRICT gC, VIEW vC,
-     int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act)
+     GLOBAL const T *RESTRICT gB, VIEW vB, OUTPUT_PARAMS)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
-    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B > FMA_ITEMS * THR_N ? BLK_K * PITCH_B : FMA_ITEMS * THR_N);
+    LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
 
     const struct schedule s = { (M + BLK_M - 1) / BLK_M, (N + BLK_N - 1) / BLK_N, BLK_M, BLK_N, RASTER };
     struct tile t;
@@ -40,19 +38,20 @@ gemm(int M, int N, int K, VIEW eC, R alpha,
 
     const struct operand_a a = { gA, batch_offset(vA, eC, t.batch), (INDEX)vA.s5, (INDEX)vA.s6, M, K };
     const struct operand_b b = { gB, batch_offset(vB, eC, t.batch), (INDEX)vB.s5, (INDEX)vB.s6, K, N };
-    const INDEX c0 = batch_offset(vC, eC, t.batch), bias0 = batch_offset(vBias, eC, t.batch);
     R rC[THR_M][THR_N];
 
     tile_multiply(rC, sA, sB, &a, &b, t.m0, t.n0, K);
 
-    const struct result c = RESULT(c0, bias0);
-
-    LOCAL R *room = sB + LOCAL_ID() * THR_N;
-#define COLUMN(j) TILE_COL(t.n0, j)
+    const struct output c = OUTPUT(t.batch);
 
     UNROLL for (int i = 0; i < THR_M; i++) {
         const int m = TILE_ROW(t.m0, i);
 
-        RESULT_STORE_ROW(&c, m, -1, rC[i], THR_N, COLUMN, room);
+        UNROLL for (int j = 0; j < THR_N; j++) {
+            const int n = TILE_COL(t.n0, j);
+
+            if (m < M && n < N)
+                store_element(&c, m, n, rC[i][j]);
+        }
     }
 }

@@ -53,7 +53,6 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     } else {
         const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
         const int r = acc_first_row(warp, lane);
-        const struct output output = OUTPUT(UNALIGNED_C);
 
         for (int at = GROUP_ID(0); at < tiles; at += groups) {
             float d[ACCUMULATORS];
@@ -61,7 +60,10 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             gemm_issue(d, p, a, b, 1);
             t = tile_at(schedule, at);          /* while the tensor cores are busy */
             p = gemm_multiply(d, p, a, b, slices);
-            STORE_TILE(output, d, ACCUMULATORS, t.batch, t.m0 + r, t.m0 + r + 8, t.n0, lane);
+
+            const struct output c = OUTPUT(t.batch);
+
+            store_tile(&c, d, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, lane, UNALIGNED_C);
         }
     }
 }

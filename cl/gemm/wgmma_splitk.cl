@@ -63,7 +63,7 @@ gemm_wgmma_splitk(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             t = tile_of_split(schedule, at, batches);       /* while the tensor cores are busy */
             p = gemm_multiply(d, p, a, b, slices_of(t.part, span, slices));
             store_pairs(gSums, start + (INDEX)(t.part * batches + t.batch) * M * N, N, 1, d, ACCUMULATORS,
-                        1.0f, t.m0 + r, t.m0 + r + 8, t.n0 + c, M, N);
+                        t.m0 + r, t.m0 + r + 8, t.n0 + c, M, N);
         }
     }
 }

@@ -22,13 +22,6 @@
 
 typedef VECTOR(R, VEC) vector;
 
-#if TYPE == TYPE_F64
-#define LANES_BITS(v)  AS(VECTOR(UINT64, VEC), (v))
-#define BITS_LANES(u)  AS(VECTOR(double, VEC), (u))
-#else
-#define LANES_BITS(v)  AS(VECTOR(UINT32, VEC), (v))
-#define BITS_LANES(u)  AS(VECTOR(float, VEC), (u))
-#endif
 EXP_FUNCTION(exp_lanes, vector, BITS_LANES, LANES_BITS)
 
 #define MAX_LANES(a, b) PICK(a, b, b, a)       /* drops NaN in b; a is never NaN */

@@ -72,9 +72,11 @@ DEVICE void acc_scale_row(float *d, const int count, const int below, float x)
     }
 }
 
+#if T_BYTES == 2
 /* Columns 16 k to 16 k + 15 as an A operand in registers, of the type. */
 DEVICE void acc_to_fragment(UINT32 a[4], const float *d, const int k)
 {
     UNROLL for (int i = 0; i < 4; i++)
         a[i] = pair_of(d[8 * k + 2 * i], d[8 * k + 2 * i + 1]);
 }
+#endif

@@ -14,21 +14,21 @@
  *
  * Sums run in order of k, one fused multiply-add each: bit-identical on every device.
  *
- * Takes  THR_M THR_V VEC (a row of parameters); T R R_IS_T LOAD LOAD_VECTOR (cl/types.h); epilogue()
+ * Takes  THR_M THR_V VEC (a row of parameters); T R R_IS_T LOAD LOAD_VECTOR (cl/types.h); struct output
  *        (cl/tile/epilogue.h)
  * Gives  THR_N RV; CPU_PACK, CPU_TILE, CPU_TILE_SIZED and CPU_TILE_FILL with struct stream and target,
- *        and the other CPU_*; transpose(), tile_store_row()
+ *        and the other CPU_*; transpose(), tile_store_row(), tile_keep_row()
  */
 #define THR_N (VEC * THR_V)
 
 typedef VECTOR(R, VEC) RV;
 
-/* Stores a vector to global memory, whatever its alignment. */
-#if R_IS_T
-UNALIGNED(RV, RV_UNALIGNED, T_BYTES);
+/* Stores a vector to C, whatever its alignment. */
+#if TYPE_C == TYPE_F32 || TYPE_C == TYPE_F64
+UNALIGNED(RV, RV_UNALIGNED, C_BYTES);
 #define CPU_STORE(p, v) VSTORE_ALIGNED(RV_UNALIGNED, p, v)
 #else
-#define CPU_STORE(p, v) STORE_VECTOR(VEC, p, v)
+#define CPU_STORE(p, v) OF(STORE_VECTOR, TYPE_C)(VEC, p, v)
 #endif
 
 /* Stores a vector to a panel in one store, where a compiler splits vstore. */
@@ -103,9 +103,9 @@ DEVICE void name(SPACE R *RESTRICT panel, const int pitch, int end, int width,  
  * `step` apart, and `advance` further in the next 16. Else it is B itself, whose rows are `step` apart. */
 struct stream { GLOBAL const T *at; INDEX step, advance; };
 
-/* Where a tile goes: rows of C, `step` apart. is_plain: it needs alpha and beta only, so that a whole tile is
+/* Where a tile goes: rows of C, `step` apart. is_plain: it needs alpha only, so that a whole tile is
  * stored from registers. From k = prefetch_from on, the rows of C at `prefetch` are prefetched.   */
-struct target { GLOBAL T *at, *prefetch; INDEX step; int prefetch_from, is_plain; R alpha, beta; };
+struct target { GLOBAL TC *at, *prefetch; INDEX step; int prefetch_from, is_plain; R alpha; };
 
 /* What a tile starts from: zeros; partial sums in local memory; or partial sums in C, for whole tiles only,
  * and where R is T.                                                                               */
@@ -119,7 +119,7 @@ enum { B_PANEL, B_FILL, B_IN_PLACE };
 /* CPU_TILE(name, SPACE_A, A, READ, SPACE_B) defines the function below:
  *
  *     partial := A B over `depth` of k, added to what `start` says; or, where the target is plain,
- *     C := alpha A B + beta C
+ *     C := alpha A B
  *
  * The first `rows` rows and `vectors` vectors of the tile count; they and `mode` are constants at each
  * call. READ is CPU_PANEL, where A is a packed panel, or CPU_ROWS, where A is read in place, in rows
@@ -140,7 +140,7 @@ DEVICE void name(const int rows, const int vectors, const int mode,             
     if (start == FROM_C)                                                                       \
         UNROLL for (int i = 0; i < rows; i++)                                                  \
         UNROLL for (int j = 0; j < vectors; j++)                                               \
-            rC[i][j] = LOAD_VECTOR(VEC, to.at + i * to.step + j * VEC);                        \
+            rC[i][j] = OF(LOAD_VECTOR, TYPE_C)(VEC, to.at + i * to.step + j * VEC);            \
     else                                                                                       \
         UNROLL for (int i = 0; i < THR_M; i++)                                                 \
         UNROLL for (int j = 0; j < THR_V; j++)                                                 \
@@ -176,24 +176,15 @@ DEVICE void name(const int rows, const int vectors, const int mode,             
                 stream.at += stream.step;                                                      \
         }                                                                                      \
         if (mode == B_PANEL) {                                                                 \
-            stream.at      = to.prefetch;                                                      \
+            stream.at      = (GLOBAL const T *)to.prefetch;                                    \
             stream.step    = to.step;                                                          \
             stream.advance = VEC;                                                              \
         }                                                                                      \
     }                                                                                          \
     if (to.is_plain && rows == THR_M && vectors == THR_V) {                                    \
-        if (to.beta != ZERO)                                                                   \
-            UNROLL for (int i = 0; i < THR_M; i++)                                             \
-            UNROLL for (int j = 0; j < THR_V; j++)                                             \
-                rC[i][j] = FMA((RV)(to.beta), LOAD_VECTOR(VEC, to.at + i * to.step + j * VEC), \
-                               (RV)(to.alpha) * rC[i][j]);                                     \
-        else                                                                                   \
-            UNROLL for (int i = 0; i < THR_M; i++)                                             \
-            UNROLL for (int j = 0; j < THR_V; j++)                                             \
-                rC[i][j] = (RV)(to.alpha) * rC[i][j];                                          \
         UNROLL for (int i = 0; i < THR_M; i++)                                                 \
         UNROLL for (int j = 0; j < THR_V; j++)                                                 \
-            CPU_STORE(to.at + i * to.step + j * VEC, rC[i][j]);                                \
+            CPU_STORE(to.at + i * to.step + j * VEC, (RV)(to.alpha) * rC[i][j]);               \
         return;                                                                                \
     }                                                                                          \
     UNROLL for (int i = 0; i < THR_M; i++)                                                     \
@@ -228,28 +219,50 @@ DEVICE void name(const int rows, const int vectors, const int mode,             
             tile(CPU_ROWS_1, THR_V, B_FILL, partial, a, 0, b, b_step, stream, depth, start, to); \
     } while (0)
 
-/* Stores elements [first, end) of one row of a tile through the epilogue: element n to y[at + n * step]. */
-DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end,
-                           GLOBAL T *y, INDEX at, INDEX step, R alpha, R beta,
-                           int has_bias, GLOBAL const T *bias, INDEX bias_at, INDEX bias_step, int act)
-{
-#ifdef STORE_VECTOR
-    if (first == 0 && end == THR_N && step == 1 && act == 0 && (!has_bias || bias_step < 2)) {
-        UNROLL for (int j = 0; j < THR_V; j++) {
-            RV v = (RV)(alpha) * row[j];
+#if ACT
+EXP_FUNCTION(exp_lanes, RV, BITS_LANES, LANES_BITS)
+TANH_FUNCTION(tanh_lanes, RV, exp_lanes)
+#endif
+ACTIVATION_FUNCTION(activate_lanes, RV, exp_lanes, tanh_lanes)
 
-            if (beta != ZERO)
-                v = FMA((RV)(beta), LOAD_VECTOR(VEC, y + at + j * VEC), v);
-            if (has_bias)
-                v = v + (bias_step ? LOAD_VECTOR(VEC, bias + bias_at + j * VEC) : (RV)(LOAD(bias, bias_at)));
-            CPU_STORE(y + at + j * VEC, v);
+#define SIDE_IN_VECTORS(which, col) (!(which) || (which) == SAME_COLUMNS || (col) == 1)
+
+/* A vector of the residual or the bias, for elements of C that follow each other. */
+#define SIDE_VECTOR(which, TYPE_OF, p, at)                     \
+    ((which) == SAME_COLUMNS ? (RV)(OF(LOAD, TYPE_OF)(p, at)) : OF(LOAD_VECTOR, TYPE_OF)(VEC, (p) + (at)))
+
+/* Stores elements [first, end) of one row of a tile, which is of row m of C and of columns from n on, through
+ * the epilogue. */
+DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, const struct output *o, int m, int n)
+{
+    LOCAL const R *sum = (LOCAL const R *)row;
+
+    if (first == 0 && end == THR_N && o->col == 1 && SIDE_IN_VECTORS(SCALE, o->scale_col) &&
+        SIDE_IN_VECTORS(RESIDUAL, o->residual_col) && SIDE_IN_VECTORS(BIAS, o->bias_col)) {
+        UNROLL for (int j = 0; j < THR_V; j++) {
+            RV v = (RV)(o->alpha) * row[j];
+
+            if (SCALE)
+                v = v * (SCALE == SAME_COLUMNS ? (RV)(o->scale[SCALE_AT(o, m, n + j * VEC)])
+                                               : VLOAD(VEC, o->scale + SCALE_AT(o, m, n + j * VEC)));
+            if (RESIDUAL)
+                v = FMA((RV)(o->beta), SIDE_VECTOR(RESIDUAL, TYPE_RESIDUAL, o->residual,
+                                                   RESIDUAL_AT(o, m, n + j * VEC)), v);
+            if (BIAS)
+                v = v + SIDE_VECTOR(BIAS, TYPE_BIAS, o->bias, BIAS_AT(o, m, n + j * VEC));
+            CPU_STORE(o->c + m * o->row + n + j * VEC, activate_lanes(v));
         }
         return;
     }
-#endif
+    for (int i = first; i < end; i++)
+        store_element(o, m, n + i, sum[i]);
+}
+
+/* The same of partial sums, that C holds between blocks of K. */
+DEVICE void tile_keep_row(LOCAL const RV *RESTRICT row, int end, const struct output *o, int m, int n)
+{
     LOCAL const R *sum = (LOCAL const R *)row;
 
-    for (int n = first; n < end; n++)
-        STORE(y, at + n * step, epilogue(sum[n], alpha, beta, y, at + n * step,
-                                         has_bias, bias, bias_at + n * bias_step, act));
+    for (int i = 0; i < end; i++)
+        STORE_C(o->c, m * o->row + (n + i) * o->col, sum[i]);
 }

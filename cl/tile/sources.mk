@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 texts += \
 	%D%/accumulator.h \
+	%D%/activation.h \
 	%D%/async_operand.h \
 	%D%/cpu.h \
 	%D%/epilogue.h \
@@ -8,7 +9,6 @@ texts += \
 	%D%/fragment.h \
 	%D%/operand.h \
 	%D%/pipeline.h \
-	%D%/result.h \
 	%D%/roles.h \
 	%D%/scheduler.h \
 	%D%/store.h \

@@ -4,97 +4,165 @@
  * columns from n on.
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
- * Gives: OUTPUT_PARAMS, OUTPUT(), struct output, store_element(), STORE_TILE().
+ * Gives: finish_tile(), finish_across(), store_finished(), store_tile().
  */
 
-/* What becomes of alpha A B: kernels end their parameters with these, and begin with M, N, ... eC, alpha.
- * unaligned, a constant: 1 where rows of C of 16-bit elements mostly begin at no multiple of 16 bytes. */
-#define OUTPUT_PARAMS R beta, GLOBAL T *RESTRICT gC, VIEW vC, \
-                      int has_bias, GLOBAL const T *RESTRICT gBias, VIEW vBias, int act
-#define OUTPUT(unaligned) \
-    output_of(M, N, eC, alpha, beta, gC, vC, has_bias, gBias, vBias, act, unaligned)
+/* ---- the epilogue, in registers -------------------------------------------------------------------------- */
 
-/* plain: C is alpha A B; aligned: its rows are whole 16-byte vectors of 16-bit elements. */
-struct output {
-    int M, N, plain, aligned, unaligned, has_bias, act;
-    R alpha, beta;
-    GLOBAL T *c;
-    GLOBAL const T *bias;
-    VIEW extents, c_view, bias_view;
-};
+/* Whether rows of C, or of the residual, are whole 16-byte vectors of 16-bit elements. */
+#define ROWS_OF_VECTORS(p, row, col, N) \
+    ((col) == 1 && ((row) | (N)) % 8 == 0 && (UINT64)(p) % 16 == 0)
 
-DEVICE struct output output_of(int M, int N, VIEW eC, R alpha, R beta, GLOBAL T *gC, VIEW vC,
-                               int has_bias, GLOBAL const T *gBias, VIEW vBias, int act, const int unaligned)
+/* Accumulators are finished in pieces of so many, since what is loaded for a piece takes registers, too. */
+#define FINISH_PIECE 16
+
+#if RESIDUAL && OF(BYTES, TYPE_RESIDUAL) == 2
+/* Adds `by` times a piece of a row of the residual, of 16-byte vectors of 16-bit elements: `from` is the place
+ * of the piece.  As store_row_vectors(). */
+DEVICE void add_row_vector(float *d, const int below, GLOBAL const T_RESIDUAL *from, R by, int lane, int left)
 {
-    const int plain = beta == ZERO && !has_bias && act == 0;
-    const int aligned = vC.s6 == 1 && (vC.s0 | vC.s1 | vC.s2 | vC.s3 | vC.s4 | vC.s5 | N) % 8 == 0 &&
-                        (UINT64)gC % 16 == 0;
-    const struct output o = { M, N, plain, aligned, unaligned, has_bias, act, alpha, beta, gC, gBias, eC,
-                              vC, vBias };
+    const int n = lane % 4 * 8;
+    unsigned int u[4];
 
-    return o;
+    load16(u, from + n, n < left);
+    transpose4(u, 1, lane, 1);
+    UNROLL for (int j = 0; j < 4; j++) {
+        float *const two = d + 4 * j + 2 * below;
+
+        two[0] = FMA(by, OF(LOWER, TYPE_RESIDUAL)(u[j]), two[0]);
+        two[1] = FMA(by, OF(UPPER, TYPE_RESIDUAL)(u[j]), two[1]);
+    }
+}
+#endif
+
+/* Whether two adjacent elements of a row, at an even column, can be loaded at once. */
+#define SIDE_IN_PAIRS(which, TYPE_OF, p, row, col, N)                                           \
+    ((col) == 1 && ((which) == SAME_ROWS || (row) % 2 == 0) && (N) % 2 == 0 &&                  \
+     (UINT64)(p) % (2 * OF(BYTES, TYPE_OF)) == 0)
+
+/* Applies STEP(x, y, side x, side y) to the pairs of a piece whose first column is n.  What is outside of C is
+ * finished with elements from its edge.  in_pairs: SIDE_IN_PAIRS(). */
+#define WITH_SIDE(which, TYPE_OF, p, row, col, in_pairs, STEP)                                  \
+    UNROLL for (int i = 0; i < FINISH_PIECE; i += 2) {                                          \
+        const int r_ = ACC_BELOW(i) ? m8 : m, c_ = n + ACC_COL(i);                              \
+        const int in_r_ = r_ < M ? r_ : M - 1, in_c_ = c_ < N ? c_ : (N - 1) / 2 * 2;           \
+        GLOBAL const OF(ELEMENT, TYPE_OF) *const at_ =                                          \
+            (p) + SIDE_AT(which, row, col, in_r_, in_c_);                                       \
+        float two_[2];                                                                          \
+                                                                                                \
+        if ((which) == SAME_COLUMNS)                                                            \
+            two_[0] = two_[1] = OF(LOAD, TYPE_OF)(at_, 0);                                      \
+        else if (in_pairs)                                                                      \
+            VSTORE(2, two_, OF(LOAD_ALIGNED, TYPE_OF)(2, at_));                                 \
+        else {                                                                                  \
+            two_[0] = OF(LOAD, TYPE_OF)(at_, 0);                                                \
+            two_[1] = OF(LOAD, TYPE_OF)(at_, c_ + 1 < N ? (col) : 0);                           \
+        }                                                                                       \
+        STEP(d[i], d[i + 1], two_[0], two_[1]);                                                 \
+    }
+#define SCALE_PAIR(x, y, a, b)    x = x * a; y = y * b
+#define RESIDUAL_PAIR(x, y, a, b) x = FMA(o->beta, a, x); y = FMA(o->beta, b, y)
+#define BIAS_PAIR(x, y, a, b)     x = x + a; y = y + b
+
+/* n0: the tile's first column.  What is outside of C becomes any value. */
+DEVICE void finish_tile(const struct output *o, float *all, const int count, int m, int m8, int n0, int lane)
+{
+    const int M = o->M, N = o->N;
+#if SCALE
+    const int scale_in_pairs = SIDE_IN_PAIRS(SCALE, TYPE_F32, o->scale, o->scale_row, o->scale_col, N);
+#endif
+#if RESIDUAL
+    const int residual_in_pairs = SIDE_IN_PAIRS(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row,
+                                                o->residual_col, N);
+#endif
+#if BIAS
+    const int bias_in_pairs = SIDE_IN_PAIRS(BIAS, TYPE_BIAS, o->bias, o->bias_row, o->bias_col, N);
+#endif
+
+    UNROLL for (int piece = 0; piece < count; piece += FINISH_PIECE) {
+        float *const d = all + piece;
+        const int first = n0 + ACC_COL(piece), n = first + acc_first_col(lane);
+
+        UNROLL for (int i = 0; i < FINISH_PIECE; i++)
+            d[i] = o->alpha * d[i];
+#if SCALE
+        WITH_SIDE(SCALE, TYPE_F32, o->scale, o->scale_row, o->scale_col, scale_in_pairs, SCALE_PAIR)
+#endif
+#if RESIDUAL
+#if OF(BYTES, TYPE_RESIDUAL) == 2
+        if (RESIDUAL > SAME_COLUMNS && ROWS_OF_VECTORS(o->residual, o->residual_row, o->residual_col, N)) {
+            UNROLL for (int below = 0; below < 2; below++) {
+                const int r = below ? m8 : m;
+
+                add_row_vector(d, below, o->residual + (r < M ? r : 0) * o->residual_row + first, o->beta, lane,
+                               r < M ? N - first : 0);
+            }
+        } else
+#endif
+            WITH_SIDE(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row, o->residual_col, residual_in_pairs,
+                      RESIDUAL_PAIR)
+#endif
+#if BIAS
+        WITH_SIDE(BIAS, TYPE_BIAS, o->bias, o->bias_row, o->bias_col, bias_in_pairs, BIAS_PAIR)
+#endif
+        UNROLL for (int i = 0; i < FINISH_PIECE; i++)
+            d[i] = activate(d[i]);
+    }
 }
 
-/* One element, through the epilogue; c0, bias0: where the batch begins. */
-DEVICE void store_element(struct output o, INDEX c0, INDEX bias0, int m, int n, R sum)
+/* ... of a d that is the transposed: the item's columns are n and the next one, its first row is m. */
+DEVICE void finish_across(const struct output *o, float *d, const int count, int m, int n)
 {
-    const INDEX at = c0 + m * (INDEX)o.c_view.s5 + n * (INDEX)o.c_view.s6;
+    UNROLL for (int i = 0; i < count; i++) {
+        const int r = m + ACC_COL(i), c = n + ACC_BELOW(i);
 
-    STORE(o.c, at, epilogue(sum, o.alpha, o.beta, o.c, at, o.has_bias, o.bias,
-                            bias0 + m * (INDEX)o.bias_view.s5 + n * (INDEX)o.bias_view.s6, o.act));
+        d[i] = epilogue(o, r < o->M ? r : o->M - 1, c < o->N ? c : o->N - 1, d[i]);
+    }
 }
 
-/* A tile of that batch; n0: its first column.  The epilogue is long, so a loop goes through a copy of d. */
-#define STORE_TILE(o, d, count, batch, m, m8, n0, lane)                    \
-    do {                                                                   \
-        float copy_[count];                                                \
-                                                                           \
-        store_tile(o, d, copy_, count, batch, m, m8, n0, lane);            \
-    } while (0)
+/* ---- the store ------------------------------------------------------------------------------------------- */
 
-DEVICE void store_tile(struct output o, const float *d, float *copy, const int count, int batch, int m,
-                       int m8, int n0, int lane)
+/* Of accumulators that are finished.  unaligned, a constant: 1 where rows of C of 16-bit elements mostly begin
+ * at no multiple of 16 bytes. */
+DEVICE void store_finished(const struct output *o, const float *d, const int count, int m, int m8, int n0,
+                           int lane, const int unaligned)
 {
-    const INDEX c0 = batch_offset(o.c_view, o.extents, batch);
-    const INDEX row = (INDEX)o.c_view.s5, col = (INDEX)o.c_view.s6;
     const int n = n0 + acc_first_col(lane);
 
-    if (o.plain && T_BYTES == 4) {
-        store_pairs((GLOBAL float *)o.c, c0, row, col, d, count, o.alpha, m, m8, n, o.M, o.N);
-    } else if (o.plain && o.aligned) {
+#if C_BYTES == 4
+    store_pairs(o->c, 0, o->row, o->col, d, count, m, m8, n, o->M, o->N);
+#else
+    if (ROWS_OF_VECTORS(o->c, o->row, o->col, o->N)) {
         UNROLL for (int below = 0; below < 2; below++) {
             const int r = below ? m8 : m;
 
-            store_row_vectors(o.c + c0 + (INDEX)(r < o.M ? r : 0) * row + n0, d, count, below, o.alpha,
-                              lane, r < o.M ? o.N - n0 : 0);
+            store_row_vectors(o->c + (r < o->M ? r : 0) * o->row + n0, d, count, below, lane,
+                              r < o->M ? o->N - n0 : 0);
         }
-    } else if (o.plain && col == 1) {
+    } else if (o->col == 1) {
         UNROLL for (int below = 0; below < 2; below++) {
-            const int r = below ? m8 : m, left = r < o.M ? o.N - n0 : 0;
-            GLOBAL T *const to = o.c + c0 + (INDEX)(r < o.M ? r : 0) * row + n0;
+            const int r = below ? m8 : m, left = r < o->M ? o->N - n0 : 0;
+            GLOBAL TC *const to = o->c + (r < o->M ? r : 0) * o->row + n0;
 
-            if (o.unaligned)
-                store_row_shifted(to, d, count, below, o.alpha, lane, left);
+            if (unaligned)
+                store_row_shifted(to, d, count, below, lane, left);
             else
-                store_row_pairs(to, d, count, below, o.alpha, lane, left);
+                store_row_pairs(to, d, count, below, lane, left);
         }
-    } else if (o.plain) {
+    } else {
         UNROLL for (int i = 0; i < count; i++) {
             const int r = ACC_BELOW(i) ? m8 : m, c = n + ACC_COL(i);
 
-            if (r < o.M && c < o.N)
-                STORE(o.c, c0 + r * row + c * col, o.alpha * d[i]);
-        }
-    } else {
-        const INDEX bias0 = batch_offset(o.bias_view, o.extents, batch);
-
-        UNROLL for (int i = 0; i < count; i++)
-            copy[i] = d[i];
-        NO_UNROLL for (int i = 0; i < count; i++) {
-            const int r = ACC_BELOW(i) ? m8 : m, c = n + ACC_COL(i);
-
-            if (r < o.M && c < o.N)
-                store_element(o, c0, bias0, r, c, copy[i]);
+            if (r < o->M && c < o->N)
+                STORE_C(o->c, r * o->row + c * o->col, d[i]);
         }
     }
+#endif
+}
+
+DEVICE void store_tile(const struct output *o, float *d, const int count, int m, int m8, int n0, int lane,
+                       const int unaligned)
+{
+    finish_tile(o, d, count, m, m8, n0, lane);
+    store_finished(o, d, count, m, m8, n0, lane, unaligned);
 }

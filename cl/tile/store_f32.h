@@ -27,21 +27,20 @@ DEVICE void store_pair(GLOBAL float *at, INDEX col, int in_pairs, int left, R x,
 
 /* An M x N matrix; the item's rows are m and m8, its first column is n. */
 DEVICE void store_pairs(GLOBAL float *to, INDEX first, INDEX row, INDEX col, const float *d,
-                        const int count, R alpha, int m, int m8, int n, int M, int N)
+                        const int count, int m, int m8, int n, int M, int N)
 {
     const int in_pairs = store_in_pairs(to, first, row, col);
 
     UNROLL for (int i = 0; i < count; i += 2) {
         const int r = ACC_BELOW(i) ? m8 : m, c = n + ACC_COL(i);
 
-        store_pair(to + (first + r * row + c * col), col, in_pairs, r < M ? N - c : 0, alpha * d[i],
-                   alpha * d[i + 1]);
+        store_pair(to + (first + r * row + c * col), col, in_pairs, r < M ? N - c : 0, d[i], d[i + 1]);
     }
 }
 
 /* ... of which d is the transposed: the item's columns are n and the next one, its first row is m. */
 DEVICE void store_pairs_across(GLOBAL float *to, INDEX first, INDEX row, INDEX col, const float *d,
-                               const int count, R alpha, int m, int n, int M, int N)
+                               const int count, int m, int n, int M, int N)
 {
     const int in_pairs = store_in_pairs(to, first, row, col);
 
@@ -49,26 +48,26 @@ DEVICE void store_pairs_across(GLOBAL float *to, INDEX first, INDEX row, INDEX c
         UNROLL for (int j = 0; j < 2; j++) {
             const int r = m + ACC_COL(i + j);
 
-            store_pair(to + (first + r * row + n * col), col, in_pairs, r < M ? N - n : 0,
-                       alpha * d[i + j], alpha * d[i + j + 2]);
+            store_pair(to + (first + r * row + n * col), col, in_pairs, r < M ? N - n : 0, d[i + j],
+                       d[i + j + 2]);
         }
 }
 
 /* A column-major M x N matrix whose columns begin at multiples of 16 bytes, M a multiple of 4.  Here rows
  * m to m + 3 of four quads, and m8 = m + 4, follow each other: they have 8 rows of two columns, each lane
  * gets 4 of a column, and two lanes store 32 bytes. */
-DEVICE void store_columns(GLOBAL float *to, INDEX first, INDEX col, const float *d, const int count, R alpha,
+DEVICE void store_columns(GLOBAL float *to, INDEX first, INDEX col, const float *d, const int count,
                           int m, int n, int lane, int M, int N)
 {
     const int mine = lane / 4 % 4, row = m - mine + mine % 2 * 4;
 
     UNROLL for (int i = 0; i < count; i += 4) {
         const int c = n + ACC_COL(i) + mine / 2;
-        unsigned int u[4] = { FLOAT_BITS(alpha * d[i]),     FLOAT_BITS(alpha * d[i + 2]),
-                              FLOAT_BITS(alpha * d[i + 1]), FLOAT_BITS(alpha * d[i + 3]) };
+        unsigned int u[4] = { FLOAT_BITS(d[i]),     FLOAT_BITS(d[i + 2]),
+                              FLOAT_BITS(d[i + 1]), FLOAT_BITS(d[i + 3]) };
 
         transpose4(u, 1, lane, 4);
         if (row < M && c < N)
-            store16((GLOBAL T *)(to + (first + row + c * col)), u, 1);
+            store16(to + (first + row + c * col), u, 1);
     }
 }

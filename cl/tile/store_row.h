@@ -4,20 +4,24 @@
  * `below`, 0 or 1, says which is stored.  left: how many elements of the row are in C, from the tile's first
  * column on.
  *
- * Takes: atoms/nvidia/warp.h, memory.h.
+ * Takes: epilogue.h; atoms/nvidia/warp.h, memory.h.
  * Gives: store_row_*().
  */
 
+#if C_BYTES == 2
+#define C_PAIR_OF(x, y)       OF(PAIR_OF, TYPE_C)(x, y)
+#define STORE_C_PAIR(p, x, y) OF(STORE_PAIR, TYPE_C)(p, x, y)
+
 /* A row that begins at a multiple of 16 bytes, of whole vectors.  A quad has 8 columns of a row; of four
  * such pieces each lane gets one, and stores 16 bytes.  count is a multiple of 16. */
-DEVICE void store_row_vectors(GLOBAL T *row, const float *d, const int count, int below, R alpha, int lane,
+DEVICE void store_row_vectors(GLOBAL TC *row, const float *d, const int count, int below, int lane,
                               int left)
 {
     UNROLL for (int i = 0; i + 32 <= count; i += 32) {
         unsigned int u[8];
 
         UNROLL for (int j = 0; j < 8; j++)
-            u[j] = pair_of(alpha * d[i + 4 * j + 2 * below], alpha * d[i + 4 * j + 2 * below + 1]);
+            u[j] = C_PAIR_OF(d[i + 4 * j + 2 * below], d[i + 4 * j + 2 * below + 1]);
         transpose4(u, 2, lane, 1);
         UNROLL for (int h = 0; h < 2; h++) {
             const int n = (i + 16 * h) * 2 + lane % 4 * 8;
@@ -30,7 +34,7 @@ DEVICE void store_row_vectors(GLOBAL T *row, const float *d, const int count, in
         unsigned int u[4];
 
         UNROLL for (int j = 0; j < 4; j++)
-            u[j] = pair_of(alpha * d[i + 4 * j + 2 * below], alpha * d[i + 4 * j + 2 * below + 1]);
+            u[j] = C_PAIR_OF(d[i + 4 * j + 2 * below], d[i + 4 * j + 2 * below + 1]);
         transpose4(u, 1, lane, 1);
         store16(row + n, u, n < left);
     }
@@ -38,32 +42,32 @@ DEVICE void store_row_vectors(GLOBAL T *row, const float *d, const int count, in
 
 /* A row that begins at any element, in pairs.  Where it begins at an odd one, pairs are stored one column
  * on: the second element of each comes from the next lane. */
-DEVICE void store_row_pairs(GLOBAL T *row, const float *d, const int count, int below, R alpha, int lane,
+DEVICE void store_row_pairs(GLOBAL TC *row, const float *d, const int count, int below, int lane,
                             int left)
 {
     const int odd = (UINT64)row / sizeof(T) % 2;
 
     left = left < 2 * count ? left : 2 * count;
     UNROLL for (int i = 2 * below; i < count; i += 4) {
-        const float x = alpha * d[i], y = alpha * d[i + 1];
+        const float x = d[i], y = d[i + 1];
         const int n = i / 4 * 8 + lane % 4 * 2 + odd;
         float z = x;
 
         if (lane % 4 == 0 && i + 4 < count)
-            z = alpha * d[i + 4 < count ? i + 4 : i];
+            z = d[i + 4 < count ? i + 4 : i];
         z = BITS_FLOAT(from_lane(FLOAT_BITS(z), lane / 4 * 4 + (lane + 1) % 4));
         if (n == 1 && left > 0)
-            STORE(row, 0, x);
+            STORE_C(row, 0, x);
         if (n + 1 < left) {
-            STORE_PAIR(row + n, odd ? y : x, odd ? z : y);
+            STORE_C_PAIR(row + n, odd ? y : x, odd ? z : y);
         } else if (n < left) {
-            STORE(row, n, odd ? y : x);
+            STORE_C(row, n, odd ? y : x);
         }
     }
 }
 
 /* A row that begins at any element, in 16-byte vectors: elements are shifted by up to 7 for that. */
-DEVICE void store_row_shifted(GLOBAL T *first, const float *d, const int count, int below, R alpha,
+DEVICE void store_row_shifted(GLOBAL TC *first, const float *d, const int count, int below,
                               int lane, int left)
 {
     GLOBAL UINT16 *const row = (GLOBAL UINT16 *)first;
@@ -80,8 +84,7 @@ DEVICE void store_row_shifted(GLOBAL T *first, const float *d, const int count, 
         UNROLL for (int j = 0; j < 4; j++) {
             u[j] = later[j];
             if (i + 16 < count)
-                later[j] = pair_of(alpha * d[i + 16 + 4 * j + 2 * below],
-                                   alpha * d[i + 16 + 4 * j + 2 * below + 1]);
+                later[j] = C_PAIR_OF(d[i + 16 + 4 * j + 2 * below], d[i + 16 + 4 * j + 2 * below + 1]);
         }
         if (i + 16 < count)
             transpose4(later, 1, lane, 1);
@@ -110,3 +113,4 @@ DEVICE void store_row_shifted(GLOBAL T *first, const float *d, const int count, 
         if (cut_at + j < left)
             row[cut_at + j] = (UINT16)(cut[j / 2] >> j % 2 * 16);
 }
+#endif

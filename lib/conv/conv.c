@@ -135,8 +135,6 @@ void vn__conv_arg_epilogue(struct vn_launch *l, const struct conv *c)
 {
     vn__arg_real(l, c->p.type, c->alpha);
     vn__arg_real(l, c->p.type, c->beta);
-    vn__arg_int(l, c->has_bias);
-    vn__arg_int(l, (int64_t)c->activation);
 }
 
 void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
@@ -223,6 +221,11 @@ static void size_up(struct conv *c)
                             (double)vn__elements(&c->y);
     const double again = c->beta != 0.0 ? (double)vn__elements(out) : 0.0;
 
+    c->p.epilogue = (struct vn_epilogue){
+        .act = (int)c->activation, .residual = c->beta != 0 ? VN_FULL : VN_NONE,
+        .bias = c->has_bias ? VN_FULL : VN_NONE, .fast_act = c->fast && c->activation && vn_type_bytes(c->p.type) == 2,
+        .type_c = (int)c->p.type, .type_residual = (int)c->p.type, .type_bias = (int)c->p.type,
+    };
     c->p.bucket = macs <= 0x1p24 ? VN_SMALL : macs <= 0x1p30 ? VN_MEDIUM : VN_LARGE;
     c->p.wide = vn__is_wide(&c->x) || vn__is_wide(&c->w) || vn__is_wide(&c->y) ||
                 (c->has_bias && vn__is_wide(&c->bias)) || vn__conv_pixels(&c->x) > VN_CONV_MOST ||
@@ -247,7 +250,8 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
                         .direction = (enum direction)call->head.function,
                         .alpha = call->alpha, .beta = call->beta,
                         .x = call->x, .w = call->w, .y = call->y, .bias = call->bias,
-                        .math = call->math, .activation = call->activation };
+                        .math = call->math, .activation = call->activation,
+                        .fast = call->math != VN_MATH_BITWISE && strcmp(q->device->facts.family, "cpu") };
     if ((s = vn__conv_check(c, q, call)))
         return s;
     if ((*done = vn__elements(vn__conv_output(c)) == 0))

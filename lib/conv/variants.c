@@ -65,7 +65,8 @@ static void direction_of(int *c, const void *problem)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-#define CPU "cl/tile/epilogue.h cl/conv/conv.h cl/tile/cpu.h cl/conv/cpu.cl"
+#define EPILOGUE "cl/tile/activation.h cl/tile/epilogue.h "
+#define CPU EPILOGUE "cl/conv/conv.h cl/tile/cpu.h cl/conv/cpu.cl"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of
 
@@ -82,7 +83,7 @@ const struct vn_variant vn__conv_variants[] = {
       .texts = CPU, .entries = "conv_cpu conv_sum", .params = PANELS, DIRECTIONS("2"),
       .defines = "#define DEPTHWISE 0\n" },
     { .name = "conv", .fits = fits_conv, .run = vn__run_conv_tiled,
-      .texts = "cl/tile/epilogue.h cl/conv/conv.h cl/tile/fma.h cl/conv/tiled.cl", .entries = "conv",
+      .texts = EPILOGUE "cl/conv/conv.h cl/tile/fma.h cl/conv/tiled.cl", .entries = "conv",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N", DIRECTIONS("0 1 2") },
     { .name = NULL }
 };

@@ -17,8 +17,6 @@ const char *vn__fits_cpu_strip(const void *problem, const struct vn_facts *f)
 
     if (g->batches != 1)
         return "it takes no batches";
-    if (g->activation)
-        return "it has no activation, whose constants would take its registers";
     return vn__fits_cpu_rank(problem, f);
 }
 
@@ -62,7 +60,6 @@ vn_status vn__run_cpu_strip(vn_queue *q, const struct vn_choice *it, const void 
                             const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
-    const vn_tensor *bias = g->has_bias ? &g->bias : &g->c;
     const int64_t vectors = vectors_for(g, it->p);
     const int64_t row_strips = VN_CEIL_DIV(g->n, vectors * it->p[VEC]);
     int64_t strips;
@@ -81,14 +78,11 @@ vn_status vn__run_cpu_strip(vn_queue *q, const struct vn_choice *it, const void 
     l.items = 1;
     vn__arg_view(&l, (int64_t[8]){ g->m, g->n, g->k, l.groups[0], vectors, VN_COUNTERS });
     vn__arg_view(&l, (int64_t[8]){ g->a.start, vn__row(&g->a), vn__col(&g->a), g->b.start, vn__row(&g->b) });
-    vn__arg_view(&l, (int64_t[8]){ g->c.start, vn__row(&g->c), vn__col(&g->c),
-                                   bias->start, vn__row(bias), vn__col(bias), g->has_bias });
+    vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
-    vn__arg_real(&l, g->head.type, g->beta);
     vn__arg_buffer(&l, g->k ? g->a.buffer : g->c.buffer);
     vn__arg_buffer(&l, g->k ? g->b.buffer : g->c.buffer);
-    vn__arg_buffer(&l, g->c.buffer);
-    vn__arg_buffer(&l, bias->buffer);
     vn__arg_buffer(&l, counters);
+    vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
 }

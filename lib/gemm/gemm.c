@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm.c - C := act(alpha A B + beta C + bias): check it, choose a variant, run it.
+ * gemm.c - C := act(alpha A B + beta residual + bias): check it, choose a variant, run it.
  */
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gemm.h"
 
@@ -11,11 +13,15 @@
 
 void vn__gemm_output(struct vn_launch *l, const struct gemm *g)
 {
-    vn__arg_real(l, g->head.type, g->beta);
     vn__arg_tensor(l, &g->c);
-    vn__arg_int(l, g->has_bias);
-    vn__arg_tensor(l, g->has_bias ? &g->bias : &g->c);
-    vn__arg_int(l, g->activation);
+    if (g->head.epilogue.scale)
+        vn__arg_tensor(l, &g->scale);
+    if (g->head.epilogue.residual) {
+        vn__arg_real(l, g->head.type, g->beta);
+        vn__arg_tensor(l, &g->residual);
+    }
+    if (g->head.epilogue.bias)
+        vn__arg_tensor(l, &g->bias);
 }
 
 void vn__gemm_input(struct vn_launch *l, const struct gemm *g, const vn_tensor *t)
@@ -88,8 +94,9 @@ static vn_status check_shapes(const vn_tensor *a, const vn_tensor *b, const vn_t
     if (a->rank != c->rank || b->rank != c->rank)
         return vn__fail(VN_INVALID, "A, B and C have ranks %d, %d and %d; they need one rank", a->rank,
                         b->rank, c->rank);
-    if (a->type != c->type || b->type != c->type)
-        return vn__fail(VN_INVALID, "A, B and C have types %s, %s and %s; they need one type",
+    if (a->type != b->type || (c->type != a->type && !(c->type == VN_F32 && vn_type_bytes(a->type) == 2)))
+        return vn__fail(VN_INVALID,
+                        "A, B and C have types %s, %s and %s; they need one type, or f32 for C of f16 or bf16",
                         vn_type_name(a->type), vn_type_name(b->type), vn_type_name(c->type));
     if (a->extent[row] != c->extent[row])
         return vn__fail(VN_INVALID, "A has %lld rows; it needs those of C, %lld", (long long)a->extent[row],
@@ -103,20 +110,69 @@ static vn_status check_shapes(const vn_tensor *a, const vn_tensor *b, const vn_t
     return VN_OK;
 }
 
+/* A tensor that the epilogue reads, with the extents of C.  One of rank 1 is a row. */
+static vn_status check_side(vn_tensor *t, const char *name, const struct gemm *g, const vn_queue *q)
+{
+    vn_status s;
+
+    if ((s = vn__check_tensor(t, name, q, 1, VN_RANK, 0)))
+        return s;
+    if (t->rank == 1) {
+        t->rank = 2;
+        t->extent[1] = t->extent[0];
+        t->stride[1] = t->stride[0];
+        t->extent[0] = 1;
+        t->stride[0] = 0;
+    }
+    return vn__broadcast(t, name, &g->c, "C");
+}
+
+/* One that is added to C.  Beside types of 16 bits, f32 is taken, too. */
+static vn_status check_summand(vn_tensor *t, const char *name, const struct gemm *g, const vn_queue *q)
+{
+    if (t->type != g->c.type && !(t->type == VN_F32 && vn_type_bytes(g->c.type) == 2) &&
+        !(t->type == g->a.type && g->c.type == VN_F32))
+        return vn__fail(VN_INVALID, "%s has type %s; it needs that of C, %s%s", name, vn_type_name(t->type),
+                        vn_type_name(g->c.type),
+                        vn_type_bytes(g->c.type) == 2 ? ", or f32" : g->a.type != g->c.type ? ", or A's" : "");
+    return check_side(t, name, g, q);
+}
+
+static vn_status check_scale(struct gemm *g, const vn_queue *q)
+{
+    const vn_type wanted = g->c.type == VN_F64 ? VN_F64 : VN_F32;
+    vn_status s;
+
+    if (!(g->has_scale = vn__given(&g->scale)))
+        return VN_OK;
+    if (g->scale.type != wanted)
+        return vn__fail(VN_INVALID, "options.scale has type %s; it needs %s", vn_type_name(g->scale.type),
+                        vn_type_name(wanted));
+    return (s = check_side(&g->scale, "options.scale", g, q)) ? s : vn__check_overlap(&g->c, "C", &g->scale, "options.scale");
+}
+
 static vn_status check_bias(struct gemm *g, const vn_queue *q)
 {
     vn_status s;
 
     if (!(g->has_bias = vn__given(&g->bias)))
         return VN_OK;
-    if ((s = vn__check_tensor(&g->bias, "options.bias", q, 2, VN_RANK, 0)))
+    return (s = check_summand(&g->bias, "options.bias", g, q)) ? s : vn__check_overlap(&g->c, "C", &g->bias, "options.bias");
+}
+
+/* What beta multiplies: C itself, unless something else is given. */
+static vn_status check_residual(struct gemm *g, const vn_queue *q)
+{
+    vn_status s;
+
+    if (!vn__given(&g->residual)) {
+        g->residual = g->c;
+        return VN_OK;
+    }
+    if ((s = check_summand(&g->residual, "options.residual", g, q)))
         return s;
-    if (g->bias.type != g->c.type)
-        return vn__fail(VN_INVALID, "options.bias has type %s; it needs that of C, %s",
-                        vn_type_name(g->bias.type), vn_type_name(g->c.type));
-    if ((s = vn__broadcast(&g->bias, "options.bias", &g->c, "C")))
-        return s;
-    return vn__check_overlap(&g->c, "C", &g->bias, "options.bias");
+    return vn__same_view(&g->residual, &g->c) ? VN_OK
+                                              : vn__check_overlap(&g->c, "C", &g->residual, "options.residual");
 }
 
 static vn_status check(struct gemm *g, const vn_queue *q)
@@ -127,7 +183,8 @@ static vn_status check(struct gemm *g, const vn_queue *q)
         (s = vn__check_tensor(&g->b, "B", q, 2, VN_RANK, 0)) ||
         (s = vn__check_tensor(&g->c, "C", q, 2, VN_RANK, 1)) || (s = check_shapes(&g->a, &g->b, &g->c)) ||
         (s = vn__gemm_batches(&g->a, "A", &g->c)) || (s = vn__gemm_batches(&g->b, "B", &g->c)) ||
-        (s = check_bias(g, q)) || (s = vn__check_enum((int)g->math, VN_MATH_COUNT, "options.math")) ||
+        (s = check_bias(g, q)) || (s = check_residual(g, q)) || (s = check_scale(g, q)) ||
+        (s = vn__check_enum((int)g->math, VN_MATH_COUNT, "options.math")) ||
         (s = vn__check_enum((int)g->activation, VN_ACTIVATION_COUNT, "options.activation")) ||
         (s = vn__check_overlap(&g->c, "C", &g->a, "A")) || (s = vn__check_overlap(&g->c, "C", &g->b, "B")))
         return s;
@@ -142,6 +199,9 @@ void vn__gemm_transpose(struct gemm *g)
     g->a = vn_transpose(g->b);
     g->b = vn_transpose(a);
     g->c = vn_transpose(g->c);
+    g->residual = vn_transpose(g->residual);
+    if (g->has_scale)
+        g->scale = vn_transpose(g->scale);
     if (g->has_bias)
         g->bias = vn_transpose(g->bias);
     g->m = g->n;
@@ -149,11 +209,18 @@ void vn__gemm_transpose(struct gemm *g)
     g->pack = NULL;                             /* for what is B now is not what it has */
 }
 
+int vn__gemm_turns_few_rows(const void *problem)
+{
+    const struct gemm *g = problem;
+
+    return g->m > g->n;
+}
+
 struct gemm vn__gemm_few_rows(const struct gemm *g)
 {
     struct gemm t = *g;
 
-    if (g->m > g->n)
+    if (vn__gemm_turns_few_rows(g))
         vn__gemm_transpose(&t);
     return t;
 }
@@ -189,26 +256,51 @@ static void shape(char *out, size_t size, const void *problem)
              vn__is_mn_major_b(g) ? 'n' : vn__row(&g->b) == 1 ? 't' : 'x');
 }
 
+/* Along which dimensions of C a tensor that is added repeats. */
+static int side_of(const vn_tensor *t, const struct gemm *g)
+{
+    return vn__row(t) == 0 && g->m > 1 ? VN_SAME_ROWS : vn__col(t) == 0 && g->n > 1 ? VN_SAME_COLUMNS : VN_FULL;
+}
+
+static double bytes_of(const vn_tensor *t, int side, const struct gemm *g)
+{
+    const double m = side == VN_SAME_ROWS ? 1 : (double)g->m, n = side == VN_SAME_COLUMNS ? 1 : (double)g->n;
+
+    return side == VN_NONE ? 0 : m * n * (double)g->batches * (double)vn_type_bytes(t->type);
+}
+
 /* What variants and tune rows go by. */
 void vn__gemm_size_up(struct gemm *g)
 {
     const double mnk = (double)g->m * (double)g->n * (double)g->k, batches = (double)g->batches;
     const double reads = (double)g->m * (double)g->k + (double)g->k * (double)g->n;
-    const double c = (double)g->m * (double)g->n * (g->beta != 0 ? 2 : 1);
     const int64_t lines = g->pack || g->to_pack ? g->m + g->n : g->m;   /* in panels */
+    const int residual = g->beta != 0 ? side_of(&g->residual, g) : VN_NONE;
+    const int bias = g->has_bias ? side_of(&g->bias, g) : VN_NONE;
+    const int scale = g->has_scale ? side_of(&g->scale, g) : VN_NONE;
+
+    g->head.epilogue = (struct vn_epilogue){
+        .act = (int)g->activation, .scale = scale, .residual = residual, .bias = bias,
+        .fast_act = g->fast && g->activation && vn_type_bytes(g->c.type) == 2,
+        .type_c = (int)g->c.type, .type_residual = (int)(residual ? g->residual.type : g->c.type),
+        .type_bias = (int)(bias ? g->bias.type : g->c.type),
+    };
 
     /* A matrix a few tiles wide is no large one, however long: large tiles would be mostly edge. */
     g->head.bucket = mnk <= 0x1p24 ? VN_SMALL
                    : mnk <= 0x1p30 || g->m < 512 || g->n < 512 ? VN_MEDIUM : VN_LARGE;
     g->head.wide = is_wide(&g->a) || is_wide(&g->b) || is_wide(&g->c) || (g->has_bias && is_wide(&g->bias)) ||
+                   (residual && is_wide(&g->residual)) || (scale && is_wide(&g->scale)) ||
                    ((double)lines + 4096) * (double)g->k * batches > INT_MAX;
     g->head.flops = 2 * mnk * batches;
-    g->head.bytes = (reads + c) * batches * (double)vn_type_bytes(g->head.type);
+    g->head.bytes = reads * batches * (double)vn_type_bytes(g->head.type) + bytes_of(&g->c, VN_FULL, g) +
+                    bytes_of(&g->scale, scale, g) + bytes_of(&g->residual, residual, g) +
+                    bytes_of(&g->bias, bias, g);
 }
 
 struct call {
     struct vn_call head;
-    vn_tensor      b, a, c, bias;
+    vn_tensor      b, a, c, bias, residual, scale;
     double         alpha, beta;
     vn_math        math;
     vn_activation  activation;
@@ -221,9 +313,11 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     struct gemm *const g = problem;
     vn_status s;
 
-    *g = (struct gemm){ .head = { .op = "gemm", .type = call->c.type, .shape = shape },
+    *g = (struct gemm){ .head = { .op = "gemm", .type = call->a.type, .shape = shape },
                         .alpha = call->alpha, .beta = call->beta,
                         .a = call->a, .b = call->b, .c = call->c, .bias = call->bias,
+                        .residual = call->residual, .scale = call->scale,
+                        .fast = call->math != VN_MATH_BITWISE && strcmp(q->device->facts.family, "cpu"),
                         .activation = call->activation, .math = call->math };
     if ((s = check(g, q)) || (call->packed_b && (s = vn__gemm_take(g, q, call->packed_b))))
         return s;
@@ -245,16 +339,32 @@ const struct vn_operation vn__gemm = {
     .call_size = sizeof(struct call), .problem_size = sizeof(struct gemm), .pose = pose,
 };
 
+vn_status vn__gemm_options(vn_gemm_options *out, const vn_gemm_options *given, const char *function)
+{
+    static const vn_gemm_options usual;
+    const size_t first = offsetof(vn_gemm_options, residual);       /* where those of 0.1 end */
+    vn_status s;
+
+    *out = usual;
+    if (!given)
+        return VN_OK;
+    if (given->size != 0 && given->size != sizeof *given)
+        return (s = vn__enter(function)) ? s : vn__fail(VN_INVALID, "options.size is %u; it needs 0 or sizeof(vn_gemm_options), %zu",
+                                                      (unsigned)given->size, sizeof *given);
+    memcpy(out, given, given->size ? sizeof *given : first);
+    return VN_OK;
+}
+
 vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,
                                double beta,  vn_tensor c, const vn_gemm_options *options)
 {
-    static const vn_gemm_options usual;
-    const vn_gemm_options *const o = options ? options : &usual;
+    vn_gemm_options o;
+    vn_status s = vn__gemm_options(&o, options, "vn_gemm");
     struct call call = {
-        .head = { &vn__gemm, o->variant, 0, 0 },
-        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .bias = o->bias,
-        .math = o->math, .activation = o->activation, .packed_b = o->packed_b,
+        .head = { &vn__gemm, o.variant, 0, 0 },
+        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .bias = o.bias, .residual = o.residual, .scale = o.scale,
+        .math = o.math, .activation = o.activation, .packed_b = o.packed_b,
     };
 
-    return vn__operate(q, &call.head);
+    return s ? s : vn__operate(q, &call.head);
 }

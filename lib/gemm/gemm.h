@@ -11,8 +11,10 @@ struct gemm {                     /* the problem, as variants see it */
     struct vn_problem head;
     int64_t   m, n, k, batches;
     double    alpha, beta;
-    vn_tensor a, b, c, bias;      /* one rank; broadcast batches have stride 0 */
-    int       has_bias;
+    vn_tensor a, b, c;            /* one rank; broadcast batches have stride 0 */
+    vn_tensor scale, residual, bias;    /* with the extents of C: what is the same along one has stride 0 */
+    int       has_scale, has_bias;      /* the residual counts where beta is not 0 */
+    int       fast;               /* the device's own exponential will do */
     vn_activation activation;
     vn_math   math;
     int       to_pack;            /* for vn_pack_open: B will be there in whatever layout is wanted */
@@ -28,14 +30,17 @@ extern const struct vn_variant vn__gemm_variants[];
 static inline int64_t vn__row(const vn_tensor *t) { return t->stride[t->rank - 2]; }
 static inline int64_t vn__col(const vn_tensor *t) { return t->stride[t->rank - 1]; }
 
+/* The options of a call, with zeros for what its version did not have. */
+vn_status vn__gemm_options(vn_gemm_options *out, const vn_gemm_options *given, const char *function);
 /* Fills in head, but for op and type, from the rest. */
 void vn__gemm_size_up(struct gemm *g);
 /* Batch extents of 1 broadcast: they take over those of C, with stride 0. */
 vn_status vn__gemm_batches(vn_tensor *t, const char *name, const vn_tensor *c);
 /* C^T = B^T A^T instead of C = A B. */
 void vn__gemm_transpose(struct gemm *g);
-/* The product itself where M is at most N, else its transpose. */
+/* The product itself where M is at most N, else its transpose; and whether it is that. */
 struct gemm vn__gemm_few_rows(const struct gemm *g);
+int         vn__gemm_turns_few_rows(const void *problem);
 
 /* ---- what fits() asks (fits.c) ----------------------------------------------------- */
 
@@ -109,7 +114,7 @@ struct vn_cpu_work vn__cpu_tiles(const struct gemm *g, int64_t thr_m, int64_t th
 /* ---- launches (gemm.c) --------------------------------------------------------------- */
 
 /* Arguments: M, N, K; an input, for which C's buffer stands in where K is 0, so that nothing is
- * read; both inputs; and those that end each kernel: beta, C, bias, activation.            */
+ * read; both inputs; and those that end each kernel: C, and what is added to it.           */
 void vn__gemm_sizes (struct vn_launch *l, const struct gemm *g);
 void vn__gemm_input (struct vn_launch *l, const struct gemm *g, const vn_tensor *t);
 void vn__gemm_inputs(struct vn_launch *l, const struct gemm *g);
@@ -152,13 +157,15 @@ vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_que
 
 VN_VARIANT(tiled);                                       /* tiled.c: any device */
 VN_VARIANT(matrix_mfma); VN_VARIANT(matrix_wmma); VN_VARIANT(matrix_dpas); /* matrix.c: AMD, Intel */
-VN_VARIANT(pipelined); VN_CONSTANTS_OF(pipelined);       /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
+VN_VARIANT(pipelined); VN_CONSTANTS_OF(pipelined); int vn__turns_pipelined(const void *problem);
+                                                              /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
 VN_VARIANT(mma);       VN_CONSTANTS_OF(mma);             /* mma.c: matrix engines of sm_80 and up */
 VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma);           /* wgmma.c: 16-bit types on sm_90 */
 VN_VARIANT(wgmma_splitk);
 VN_VARIANT(padded);    VN_CONSTANTS_OF(padded); VN_LAYOUT_OF(padded);  /* padded.c: the same, unaligned */
 VN_VARIANT(wgmma_repack);
-VN_VARIANT(tf32);      VN_CONSTANTS_OF(tf32); VN_LAYOUT_OF(tf32);   /* tf32.c: VN_MATH_TF32 on sm_90 */
+VN_VARIANT(tf32);      VN_CONSTANTS_OF(tf32); VN_LAYOUT_OF(tf32); int vn__turns_tf32(const void *problem);
+                                                         /* tf32.c: VN_MATH_TF32 on sm_90 */
 VN_VARIANT(bf16x3);    VN_LAYOUT_OF(bf16x3);             /* bf16x3.c: f32 by three bf16 parts, sm_90 */
 VN_VARIANT(bf16x3_rows); VN_CONSTANTS_OF(bf16x3_rows);   /* bf16x3_rows.c: of one operand with few rows */
 VN_VARIANT(skinny);      VN_CONSTANTS_OF(skinny);        /* skinny.c: M or N small, on GPUs */

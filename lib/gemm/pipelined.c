@@ -34,9 +34,9 @@ static enum way way_of(const vn_tensor *t, int64_t x, int64_t x_step, int64_t k_
 static enum way way_of_a(const struct gemm *g) { return way_of(&g->a, g->m, vn__row(&g->a), vn__col(&g->a)); }
 static enum way way_of_b(const struct gemm *g) { return way_of(&g->b, g->n, vn__col(&g->b), vn__row(&g->b)); }
 
-static int is_transposed(const struct gemm *g)
+int vn__turns_pipelined(const void *problem)
 {
-    return way_of_a(g) == K_MAJOR && way_of_b(g) != K_MAJOR;
+    return way_of_a(problem) == K_MAJOR && way_of_b(problem) != K_MAJOR;
 }
 
 /* The product as the kernel computes it. */
@@ -44,7 +44,7 @@ static struct gemm oriented(const struct gemm *g)
 {
     struct gemm t = *g;
 
-    if (is_transposed(g))
+    if (vn__turns_pipelined(g))
         vn__gemm_transpose(&t);
     return t;
 }

@@ -76,7 +76,7 @@ static struct gemm part_of(const struct gemm *g, int64_t k, int64_t splits, int6
     p.batches    = g->batches * splits;
     p.alpha      = 1;
     p.beta       = 0;
-    p.has_bias   = 0;
+    p.has_bias   = p.has_scale = 0;
     p.activation = VN_IDENTITY;
     p.a          = stacked(g->a, splits, span * a_step);
     p.b          = stacked(g->b, splits, span * b_step);

@@ -16,13 +16,18 @@ static int is_k_major_a(const struct gemm *g)  { return vn__fits_tma(&g->a, vn__
 static int is_mn_major_a(const struct gemm *g) { return vn__fits_tma(&g->a, vn__row(&g->a), vn__col(&g->a)); }
 static int is_k_major_b(const struct gemm *g)  { return vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b)); }
 
+int vn__turns_tf32(const void *problem)
+{
+    return !is_k_major_b(problem) && is_k_major_a(problem);
+}
+
 /* The product as the kernel takes it: its right operand must be K-major, and C^T = B^T A^T lets A be that
  * one.  Is the left one M-major; and which of A and B are packed first?                                */
 struct product { struct gemm g; int is_transposed, mn_major, packs_a, packs_b; };
 
 static struct product product_of(const struct gemm *problem)
 {
-    struct product p = { .g = *problem, .is_transposed = !is_k_major_b(problem) && is_k_major_a(problem) };
+    struct product p = { .g = *problem, .is_transposed = vn__turns_tf32(problem) };
     struct gemm *const g = &p.g;
     int packs_left, packs_right;
 

@@ -9,7 +9,7 @@
 
 #include "gemm.h"
 
-enum { M = 136, N = 264, K = 104, MOST = 272 * 112 };
+enum { M = 136, N = 264, K = 104, MOST = 136 * 264 };   /* MOST: elements of the largest matrix */
 
 static int entry(int i, int j) { return (7 * i + 3 * j + i * j % 5) % 5 - 2; }
 
@@ -59,22 +59,63 @@ static vn_status fill(vn_queue *q, vn_tensor *t, vn_type type, int (*of)(int, in
     return q->device->backend->write(q, t->buffer, 0, room, MOST * vn_type_bytes(type));
 }
 
-static vn_status compare(vn_queue *q, const vn_tensor *c, vn_type type)
+/* What the epilogue reads: entries of a matrix of C's extents, or of one row or column of it. */
+static int scale_of(int m, int n) { return 1 + (m + n) % 2; }
+
+static double side(int (*of)(int, int), int which, int m, int n)
+{
+    return of(which == VN_SAME_ROWS ? 0 : m, which == VN_SAME_COLUMNS ? 0 : n);
+}
+
+/* Before the activation. */
+static double expected(const struct gemm *g, int m, int n)
+{
+    const struct vn_epilogue *e = &g->head.epilogue;
+    double x = 0;
+
+    for (int k = m % 8; k < K; k += 8)
+        x += a_of(m, k) * b_of(k, n);
+    if (e->scale)
+        x *= side(scale_of, e->scale, m, n);
+    if (e->residual)
+        x += g->beta * side(entry, e->residual, m, n);
+    if (e->bias)
+        x += side(entry, e->bias, m, n);
+    return x;
+}
+
+static int is_near(double x, double y, double tolerance) { return x - y <= tolerance && y - x <= tolerance; }
+
+/* Integers are exact.  Of activations other than ReLU, what they are far from 0: this is no test of them. */
+static int is_right(int act, double y, double x)
+{
+    enum { FAR = 8 };
+    const double positive = x < 0 ? 0 : x, rounded = 0x1p-7 * positive;
+
+    switch (act) {
+    case VN_IDENTITY: return y == x;
+    case VN_RELU:     return y == positive;
+    case VN_GELU:
+    case VN_SILU:     return is_near(y, positive, rounded + 0.3);
+    case VN_SIGMOID:  return is_near(y, x > FAR ? 1 : x < -FAR ? 0 : 0.5, x > FAR || x < -FAR ? 0x1p-7 : 0.51);
+    default:          return is_near(y, x > FAR ? 1 : x < -FAR ? -1 : 0, x > FAR || x < -FAR ? 0x1p-7 : 1.01);
+    }
+}
+
+static vn_status compare(vn_queue *q, const struct gemm *g)
 {
     static __thread double room[M * N];
-    vn_status s = q->device->backend->read(q, room, c->buffer, 0,
-                                           (size_t)c->extent[0] * N * vn_type_bytes(type));
+    vn_status s = q->device->backend->read(q, room, g->c.buffer, 0,
+                                           (size_t)g->m * N * vn_type_bytes(g->c.type));
 
-    for (int m = 0; m < c->extent[0] && s == VN_OK; m++)
+    for (int m = 0; m < g->m && s == VN_OK; m++)
         for (int n = 0; n < N; n++) {
-            double sum = 0;
+            const double x = decode(room, g->c.type, (size_t)(m * N + n)), wanted = expected(g, m, n);
 
-            for (int k = m % 8; k < K; k += 8)
-                sum += a_of(m, k) * b_of(k, n);
-            if (decode(room, type, (size_t)(m * N + n)) != sum)
+            if (!is_right(g->head.epilogue.act, x, wanted))
                 return vn__fail(VN_UNSUPPORTED,
-                                "a trial product came out wrong at row %d, column %d: %g, not %g", m, n,
-                                decode(room, type, (size_t)(m * N + n)), sum);
+                                "a trial product came out wrong at row %d, column %d: %g of a sum of %g", m,
+                                n, x, wanted);
         }
     return s;
 }
@@ -109,13 +150,47 @@ static int lay_out(struct gemm *g, const struct vn_choice *it, const struct vn_f
 
         g->math = which & 4 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
         g->m = m;
-        g->c = vn_matrix(g->c.buffer, g->head.type, m, N);
+        g->c = vn_matrix(g->c.buffer, g->c.type, m, N);
         g->a = view_of(&g->a, g->head.type, m, K, which & 2, odd_a);
         g->b = view_of(&g->b, g->head.type, K, N, which & 1, odd_b);
+        g->head.epilogue = it->epilogue;
+        g->head.epilogue = vn__epilogue_of(it->variant, g);     /* which turns back what is turned */
         if (!it->variant->fits(g, f) && has_constants(g, it))
             return 1;
     }
     return 0;
+}
+
+/* Gives the epilogue what it reads: a tensor with the extents of C, whose buffer the caller closes. */
+static vn_status add_side(vn_queue *q, vn_tensor *t, int which, int type, const struct gemm *g,
+                          int (*of)(int, int))
+{
+    vn_status s;
+
+    if (!which)
+        return VN_OK;
+    *t = vn_matrix(NULL, (vn_type)type, g->m, N);
+    if ((s = vn__buffer_open(&t->buffer, q->device, M * N * vn_type_bytes(t->type), NULL)) ||
+        (s = fill(q, t, t->type, of)))
+        return s;
+    if (which != VN_FULL)
+        t->stride[which == VN_SAME_ROWS ? 0 : 1] = 0;
+    return VN_OK;
+}
+
+static vn_status add_sides(vn_queue *q, struct gemm *g)
+{
+    const struct vn_epilogue *e = &g->head.epilogue;
+    vn_status s;
+
+    g->activation = (vn_activation)e->act;
+    g->beta = e->residual != 0;
+    g->has_bias = e->bias != 0;
+    g->has_scale = e->scale != 0;
+    if ((s = add_side(q, &g->scale, e->scale, g->c.type == VN_F64 ? VN_F64 : VN_F32, g, scale_of)) ||
+        (s = add_side(q, &g->residual, e->residual, e->type_residual, g, entry)))
+        return s;
+    return add_side(q, &g->bias, e->bias, e->type_bias, g, entry);
 }
 
 static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
@@ -125,11 +200,11 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
 
     if (!lay_out(g, it, &q->device->facts))
         return vn__fail(VN_UNSUPPORTED, "no layout of the trial product fits the variant");
-    if ((s = fill(q, &g->a, g->head.type, a_of)) || (s = fill(q, &g->b, g->head.type, b_of)) ||
+    if ((s = add_sides(q, g)) || (s = fill(q, &g->a, g->head.type, a_of)) || (s = fill(q, &g->b, g->head.type, b_of)) ||
         (s = vn__plan(&plan, q, it, g)) || (s = it->variant->run(q, it, g, &plan)) ||
         (s = q->device->backend->finish(q)))
         return s;
-    return compare(q, &g->c, g->head.type);
+    return compare(q, g);
 }
 
 vn_status vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type)
@@ -142,12 +217,15 @@ vn_status vn__trial_gemm(vn_queue *q, const struct vn_choice *it, vn_type type)
 
     if ((s = vn__buffer_open(&a, q->device, bytes, NULL)) == VN_OK &&
         (s = vn__buffer_open(&b, q->device, bytes, NULL)) == VN_OK &&
-        (s = vn__buffer_open(&c, q->device, M * N * vn_type_bytes(type), NULL)) == VN_OK) {
+        (s = vn__buffer_open(&c, q->device, M * N * sizeof(double), NULL)) == VN_OK) {
         g.a.buffer = a;
         g.b.buffer = b;
-        g.c = vn_matrix(c, type, M, N);
+        g.c = vn_matrix(c, (vn_type)it->epilogue.type_c, M, N);
         s = run(q, it, &g);
     }
+    vn__buffer_close(g.scale.buffer);
+    vn__buffer_close(g.residual.buffer);
+    vn__buffer_close(g.bias.buffer);
     vn__buffer_close(a);
     vn__buffer_close(b);
     vn__buffer_close(c);

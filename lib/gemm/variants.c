@@ -9,12 +9,13 @@
 #include "vendors/vendor.h"
 
 #define HOOKS(which)  .fits = vn__fits_##which, .plan = vn__plan_##which, .run = vn__run_##which
+#define FEW_ROWS_TURN .turns = vn__gemm_turns_few_rows
 #define CONSTANTS(which, list)  .constants = list, .constants_of = vn__constants_##which
 
 /* What kernels are composed of. */
-#define EPILOGUE "cl/tile/epilogue.h "
+#define EPILOGUE "cl/atoms/nvidia/math.h cl/tile/activation.h cl/tile/epilogue.h "
 #define CPU      EPILOGUE "cl/tile/cpu.h "
-#define RESULT   EPILOGUE "cl/tile/result.h cl/tile/scheduler.h "
+#define TILES    EPILOGUE "cl/tile/scheduler.h "
 #define TMA      EPILOGUE "cl/atoms/nvidia/mbarrier.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/tma.h "         \
                  "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
                  "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
@@ -39,7 +40,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .texts = CPU "cl/gemm/cpu.cl", .entries = "pack gemm_cpu pack_b", .params = PANELS,
       .costs = VN_CPU_COSTS,
       .defines = "#define PACKED 1\n#define PACKED_B 1\n#define DIRECT 0\n" },
-    { .name = "gemm_cpu_dot", .was = "gemm_dot", HOOKS(cpu_dot),
+    { .name = "gemm_cpu_dot", .was = "gemm_dot", HOOKS(cpu_dot), FEW_ROWS_TURN,
       .texts = EPILOGUE "cl/gemm/cpu_dot.cl", .entries = "gemm_cpu_dot",
       .params = "THR_M THR_N VEC BLK_M BLK_N BLK_K", .costs = VN_CPU_COSTS },
     { .name = "gemm_cpu_strip", .was = "gemm_strip", HOOKS(cpu_strip),
@@ -65,31 +66,32 @@ const struct vn_variant vn__gemm_variants[] = {
 
     /* GPUs: few rows */
     { .name = "gemm_bf16x3_rows", .was = "gemm_split_rows gemm_split_rows_64", HOOKS(bf16x3_rows),
-      .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
+      FEW_ROWS_TURN, .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
       .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES",
       .costs = "EFF TILE_NS FIXED_NS ODD_C C",
       CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define WARPGROUPS 2\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA bf16 x 3" },
     { .name = "gemm_skinny_rows", .was = "gemm_skinny_lines gemm_skinny_lines_16", HOOKS(skinny_rows),
-      .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_rows.cl",
+      FEW_ROWS_TURN, .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_rows.cl",
       .entries = "gemm_skinny_rows", .params = "ITEMS GROUPS ROOM FILL SPLIT", .costs = FEW_ROWS,
       CONSTANTS(skinny_rows, "THR_M 8 16 32"), .engine = "HMMA" },
     { .name = "gemm_skinny_mma", HOOKS(skinny_mma),
-      .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_mma.cl",
+      FEW_ROWS_TURN, .trial = vn__trial_gemm, .texts = SKINNY "cl/gemm/skinny_mma.cl",
       .entries = "gemm_skinny_mma", .params = "ITEMS TILES_16 TILES_64 ROOM DEPTH_K DEPTH_N FILL SPLIT",
       .costs = FEW_ROWS BY_MAJOR, CONSTANTS(skinny_mma, "K_MAJOR 0 1  THR_M 8 16 24 32 40 48 64"),
       .defines = "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n"
                  "#define TILES (THR_M > 16 ? TILES_64 : TILES_16)\n",
       .engine = "HMMA", .engine_f32 = "HMMA bf16 x 3" },
-    { .name = "gemm_skinny", HOOKS(skinny),
-      .texts = EPILOGUE "cl/tile/result.h cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
+    { .name = "gemm_skinny", HOOKS(skinny), FEW_ROWS_TURN,
+      .texts = EPILOGUE "cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
       .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT",
       .costs = FEW_ROWS BY_MAJOR, CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
       .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n"
                  "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n" },
 
     /* NVIDIA's matrix engines */
-    { .name = "gemm_tf32", HOOKS(tf32), .layout = vn__layout_tf32, .trial = vn__trial_gemm,
+    { .name = "gemm_tf32", HOOKS(tf32), .turns = vn__turns_tf32, .layout = vn__layout_tf32,
+      .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/gemm/tf32_pack.cl cl/gemm/tf32.cl", .entries = "pack gemm_tf32",
       .params = WGMMA, .costs = VN_TILES_COSTS " MOVE", CONSTANTS(tf32, "MN_MAJOR_A 0 1"),
       .defines = "#define MN_MAJOR_B 0\n#define UNALIGNED_C 0\n",
@@ -120,32 +122,32 @@ const struct vn_variant vn__gemm_variants[] = {
       .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK",
       CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n", .engine = "HGMMA" },
     { .name = "gemm_mma", HOOKS(mma), .trial = vn__trial_gemm,
-      .texts = RESULT MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/store_fragment.h "
-                          "cl/gemm/mma.cl",
+      .texts = TILES MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/store_fragment.h "
+                         "cl/gemm/mma.cl",
       .entries = "gemm_mma", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
       .costs = VN_TILES_COSTS " ODD EDGE", CONSTANTS(mma, MAJORS),
       .engine = "HMMA", .engine_f32 = "HMMA tf32" },
 
     /* AMD's and Intel's */
     { .name = "gemm_mfma", HOOKS(matrix_mfma), .trial = vn__trial_gemm,
-      .texts = RESULT "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .texts = TILES "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
       .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS, .engine = "MFMA" },
     { .name = "gemm_wmma", HOOKS(matrix_wmma), .trial = vn__trial_gemm,
-      .texts = RESULT "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .texts = TILES "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
       .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS, .engine = "WMMA" },
     { .name = "gemm_dpas", .was = "gemm_dpas8", HOOKS(matrix_dpas), .trial = vn__trial_gemm,
-      .texts = RESULT "cl/atoms/intel/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .texts = TILES "cl/atoms/intel/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
       .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS, .engine = "DPAS" },
 
     /* multiply-adds */
-    { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .trial = vn__trial_gemm,
-      .texts = RESULT "cl/tile/store_blocks.h cl/atoms/nvidia/cp_async.h cl/gemm/pipelined.cl",
+    { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .turns = vn__turns_pipelined,
+      .trial = vn__trial_gemm, .texts = TILES "cl/tile/store_blocks.h cl/atoms/nvidia/cp_async.h cl/gemm/pipelined.cl",
       .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD FEW ODD_CT",
       CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
       .defines = "#define MN_MAJOR_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
                  "#define MN_MAJOR_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },
     { .name = "gemm", .was = "gemm_tiny gemm_small", HOOKS(tiled),
-      .texts = RESULT "cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", .params = TILED,
+      .texts = TILES "cl/tile/fma.h cl/gemm/tiled.cl", .entries = "gemm", .params = TILED,
       .costs = VN_TILES_COSTS " MN_A MN_B" },
     { .name = NULL }
 };

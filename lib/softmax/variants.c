@@ -43,8 +43,8 @@ static const char *plan_strided(struct vn_plan *out, const void *problem, const 
 
 /* ---- the table ------------------------------------------------------------------ */
 
-#define GPU_TEXTS "cl/tile/epilogue.h cl/softmax/softmax.h cl/softmax/rows.cl"
-#define CPU_TEXTS "cl/tile/epilogue.h cl/softmax/softmax.h cl/softmax/cpu.cl"
+#define GPU_TEXTS "cl/tile/activation.h cl/softmax/softmax.h cl/softmax/rows.cl"
+#define CPU_TEXTS "cl/tile/activation.h cl/softmax/softmax.h cl/softmax/cpu.cl"
 #define BACKWARD  .constants = "BACKWARD 0 1", .constants_of = backward_of
 
 const struct vn_variant vn__softmax_variants[] = {

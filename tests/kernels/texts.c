@@ -89,10 +89,26 @@ static int write_file(const char *path, const char *text)
     return failed;
 }
 
-static int write_text(const struct target *t, const struct vn_variant *v, const int *p, const int *c,
-                      vn_type type, int wide)
+/* Beside the plain product: all that can be added in the problem's type, and in f32. */
+enum { PLAIN, ADDED, ADDED_IN_F32, EPILOGUES };
+
+static struct vn_epilogue epilogue_of(vn_type type, int which)
 {
-    char *text = vn__assemble(t->device.backend->name, v, p, c, type, wide);
+    const int t = (int)type, other = which == ADDED_IN_F32 ? (int)VN_F32 : t, is_16 = vn_type_bytes(type) == 2;
+
+    return which == PLAIN
+         ? (struct vn_epilogue){ .type_c = t, .type_residual = t, .type_bias = t }
+         : (struct vn_epilogue){ .act = which == ADDED ? VN_GELU : VN_TANH, .fast_act = which == ADDED && is_16,
+                                 .scale = VN_SAME_COLUMNS, .residual = VN_FULL,
+                                 .bias = which == ADDED ? VN_SAME_ROWS : VN_FULL,
+                                 .type_c = other, .type_residual = other, .type_bias = other };
+}
+
+static int write_text(const struct target *t, const struct vn_variant *v, const int *p, const int *c,
+                      vn_type type, int wide, int which)
+{
+    const struct vn_epilogue e = epilogue_of(type, which);
+    char *text = vn__assemble(t->device.backend->name, v, p, c, type, wide, &e);
     char path[1024], word[64];
     int failed;
 
@@ -105,6 +121,8 @@ static int write_text(const struct target *t, const struct vn_variant *v, const 
         add(path, sizeof path, "%c%d", i ? '-' : '.', p[i]);
     if (wide)
         add(path, sizeof path, ".wide");
+    if (which != PLAIN)
+        add(path, sizeof path, which == ADDED ? ".added" : ".added_in_f32");
     add_constants(path, sizeof path, v, c);
     failed = write_file(path, text);
     free(text);
@@ -118,7 +136,11 @@ static int write_row(const struct target *t, const struct vn_variant *v, const s
 
     for (int i = 0; vn__constants_at(c, v, i); i++)
         for (int wide = 0; wide <= (t->wide && type == VN_F32); wide++)
-            failed |= write_text(t, v, row->p, c, type, wide);
+            failed |= write_text(t, v, row->p, c, type, wide, PLAIN);
+    vn__constants_at(c, v, 0);
+    for (int e = ADDED; e < EPILOGUES && strstr(v->texts, "cl/tile/epilogue.h"); e++)
+        if (e != ADDED_IN_F32 || (vn_type_bytes(type) == 2 && !strncmp(v->name, "gemm", 4)))
+            failed |= write_text(t, v, row->p, c, type, 0, e);
     return failed;
 }
 

@@ -52,7 +52,7 @@ static const struct vn_variant roofs = {
 static vn_status kernels_open(struct roof_kernels *k, vn_device *d, const struct shape *s, vn_type type)
 {
     const int p[VN_PARAMS] = { s->items, s->fma_width, s->copy_width, s->chains };
-    char *const text = vn__assemble(d->backend->name, &roofs, p, NULL, type, 0);
+    char *const text = vn__assemble(d->backend->name, &roofs, p, NULL, type, 0, NULL);
     vn_status status;
 
     if (!text)

@@ -412,7 +412,7 @@ static json_t *describe(vn_device *d, const struct vn_choice *it, const char *te
 
 json_t *disassembly(vn_device *d, const struct vn_choice *it, vn_type type, int wide)
 {
-    char *const text = vn__assemble(d->backend->name, it->variant, it->p, it->c, type, wide);
+    char *const text = vn__assemble(d->backend->name, it->variant, it->p, it->c, type, wide, &it->epilogue);
     void *program = NULL, *blob = NULL;
     json_t *out = NULL;
     size_t bytes = 0;

@@ -119,6 +119,7 @@ vn_status __wrap_vn__choose(const struct vn_choice **out, const struct vn_plan *
     asked->variant = (*out)->variant;
     asked->problem = *(const struct vn_problem *)problem;
     asked->source  = (*out)->source;
+    asked->epilogue = (*out)->epilogue;
     memcpy(asked->p, (*out)->p, sizeof asked->p);
     memcpy(asked->c, (*out)->c, sizeof asked->c);
     return vn__fail(VN_UNSUPPORTED, "it was only asked");

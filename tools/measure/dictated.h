@@ -24,6 +24,7 @@ struct asked {
     const struct vn_variant *variant;
     struct vn_problem problem;
     int         p[VN_PARAMS], c[VN_CONSTANTS];
+    struct vn_epilogue epilogue;
     const char *source;
 };
 void choice_ask(struct asked *out);

@@ -63,7 +63,7 @@ static vn_status build(struct windows *w)
     };
     vn_device *const d = w->queue->device;
     const int p[VN_PARAMS] = { w->items, w->width };
-    char *const text = vn__assemble(d->backend->name, &kernels, p, NULL, VN_F32, 0);
+    char *const text = vn__assemble(d->backend->name, &kernels, p, NULL, VN_F32, 0, NULL);
     vn_status s;
 
     if (!text)

@@ -71,14 +71,15 @@ static const struct vn_choice *kernels_for(struct kernels *k, const struct race 
     int kept;
 
     for (int i = 0; i < n; i++)
-        if (k->it[i].variant == e->variant && k->wide[i] == e->wide && !memcmp(k->it[i].c, e->c, sizeof e->c))
+        if (k->it[i].variant == e->variant && k->wide[i] == e->wide && !memcmp(k->it[i].c, e->c, sizeof e->c) &&
+            !memcmp(&k->it[i].epilogue, &e->epilogue, sizeof e->epilogue))
             return k->failed[i] ? NULL : &k->it[i];
     if (n == KINDS)
         return NULL;
     k->count++;
     k->wide[n] = e->wide;
     it  = &k->it[n];
-    *it = (struct vn_choice){ .variant = e->variant, .source = "tried" };
+    *it = (struct vn_choice){ .variant = e->variant, .epilogue = e->epilogue, .source = "tried" };
     memcpy(it->p, p, sizeof it->p);
     memcpy(it->c, e->c, sizeof it->c);
     vn__enter("a row");
@@ -98,7 +99,7 @@ static void kernels_close(struct kernels *k, const struct race *r)
 static uint64_t key_of(const struct race *r, const struct entrant *e, const int *p)
 {
     const vn_device *const d = r->suite->device;
-    char *const text = vn__assemble(d->backend->name, e->variant, p, e->c, r->type, e->wide);
+    char *const text = vn__assemble(d->backend->name, e->variant, p, e->c, r->type, e->wide, &e->epilogue);
     const uint64_t whole = text ? XXH3_64bits(text, strlen(text)) : 0;
     const uint64_t key = XXH3_64bits_withSeed(d->facts.toolchain, strlen(d->facts.toolchain), whole);
 

@@ -163,7 +163,7 @@ static int add_entrant(struct tune *t, const struct problem *p, const struct ask
     }
     r->it = more;
     r->it[r->count] = (struct entrant){ .problem = *p, .variant = asked->variant,
-                                         .wide = asked->problem.wide };
+                                         .wide = asked->problem.wide, .epilogue = asked->epilogue };
     memcpy(r->it[r->count].c, asked->c, sizeof asked->c);
     problem_format(r->it[r->count++].text, p);
     return 0;

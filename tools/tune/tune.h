@@ -107,6 +107,7 @@ struct entrant {
     char           text[PROBLEM_TEXT];
     const struct vn_variant *variant; /* of the race's name: one stands for several directions or layouts */
     int            wide, c[VN_CONSTANTS];
+    struct vn_epilogue epilogue;
     struct values  values;
     int            takes_part;
     struct results reference;         /* what the shipped row made of it, if it takes part */

@@ -1,12 +1,20 @@
 /* cl/atoms/nvidia/memory.h - pairs, 16-byte vectors, and device memory that other work-groups write too
  *
- * Takes: TYPE, T and STORE() of cl/types.h.
+ * Takes: TYPE and OF() of cl/types.h.
  * Source: the PTX ISA manual, sections on cvt, prmt, ld, st, atom, red and fence.
  */
 
 /* ---- pairs of 16-bit elements ---------------------------------------------------------------- */
 
-/* Two elements of bf16, the first in the lower half. */
+/* Two elements of f16, or bf16, the first in the lower half. */
+DEVICE UINT32 f16_pair_of(float low, float high)
+{
+    UINT32 u;
+
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(u) : "f"(high), "f"(low));
+    return u;
+}
+
 DEVICE UINT32 bf16_pair_of(float low, float high)
 {
     UINT32 u;
@@ -15,18 +23,31 @@ DEVICE UINT32 bf16_pair_of(float low, float high)
     return u;
 }
 
-/* Two elements of the type, f16 or bf16. */
-DEVICE UINT32 pair_of(float low, float high)
-{
-#if TYPE == TYPE_BF16
-    return bf16_pair_of(low, high);
-#else
-    UINT32 u;
+#define PAIR_OF_1(low, high) f16_pair_of(low, high)
+#define PAIR_OF_2(low, high) bf16_pair_of(low, high)
+#define pair_of(low, high)   OF(PAIR_OF, TYPE)(low, high)
 
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(u) : "f"(high), "f"(low));
-    return u;
-#endif
+/* The first of such a pair, and the second. */
+DEVICE float f16_lower(UINT32 u)
+{
+    float x;
+
+    asm("{ .reg .b16 a, b; mov.b32 {a, b}, %1; cvt.f32.f16 %0, a; }" : "=f"(x) : "r"(u));
+    return x;
 }
+
+DEVICE float f16_upper(UINT32 u)
+{
+    float x;
+
+    asm("{ .reg .b16 a, b; mov.b32 {a, b}, %1; cvt.f32.f16 %0, b; }" : "=f"(x) : "r"(u));
+    return x;
+}
+
+#define LOWER_1(u) f16_lower(u)
+#define UPPER_1(u) f16_upper(u)
+#define LOWER_2(u) BITS_FLOAT((u) << 16)
+#define UPPER_2(u) BITS_FLOAT((u) & 0xffff0000u)
 
 /* The lower halves of u and v; their upper halves. */
 DEVICE UINT32 lowers_of(UINT32 u, UINT32 v)
@@ -73,23 +94,29 @@ DEVICE void shift_words(UINT32 *w, int by)
                  :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory")
 
 /* 16 bytes to a multiple of 16, if `go`. */
-DEVICE void store16(GLOBAL T *to, const unsigned int *u, int go)
+DEVICE void store16(GLOBAL void *to, const unsigned int *u, int go)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0; @p st.global.v4.b32 [%0], {%1, %2, %3, %4}; }"
                  :: "l"((unsigned INT64)to), "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]), "r"(go) : "memory");
 }
 
-/* Two adjacent elements to device memory, at a multiple of their size. */
-#if TYPE == TYPE_F64
-#define STORE_PAIR(p, x, y) \
-    asm volatile("st.global.v2.f64 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "d"(x), "d"(y) : "memory")
-#elif TYPE == TYPE_F32
-#define STORE_PAIR(p, x, y) STORE_F32_PAIR(p, x, y)
-#else
-#define STORE_PAIR(p, x, y) (*(GLOBAL unsigned int *)(p) = pair_of(x, y))
-#endif
+/* ... and from there, if `go`, else zeros. */
+DEVICE void load16(unsigned int *u, GLOBAL const void *from, int go)
+{
+    UNROLL for (int i = 0; i < 4; i++)
+        u[i] = 0;
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0; @p ld.global.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+                 : "+r"(u[0]), "+r"(u[1]), "+r"(u[2]), "+r"(u[3])
+                 : "l"((unsigned INT64)from), "r"(go));
+}
 
-/* ... of f32, whatever the type. */
+/* Two adjacent elements of a type to device memory, at a multiple of their size. */
+#define STORE_PAIR_0(p, x, y) STORE_F32_PAIR(p, x, y)
+#define STORE_PAIR_1(p, x, y) (*(GLOBAL unsigned int *)(p) = f16_pair_of(x, y))
+#define STORE_PAIR_2(p, x, y) (*(GLOBAL unsigned int *)(p) = bf16_pair_of(x, y))
+#define STORE_PAIR_3(p, x, y) \
+    asm volatile("st.global.v2.f64 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "d"(x), "d"(y) : "memory")
+
 #define STORE_F32_PAIR(p, x, y) \
     asm volatile("st.global.v2.f32 [%0], {%1, %2};" :: "l"((unsigned INT64)(p)), "f"(x), "f"(y) : "memory")
 

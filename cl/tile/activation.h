@@ -1,0 +1,167 @@
+/* cl/tile/activation.h - exponential, hyperbolic tangent, and the activations
+ *
+ * The exponential and the hyperbolic tangent are written in fused multiply-adds, so that they
+ * are bit-identical on every device. Method and coefficients: Cephes Mathematical Library
+ * (S. L. Moshier), expf/exp and tanhf/tanh; the error is below 2 units in the last place.
+ *
+ * FAST_ACT, a constant of the problem, allows the device's own exponential and reciprocal instead: for results
+ * of 16 bits, outside VN_MATH_BITWISE, on devices whose instructions are off by few units in the last place
+ * of f32.
+ *
+ * Takes  TYPE R ZERO (cl/types.h); ACT FAST_ACT
+ * Gives  EXP_FUNCTION TANH_FUNCTION ACTIVATION_FUNCTION LANES_BITS BITS_LANES (below); exp_of() tanh_of()
+ *        activate()
+ */
+
+/* EXP_FUNCTION(name, V, FROM_BITS, BITS) defines `DEVICE V name(V x)`, where V is R or a vector
+ * of R; BITS reinterprets a V as integers, FROM_BITS integers as a V.
+ *
+ * x = n log 2 + r with an integer n. Adding 1.5 * 2^23 (f64: 1.5 * 2^52) rounds to an integer and
+ * leaves n in the low bits; with the exponent bias added and shifted up, they are 2^n. The result is
+ * scaled by 2^n in two steps, since 2^n itself may be subnormal.                             */
+#if TYPE == TYPE_F64
+#define EXP_FUNCTION(name, V, FROM_BITS, BITS)                                              \
+DEVICE V name(V x)                                                                          \
+{                                                                                           \
+    x = PICK(x, (V)-746.0, (V)-746.0, x);                         /* keeps NaN */           \
+    x = PICK((V)710.0, x, (V)710.0, x);                                                     \
+                                                                                            \
+    const V whole = (V)6755399441055744.0;                                                  \
+    const V n  = (x * (V)1.4426950408889634074 + whole) - whole;                            \
+    const V r  = FMA(n, (V)-1.42860682030941723212e-6, FMA(n, (V)-6.93145751953125e-1, x)); \
+    const V rr = r * r;                                                                     \
+    const V p  = r * FMA(FMA((V)1.26177193074810590878e-4, rr, (V)3.02994407707441961300e-2), rr, \
+                         (V)9.99999999999999999910e-1);                                     \
+    const V q  = FMA(FMA(FMA((V)3.00198505138664455042e-6, rr, (V)2.52448340349684104192e-3), rr, \
+                         (V)2.27265548208155028766e-1), rr, (V)2.0);                        \
+    const V e  = FMA((V)2.0, p / (q - p), (V)1.0);                                          \
+    const V h  = (n * (V)0.5 + whole) - whole;                                              \
+    const V biased = whole + (V)1023.0;                                                     \
+                                                                                            \
+    return e * FROM_BITS(BITS(h + biased) << 52) * FROM_BITS(BITS((n - h) + biased) << 52); \
+}
+
+/* TANH_FUNCTION(name, V, EXP) defines `DEVICE V name(V x)`; EXP is the exponential of a V. */
+#define TANH_FUNCTION(name, V, EXP)                                                         \
+DEVICE V name(V x)                                                                          \
+{                                                                                           \
+    const V a = ABS(x), s = x * x;                                                          \
+    const V p = FMA(FMA((V)-9.64399179425052238628e-1, s, (V)-9.92877231001918586564e1), s, \
+                    (V)-1.61468768441708447952e3);                                          \
+    const V q = FMA(FMA(s + (V)1.12811678491632931402e2, s, (V)2.23548839060100448583e3), s, \
+                    (V)4.84406305325125486048e3);                                           \
+    const V t = (V)1.0 - (V)2.0 / (EXP((V)2.0 * a) + (V)1.0);                               \
+                                                                                            \
+    return PICK(a, (V)0.625, FMA(x * s, p / q, x), PICK(x, (V)0.0, (V)0.0 - t, t));         \
+}
+#else
+#define EXP_FUNCTION(name, V, FROM_BITS, BITS)                                              \
+DEVICE V name(V x)                                                                          \
+{                                                                                           \
+    x = PICK(x, (V)-105.0f, (V)-105.0f, x);                       /* keeps NaN */           \
+    x = PICK((V)89.0f, x, (V)89.0f, x);                                                     \
+                                                                                            \
+    const V whole = (V)12582912.0f;                                                         \
+    const V n = (x * (V)1.44269504f + whole) - whole;                                       \
+    const V r = FMA(n, (V)2.12194440e-4f, FMA(n, (V)-0.693359375f, x));                     \
+    V       p = (V)1.9875691500e-4f;                                                        \
+                                                                                            \
+    p = FMA(p, r, (V)1.3981999507e-3f);                                                     \
+    p = FMA(p, r, (V)8.3334519073e-3f);                                                     \
+    p = FMA(p, r, (V)4.1665795894e-2f);                                                     \
+    p = FMA(p, r, (V)1.6666665459e-1f);                                                     \
+    p = FMA(p, r, (V)5.0000001201e-1f);                                                     \
+    p = FMA(p, r * r, r) + (V)1.0f;                                                         \
+                                                                                            \
+    const V h = (n * (V)0.5f + whole) - whole;                                              \
+    const V biased = whole + (V)127.0f;                                                     \
+                                                                                            \
+    return p * FROM_BITS(BITS(h + biased) << 23) * FROM_BITS(BITS((n - h) + biased) << 23); \
+}
+
+#define TANH_FUNCTION(name, V, EXP)                                                         \
+DEVICE V name(V x)                                                                          \
+{                                                                                           \
+    const V a = ABS(x), s = x * x;                                                          \
+    const V t = (V)1.0f - (V)2.0f / (EXP((V)2.0f * a) + (V)1.0f);                           \
+    V       p = (V)-5.70498872745e-3f;                                                      \
+                                                                                            \
+    p = FMA(p, s, (V)2.06390887954e-2f);                                                    \
+    p = FMA(p, s, (V)-5.37397155531e-2f);                                                   \
+    p = FMA(p, s, (V)1.33314422036e-1f);                                                    \
+    p = FMA(p, s, (V)-3.33332819422e-1f);                                                   \
+    return PICK(a, (V)0.625f, FMA(x * s, p, x), PICK(x, (V)0.0f, (V)0.0f - t, t));          \
+}
+#endif
+
+#if TYPE == TYPE_F64
+EXP_FUNCTION(exp_of, R, BITS_DOUBLE, DOUBLE_BITS)
+#else
+EXP_FUNCTION(exp_of, R, BITS_FLOAT, FLOAT_BITS)
+#endif
+TANH_FUNCTION(tanh_of, R, exp_of)
+
+/* Vectors of VEC elements as their bits, and back: what EXP_FUNCTION wants. */
+#if TYPE == TYPE_F64
+#define LANES_BITS(v)  AS(VECTOR(UINT64, VEC), (v))
+#define BITS_LANES(u)  AS(VECTOR(double, VEC), (u))
+#else
+#define LANES_BITS(v)  AS(VECTOR(UINT32, VEC), (v))
+#define BITS_LANES(u)  AS(VECTOR(float, VEC), (u))
+#endif
+
+/* The values of vn_activation. */
+#define ACT_RELU     1
+#define ACT_GELU     2
+#define ACT_SILU     3
+#define ACT_SIGMOID  4
+#define ACT_TANH     5
+#define ACT_GELU_ERF 6
+
+/* ACTIVATION_FUNCTION(name, V, EXP, TANH) defines `DEVICE V name(V x)`: the activation that ACT says. NaN stays
+ * NaN, and a gate of a large negative x, -infinity included, is 0. GELU is x sigmoid(2u) = x (1 + tanh u) / 2. */
+#define ACT_GATE(V, EXP, x, z) PICK(x, (V)-1000, (V)ZERO, (x) / ((V)1 + EXP((V)ZERO - (z))))
+#define ACTIVATION_FUNCTION(name, V, EXP, TANH)                                             \
+DEVICE V name(V x)                                                                          \
+{                                                                                           \
+    if (ACT == ACT_RELU)                                                                    \
+        return PICK(x, (V)ZERO, (V)ZERO, x);                                                \
+    if (ACT == ACT_GELU)                                                                    \
+        return ACT_GATE(V, EXP, x, (V)1.5957691216057308 * FMA((V)0.044715 * x * x, x, x)); \
+    if (ACT == ACT_SILU)                                                                    \
+        return ACT_GATE(V, EXP, x, x);                                                      \
+    if (ACT == ACT_SIGMOID)                                                                 \
+        return (V)1 / ((V)1 + EXP((V)ZERO - x));                                            \
+    if (ACT == ACT_TANH)                                                                    \
+        return TANH(x);                                                                     \
+    return x;                                                                               \
+}
+
+#if FAST_ACT
+/* 1 / (1 + exp(-z)), of z log2(e) */
+DEVICE R fast_sigmoid(R z)
+{
+    return NATIVE_RECIP(1.0f + NATIVE_EXP2(-z));
+}
+
+DEVICE R activate(R x)
+{
+    if (ACT == ACT_RELU)
+        return PICK(x, ZERO, ZERO, x);
+    if (ACT == ACT_GELU)                        /* 2.3022082 is 2 sqrt(2 / pi) log2(e) */
+        return PICK(x, -1000.0f, ZERO, x * fast_sigmoid(x * FMA(0.10294324f * x, x, 2.3022082f)));
+    if (ACT == ACT_SILU)
+        return PICK(x, -1000.0f, ZERO, x * fast_sigmoid(1.4426950f * x));
+    if (ACT == ACT_SIGMOID)
+        return fast_sigmoid(1.4426950f * x);
+    if (ACT == ACT_TANH) {
+        const R s = x * x, p = FMA(FMA(FMA(FMA(-5.70498872745e-3f, s, 2.06390887954e-2f), s,
+                                           -5.37397155531e-2f), s, 1.33314422036e-1f), s, -3.33332819422e-1f);
+
+        return PICK(ABS(x), 0.625f, FMA(x * s, p, x), FMA(2.0f, fast_sigmoid(2.8853901f * x), -1.0f));
+    }
+    return x;
+}
+#else
+ACTIVATION_FUNCTION(activate, R, exp_of, tanh_of)
+#endif
