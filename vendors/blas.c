@@ -53,6 +53,10 @@ const char *vn__blas(struct vn_blas *out, const struct gemm *g)
     out->batches = g->batches;
     if (g->k == 0)
         return "there is nothing to multiply";
+    if (g->has_scale)
+        return "it has no scale";
+    if (g->beta != 0 && !vn__same_view(&g->residual, &g->c))
+        return "what beta multiplies must be C";
     if (g->m > INT_MAX || g->n > INT_MAX || g->k > INT_MAX || g->batches > INT_MAX)
         return "M, N, K and the number of batches must be below 2^31";
     if (!matrix(&out->a, &g->a) || !matrix(&out->b, &g->b) || !matrix(&out->c, &g->c) || out->c.trans)

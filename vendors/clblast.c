@@ -90,6 +90,8 @@ const char *vn__fits_clblast(const void *problem, const struct vn_facts *f)
         return "it sums in another order than VN_MATH_BITWISE promises";
     if (g->head.type != VN_F32 && g->head.type != VN_F64)
         return "it needs f32 or f64";
+    if (g->c.type != g->head.type)
+        return "A, B and C must have one type";
     if (g->has_bias || g->activation != VN_IDENTITY)
         return "it has no bias and no activation";
     if ((why = vn__blas(&unused, g)))

@@ -140,6 +140,8 @@ const char *vn__fits_cublas(const void *problem, const struct vn_facts *f)
         return "it has no activation but ReLU and GELU";
     if (needs_epilogue(g) && g->head.type == VN_F64)
         return "it has no bias and no activation in f64";
+    if (g->has_bias && g->bias.type != g->c.type)
+        return "its bias must have the type of C";
     if (g->has_bias && !is_bias_of_columns(g))
         return "its bias must be one row, common to all rows of C";
     if ((why = vn__blas(&unused, g)))
@@ -183,7 +185,7 @@ static vn_status set_up(cublasHandle handle, vn_queue *q)
 
 struct key {
     int64_t m, n, k, batches, lda, ldb, ldc, a_step, b_step, c_step, workspace, bias_aligned;
-    int32_t transa, transb, type, compute, epilogue, a_aligned, b_aligned, c_aligned;
+    int32_t transa, transb, type, type_c, compute, epilogue, a_aligned, b_aligned, c_aligned, unused;
 };
 
 static vn_status attach(struct attached **out, vn_queue *q)
@@ -257,7 +259,7 @@ static vn_status use_workspace(struct attached *own, CUdeviceptr at, size_t byte
 static vn_status plain(vn_queue *q, struct attached *own, const struct gemm *g, const struct vn_blas *b)
 {
     const vn_type t = g->head.type;
-    const int type = types[t].data;
+    const int type = types[t].data, type_c = types[g->c.type].data;
     const union scalar alpha = scalar_of(t, g->alpha), beta = scalar_of(t, g->beta);
     CUdeviceptr at;
     size_t bytes;
@@ -269,12 +271,12 @@ static vn_status plain(vn_queue *q, struct attached *own, const struct gemm *g, 
         return status_of(blas.Gemm(own->handle, b->b.trans, b->a.trans, (int)b->n, (int)b->m, (int)b->k,
                                    &alpha, pointer_to(&b->b, t), type, (int)b->b.ld,
                                    pointer_to(&b->a, t), type, (int)b->a.ld,
-                                   &beta, pointer_to(&b->c, t), type, (int)b->c.ld,
+                                   &beta, pointer_to(&b->c, g->c.type), type_c, (int)b->c.ld,
                                    compute_of(g), CUBLAS_GEMM_DEFAULT), "cublasGemmEx");
     return status_of(blas.GemmBatch(own->handle, b->b.trans, b->a.trans, (int)b->n, (int)b->m, (int)b->k,
                                     &alpha, pointer_to(&b->b, t), type, (int)b->b.ld, b->b.step,
                                     pointer_to(&b->a, t), type, (int)b->a.ld, b->a.step,
-                                    &beta, pointer_to(&b->c, t), type, (int)b->c.ld, b->c.step,
+                                    &beta, pointer_to(&b->c, g->c.type), type_c, (int)b->c.ld, b->c.step,
                                     (int)b->batches, compute_of(g), CUBLAS_GEMM_DEFAULT),
                      "cublasGemmStridedBatchedEx");
 }
@@ -318,11 +320,12 @@ static struct key key_of(const struct gemm *g, const struct vn_blas *b, const vo
         .lda = b->a.ld, .ldb = b->b.ld, .ldc = b->c.ld,
         .a_step = b->a.step, .b_step = b->b.step, .c_step = b->c.step,
         .transa = b->a.trans, .transb = b->b.trans, .type = types[g->head.type].data,
+        .type_c = types[g->c.type].data,
         .compute = compute_of(g), .epilogue = epilogue_of(g), .workspace = (int64_t)workspace,
         .bias_aligned = alignment_of(bias),
         .a_aligned = alignment_of(pointer_to(&b->a, g->head.type)),
         .b_aligned = alignment_of(pointer_to(&b->b, g->head.type)),
-        .c_aligned = alignment_of(pointer_to(&b->c, g->head.type)),
+        .c_aligned = alignment_of(pointer_to(&b->c, g->c.type)),
     };
 }
 
@@ -350,7 +353,7 @@ static vn_status lay_out_all(struct plan *p)
     if ((s = lay_out(&p->layout[0], k->type, k->k, k->n, k->transb, k->ldb, k->b_step, k->batches)) ||
         (s = lay_out(&p->layout[1], k->type, k->m, k->k, k->transa, k->lda, k->a_step, k->batches)))
         return s;
-    return lay_out(&p->layout[2], k->type, k->m, k->n, 0, k->ldc, k->c_step, k->batches);
+    return lay_out(&p->layout[2], k->type_c, k->m, k->n, 0, k->ldc, k->c_step, k->batches);
 }
 
 static vn_status set(struct plan *p, int which, const void *value, size_t bytes)
@@ -436,7 +439,7 @@ static vn_status fused(vn_queue *q, struct attached *own, const struct gemm *g, 
     const vn_type t = g->head.type;
     const union scalar alpha = scalar_of(t, g->alpha), beta = scalar_of(t, g->beta);
     const struct vn_blas_matrix row = { .buffer = g->bias.buffer, .start = g->bias.start };
-    const void *bias = g->has_bias ? pointer_to(&row, t) : NULL;
+    const void *bias = g->has_bias ? pointer_to(&row, g->bias.type) : NULL;
     struct plan *p;
     struct key k;
     CUdeviceptr at;
@@ -449,7 +452,7 @@ static vn_status fused(vn_queue *q, struct attached *own, const struct gemm *g, 
     k = key_of(g, b, bias, bytes);
     if ((s = find_plan(&p, own, &k, bias)))
         return s;
-    c = pointer_to(&b->c, t);
+    c = pointer_to(&b->c, g->c.type);
     return status_of(lt.Matmul(own->handle, p->description, &alpha, pointer_to(&b->b, t), p->layout[0],
                                pointer_to(&b->a, t), p->layout[1], &beta, c, p->layout[2], c, p->layout[2],
                                &p->found.algorithm, (void *)(uintptr_t)at, p->found.workspace,

@@ -10,8 +10,10 @@
 
 void data_set(struct data *d, int slot, int64_t at, double v)
 {
-    d->values[slot][at] = oracle_round(d->p->type, v);
-    oracle_store(d->p->type, d->bytes[slot], at, v);
+    const vn_type type = d->o->t[slot].type;
+
+    d->values[slot][at] = oracle_round(type, v);
+    oracle_store(type, d->bytes[slot], at, v);
 }
 
 /* ---- one number after another --------------------------------------------- */
@@ -53,7 +55,7 @@ void data_value(struct data *d, int slot, double v)
 
 /* ---- sums of products ---- */
 
-enum { SUM = 2, BIAS = 3 };
+enum { SUM = 2, BIAS = 3, RESIDUAL = 4, SCALE = 5 };
 
 /* Integers up to +-r make sums up to n r r, halves of it with alpha 0.5: exact in f32 by
  * far, and r as large as lets a typical sum be exact in the type stored too.  Where one is
@@ -68,8 +70,10 @@ static void fill_exact(struct data *d)
         r--;
     data_integers(d, 0, r);
     data_integers(d, 1, r);
+    if (d->o->t[SCALE].rank)
+        data_integers(d, SCALE, 2);
     if (d->p->beta != 0)
-        data_integers(d, SUM, 8);
+        data_integers(d, d->o->t[RESIDUAL].rank ? RESIDUAL : SUM, 8);
     if (d->o->t[BIAS].rank)
         data_integers(d, BIAS, 8);
 }
@@ -78,8 +82,10 @@ static void fill_real(struct data *d)
 {
     data_reals(d, 0, -1, 1);
     data_reals(d, 1, -1, 1);
+    if (d->o->t[SCALE].rank)
+        data_reals(d, SCALE, -2, 2);
     if (d->p->beta != 0)
-        data_reals(d, SUM, -1, 1);
+        data_reals(d, d->o->t[RESIDUAL].rank ? RESIDUAL : SUM, -1, 1);
     if (d->o->t[BIAS].rank)
         data_reals(d, BIAS, -1, 1);
 }
@@ -127,6 +133,8 @@ const struct pattern product_patterns[] = {
     { "a NaN in C",                        SUM,  not_a_number,  0, reads_sum },
     { "an infinity in C",                  SUM,  infinity,      0, reads_sum },
     { "a NaN in the bias",                 BIAS, not_a_number,  0, NULL      },
+    { "a NaN in the residual",             RESIDUAL, not_a_number, 1, NULL   },
+    { "an infinity in the scale",          SCALE, infinity,     0, NULL      },
     { "-infinity in the bias",             BIAS, minus_inf,     0, NULL      },
     { NULL, 0, NULL, 0, NULL }
 };
@@ -156,7 +164,7 @@ static void place_one(void *context, int64_t at, const int64_t place[VN_RANK])
 
     (void)place;
     if (w->t->everywhere || w->left-- == 0)
-        data_set(w->d, w->t->slot, at, w->t->value(w->d->p->type));
+        data_set(w->d, w->t->slot, at, w->t->value(w->d->o->t[w->t->slot].type));
 }
 
 void data_place(struct data *d, const struct pattern *t, enum place place)

@@ -23,7 +23,8 @@ void data_reals   (struct data *d, int slot, double low, double high);  /* all, 
 void data_integers(struct data *d, int slot, int64_t largest);
 void data_value   (struct data *d, int slot, double v);                 /* all */
 
-/* Of operations that sum products of their operands 0 and 1 into 2, perhaps with a bias as operand 3. */
+/* Of operations that sum products of their operands 0 and 1 into 2, perhaps with a bias as operand 3, a
+ * residual as operand 4 and a scale as operand 5.                                                     */
 void data_fill_products(struct data *d, enum kind kind);
 
 /* ---- unusual numbers ---- */

@@ -69,6 +69,12 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     if (p->alpha == 0 && random_chance(r, 0.7))
         p->alpha = 1;
     p->bias   = RANDOM_OF(r, biases);
+    g->residual = random_chance(r, 0.2) ? (int)RANDOM_OF(r, biases) : NO_BIAS;
+    g->scale    = random_chance(r, 0.2) ? (int)RANDOM_OF(r, biases) : NO_BIAS;
+    if (vn_type_bytes(p->type) == 2) {
+        g->to_f32    = random_chance(r, 0.2);
+        g->sides_f32 = random_chance(r, 0.2);
+    }
     p->act    = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
     p->gap    = RANDOM_OF(r, gaps);
     p->start  = RANDOM_OF(r, starts);
@@ -173,6 +179,8 @@ static void specials(struct suite *s, vn_type type, const char *variant)
         { "7x6x5",    ":tn:batch=2:beside=blocks"   },
         { "7x6x5",    ":bias=full:beta=1:beside=rows" },
         { "14x35x10", ":packed"                     },
+        { "10x24x9",  ":beta=1:residual=full:scale=row" },
+        { "24x10x9",  ":residual=row:scale=col"     },          /* not read: beta is 0 */
         { "0x11x4",   ":packed"                     },
         { "9x11x0",   ":beta=2:bias=row"            },
         { "9x11x0",   ""                            },

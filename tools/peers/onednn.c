@@ -368,8 +368,10 @@ static const int linear[2] = { 127, 38 };
 /* What oneDNN has no single primitive for: a pair of calls would be no match. */
 static const char *gemm_lacks(const struct problem *p)
 {
-    (void)p;
-    return NULL;
+    const struct gemm_problem *const g = gemm_of(p);
+
+    return g->to_f32 || g->sides_f32 || g->residual || g->scale
+         ? "it is compared in one type, without scale, and with C as the residual" : NULL;
 }
 
 static const char *conv_lacks(const struct problem *p)

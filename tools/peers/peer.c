@@ -142,6 +142,8 @@ int peer_blas(struct peer_blas *out, const struct problem *p, const struct opera
     if (peer_operation(gemm, p, "it has gemm alone", why, why_size) < 0)
         return -1;
     g = (struct peer_blas){ .m = of->m, .n = of->n, .k = of->k, .batch = of->batch };
+    if (of->to_f32 || of->residual || of->scale)
+        return peer_refuse(why, why_size, "its gemm has one type, no scale, and no residual but C");
     if (p->bias != NO_BIAS || p->act != VN_IDENTITY)
         return peer_refuse(why, why_size, "its gemm has no bias and no activation");
     if (matrix(&g.a, &o->t[0], 0) || matrix(&g.b, &o->t[1], 1) || matrix(&g.c, &o->t[2], 2))

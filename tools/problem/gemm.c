@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm.c - the operation gemm: C := act(alpha op(A) op(B) + beta C + bias), in batches.
+ * gemm.c - the operation gemm: C := act(alpha scale op(A) op(B) + beta residual + bias), in batches.
  */
 #include <string.h>
 
@@ -30,9 +30,23 @@ static const struct word words[] = {
     { NULL, 0, 0, 0 }
 };
 
+static const struct name f32_names[] = { { "same", 0 }, { "f32", 1 }, { NULL, 0 } };
+
+/* It is written behind the type: bf16>f32. */
+static void write_nothing(struct writer *w, const struct key *k, const struct problem *p)
+{
+    (void)w;
+    (void)k;
+    (void)p;
+}
+
 static const struct key keys[] = {
     KEY_INTEGER("batch", AT(batch), 1, 0, INT64_MAX),
     KEY_NAME("share", AT(share), share_names),
+    { "to", read_name, write_nothing, AT(to_f32), 0, 0, 0, f32_names },
+    KEY_NAME("sides", AT(sides_f32), f32_names),
+    KEY_NAME("residual", AT(residual), bias_names),
+    KEY_NAME("scale", AT(scale), bias_names),
     { .name = NULL }
 };
 
@@ -50,8 +64,8 @@ static void write(struct writer *w, const struct problem *p)
 {
     const struct gemm_problem *const g = gemm_of(p);
 
-    write_text(w, "%lldx%lldx%lld:%s", (long long)g->m, (long long)g->n, (long long)g->k,
-               vn_type_name(p->type));
+    write_text(w, "%lldx%lldx%lld:%s%s", (long long)g->m, (long long)g->n, (long long)g->k,
+               vn_type_name(p->type), g->to_f32 ? ">f32" : "");
     write_text(w, ":%c%c%s", "nt"[!!(g->trans & TRANS_A)], "nt"[!!(g->trans & TRANS_B)],
                g->trans & TRANS_C ? "t" : "");
     write_keys(w, keys, p);
@@ -61,7 +75,7 @@ static void write(struct writer *w, const struct problem *p)
 /* ---- operands ---- */
 
 static const char *const names[OPERANDS] = {
-    "the first operand", "the second operand", "the third operand", "the bias" };
+    "the first operand", "the second operand", "the third operand", "the bias", "the residual", "the scale" };
 
 /* rows x cols with the batches before; `transposed`: the rows are contiguous */
 static int64_t lay_out_matrix(vn_tensor *t, const struct problem *p, int64_t rows, int64_t cols,
@@ -81,9 +95,19 @@ static int64_t lay_out_matrix(vn_tensor *t, const struct problem *p, int64_t row
     return n;
 }
 
-static void operands(struct operands *o, const struct problem *p)
+/* A row, a column, or all of C's extents. */
+static void lay_out_side(struct operands *o, int at, const struct problem *p, int which, vn_type type)
 {
     static const unsigned keep[] = { [BIAS_ROW] = 1, [BIAS_COL] = 2, [BIAS_FULL] = ~0u };
+
+    if (!which)
+        return;
+    o->elements[at] = lay_out_part(&o->t[at], p, &o->t[GEMM_C], keep[which]);
+    o->t[at].type = type;
+}
+
+static void operands(struct operands *o, const struct problem *p)
+{
     const struct gemm_problem *const g = gemm_of(p);
 
     o->outputs = 1u << GEMM_C;
@@ -92,13 +116,30 @@ static void operands(struct operands *o, const struct problem *p)
     o->elements[GEMM_B] = lay_out_matrix(&o->t[GEMM_B], p, g->k, g->n, g->trans & TRANS_B,
                                          g->share & SHARE_B);
     o->elements[GEMM_C] = lay_out_matrix(&o->t[GEMM_C], p, g->m, g->n, g->trans & TRANS_C, 0);
-    if (p->bias)
-        o->elements[GEMM_BIAS] = lay_out_part(&o->t[GEMM_BIAS], p, &o->t[GEMM_C], keep[p->bias]);
+    if (g->to_f32)
+        o->t[GEMM_C].type = VN_F32;
+
+    const vn_type type = g->sides_f32 ? VN_F32 : o->t[GEMM_C].type;
+
+    lay_out_side(o, GEMM_BIAS, p, (int)p->bias, type);
+    lay_out_side(o, GEMM_RESIDUAL, p, g->residual, type);
+    lay_out_side(o, GEMM_SCALE, p, g->scale, p->type == VN_F64 ? VN_F64 : VN_F32);
+}
+
+static int complete(const struct reader *r)
+{
+    const struct gemm_problem *const g = gemm_of(r->p);
+
+    if ((g->to_f32 || g->sides_f32) && vn_type_bytes(r->p->type) != 2)
+        return wrong(r, "gemm: %s is f32; that needs f16 or bf16, not %s",
+                     g->to_f32 ? "C" : "bias or residual", vn_type_name(r->p->type));
+    return 0;
 }
 
 static vn_gemm_options options_of(const struct problem *p, const struct operands *o)
 {
-    return (vn_gemm_options){ .math = p->math, .bias = o->t[GEMM_BIAS], .activation = p->act,
+    return (vn_gemm_options){ .size = sizeof(vn_gemm_options), .math = p->math, .bias = o->t[GEMM_BIAS],
+                              .residual = o->t[GEMM_RESIDUAL], .scale = o->t[GEMM_SCALE], .activation = p->act,
                               .packed_b = o->pack, .variant = variant_of(p) };
 }
 
@@ -139,7 +180,7 @@ static void narrow_gemm(struct problem *p, struct operands *o, int last)
     const struct range l = end_of(g->batch, 1, last);
     const struct range i = end_of(g->m, ROWS, last), j = end_of(g->n, COLUMNS, last);
 
-    for (int at = GEMM_A; at <= GEMM_BIAS; at++) {
+    for (int at = GEMM_A; at < GEMM_OPERANDS; at++) {
         if (row > 0)
             narrow(&o->t[at], 0, l);
         if (at != GEMM_B)
@@ -198,7 +239,7 @@ static int restate(struct operands *o, const struct problem *p, int way)
         return without_strides_of_0(o, p);
     if (gemm_of(p)->batch % 2)
         return 0;
-    for (int i = GEMM_A; i <= GEMM_BIAS; i++)
+    for (int i = GEMM_A; i < GEMM_OPERANDS; i++)
         split_batch(&o->t[i]);
     return 1;
 }
@@ -207,7 +248,7 @@ const struct op op_gemm = {
     .name = "gemm", .operation = &vn__gemm,
     .words = words, .keys = keys, .has_epilogue = 1, .usual = &usual, .own_size = sizeof usual,
     .directions = 1u << FORWARD, .batch = AT(batch),
-    .read_sizes = sizes, .write = write,
+    .read_sizes = sizes, .complete = complete, .write = write,
     .operands = names, .lay_out = operands, .pack = pack, .run = run,
     .flops = flops,
     .oracle = oracle_gemm, .summands = summands, .narrow = narrow_gemm, .shrink = shrink,

@@ -9,13 +9,16 @@
 
 enum { TRANS_A = 1, TRANS_B = 2, TRANS_C = 4 };
 enum share { SHARE_NONE, SHARE_A, SHARE_B, SHARE_AB };        /* one A, one B for all batches */
-enum { GEMM_A, GEMM_B, GEMM_C, GEMM_BIAS };
+enum { GEMM_A, GEMM_B, GEMM_C, GEMM_BIAS, GEMM_RESIDUAL, GEMM_SCALE, GEMM_OPERANDS };
 
 struct gemm_problem {
     int64_t m, n, k, batch;
     int     trans;                           /* bits */
     int     share;                           /* likewise */
     int     packed;                          /* B, beforehand */
+    int     to_f32, sides_f32;               /* C, of 16-bit A and B; bias and residual: else of C's type */
+    int     residual, scale;                 /* enum bias: what beta multiplies in place of C, and what A B is
+                                                multiplied by */
 } OWN_STRUCT;
 OWN_FITS(struct gemm_problem);
 

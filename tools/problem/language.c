@@ -22,7 +22,7 @@ static const struct name math_names[] = {
     { "default", VN_MATH_DEFAULT }, { "tf32", VN_MATH_TF32 }, { "bitwise", VN_MATH_BITWISE }, { NULL, 0 } };
 static const struct name beside_names[] = {
     { "apart", APART }, { "rows", BESIDE_ROWS }, { "blocks", BESIDE_BLOCKS }, { NULL, 0 } };
-static const struct name bias_names[] = {
+const struct name bias_names[] = {
     { "none", NO_BIAS }, { "row", BIAS_ROW }, { "col", BIAS_COL }, { "full", BIAS_FULL }, { NULL, 0 } };
 
 const char *const direction_names[DIRECTIONS] = {
@@ -315,6 +315,21 @@ static int unknown_op(const struct reader *r, const char *name)
     return wrong(r, "problem: the operation is \"%s\"; it must be %s", name, list);
 }
 
+/* "f16", or "bf16>f32" where the operation has a type of its own for what it writes. */
+static int read_types(const struct reader *r, char *text)
+{
+    char *const to = strchr(text, '>');
+    const struct key *const k = to ? find_key(r->p->op, "to") : NULL;
+
+    if (to && !k)
+        return wrong(r, "%s: the type is \"%s\"; it needs one type", reads(r), text);
+    if (to)
+        *to = '\0';
+    if (type_key.read(r, &type_key, text))
+        return -1;
+    return to ? k->read(r, k, to + 1) : 0;
+}
+
 int problem_parse(struct problem *out, const char *text, char *why, size_t why_size)
 {
     const struct reader r = { out, why, why_size };
@@ -335,7 +350,7 @@ int problem_parse(struct problem *out, const char *text, char *why, size_t why_s
     type  = strsep(&rest, ":");
     if (!sizes || !type)
         return wrong(&r, "%s: \"%s\" lacks its %s", reads(&r), text, sizes ? "type" : "sizes");
-    if (op->read_sizes(&r, sizes) || type_key.read(&r, &type_key, type))
+    if (op->read_sizes(&r, sizes) || read_types(&r, type))
         return -1;
     while ((part = strsep(&rest, ":")))
         if (read_part(&r, part))

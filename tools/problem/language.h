@@ -32,6 +32,8 @@ struct key {
 #define KEY_REAL(name, at, usual)  { name, read_real, write_real, at, usual, 0, 0, NULL }
 #define KEY_NAME(name, at, names)  { name, read_name, write_name, at, 0, 0, 0, names }
 
+extern const struct name bias_names[];        /* of enum bias */
+
 int  wrong(const struct reader *r, const char *sentence, ...)                  /* returns -1 */
     __attribute__((format(printf, 2, 3)));
 int  read_integer(const struct reader *r, const struct key *k, const char *value);     /* int64_t */

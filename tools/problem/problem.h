@@ -3,6 +3,8 @@
  * problem.h - one problem, as the little language of vernier(1) names it.
  *
  *   gemm:MxNxK:TYPE:nn|nt|tn|tt        batch=B share=a|b|ab alpha= beta= bias=row|col|full act=relu|...
+ *                                      residual=row|col|full (beta multiplies it, not C) scale=row|col|full
+ *                                      (TYPE bf16>f32: with C of f32; sides=f32: bias and residual)
  *                                      math=default|tf32|bitwise variant=NAME gap=G start=S packed
  *                                      (a third letter transposes C: nnt; packed: B, beforehand)
  *   conv:nN cC hH wW kK rR sS:TYPE     (without the spaces; 1-D has w and s alone, 3-D adds dD and tT)

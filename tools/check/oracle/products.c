@@ -7,7 +7,7 @@
 #include "check/oracle.h"
 #include "products.h"
 
-enum { SUM = 2, BIAS = 3 };                       /* operands */
+enum { SUM = 2, BIAS = 3, RESIDUAL = 4, SCALE = 5 };            /* operands */
 
 /* ---- activations ------------------------------------------------------------ */
 
@@ -37,8 +37,11 @@ static long double activate(vn_activation act, long double x)
 /* |act(x') - act(x)| <= slope |x' - x|, and the roundings of act itself, in units of
  * act(x): an exponential 4, an addition 1, a division 5; gelu's argument z has 6 of its
  * own, which the exponential turns into 6 |z|.  Past its range an exponential stays
- * where it was, which leaves less than the smallest normal number, times x.            */
-static long double activation_bound(const struct problem *p, long double x, long double y, long double before)
+ * where it was, which leaves less than the smallest normal number, times x.
+ * Where 16 bits are stored, a device's own exponential and reciprocal may be used: 2 and 1, of an
+ * argument that is rounded twice.                                                      */
+static long double activation_bound(const struct problem *p, vn_type stored, long double x, long double y,
+                                    long double before)
 {
     static const long double slope[] = { [VN_IDENTITY] = 1, [VN_RELU] = 1, [VN_GELU] = 1.13L,
                                          [VN_SILU] = 1.1L, [VN_SIGMOID] = 0.25L, [VN_TANH] = 1 };
@@ -48,6 +51,8 @@ static long double activation_bound(const struct problem *p, long double x, long
         return before;
     if (p->act == VN_GELU)
         own += 6 * fabsl(gelu_argument(x));
+    else if (vn_type_bytes(stored) == 2)
+        own += 3 * fabsl(x);
     if (y == 0 || isinf(x) || isinf(y))
         own = 0;
     return slope[p->act] * before + own * oracle_unit(p->type) * fabsl(y)
@@ -59,6 +64,8 @@ static long double activation_bound(const struct problem *p, long double x, long
 struct finish {
     const struct oracle *c;
     vn_tensor            bias;                    /* with the rank of the output */
+    const vn_tensor     *residual, *scale;        /* NULL: the output; none */
+    vn_type              stored;
     long double         *value, *bound, terms;
 };
 
@@ -66,20 +73,24 @@ static void finish_one(void *context, int64_t at, const int64_t place[VN_RANK])
 {
     const struct finish  *f = context;
     const struct problem *p = f->c->p;
-    const long double c = p->beta != 0 ? p->beta * (long double)f->c->in[SUM][at] : 0;
+    const long double added = p->beta == 0 ? 0 : f->residual ? f->c->in[RESIDUAL][oracle_offset(f->residual, place)]
+                                                             : f->c->in[SUM][at];
+    const long double c = p->beta != 0 ? p->beta * added : 0;
+    const long double scale = f->scale ? f->c->in[SCALE][oracle_offset(f->scale, place)] : 1;
+    const long double alpha = p->alpha * scale;
     const long double b = f->bias.rank ? f->c->in[BIAS][oracle_offset(&f->bias, place)] : 0;
-    const long double size = fabsl(p->alpha * f->bound[at]);
-    const long double x = p->alpha * f->value[at] + c + b;
+    const long double size = fabsl(alpha * f->bound[at]);
+    const long double x = alpha * f->value[at] + c + b;
     const long double y = activate(p->act, x);
-    long double e = oracle_gamma(p->type, f->terms + 4) * (size + fabsl(c) + fabsl(b))
-                  + (f->terms + 4) * oracle_tiny(p->type) * 4 * (1 + fabsl(p->alpha) + fabsl(p->beta));
+    long double e = oracle_gamma(p->type, f->terms + 5) * (size + fabsl(c) + fabsl(b))
+                  + (f->terms + 4) * oracle_tiny(p->type) * 4 * (1 + fabsl(p->alpha)) * (1 + fabsl(scale)) * (1 + fabsl(p->beta));
 
     if (p->math == VN_MATH_TF32 && p->type == VN_F32)           /* each operand loses its last 13 bits */
         e += 0x1.01p-9L * size;
     if (isinf(x))                                               /* then so is what is computed */
         e = 0;
     f->value[at] = y;
-    f->bound[at] = oracle_stored(p->type, y, activation_bound(p, x, y, e));
+    f->bound[at] = oracle_stored(f->stored, y, activation_bound(p, f->stored, x, y, e));
 }
 
 static void clear_one(void *context, int64_t at, const int64_t place[VN_RANK])
@@ -93,8 +104,10 @@ static void clear_one(void *context, int64_t at, const int64_t place[VN_RANK])
 void oracle_products(const struct oracle *c, void (*sum)(const struct oracle *c, const struct sums *s))
 {
     const vn_tensor *y = &c->o->t[SUM], *bias = &c->o->t[BIAS];
+    const vn_tensor *residual = &c->o->t[RESIDUAL], *scale = &c->o->t[SCALE];
     struct sums   s = { c->value[SUM], c->bound[SUM] };
-    struct finish f = { c, *bias, s.sum, s.size, c->p->op->summands(c->p) };
+    struct finish f = { c, *bias, residual->rank ? residual : NULL, scale->rank ? scale : NULL, y->type, s.sum,
+                        s.size, c->p->op->summands(c->p) };
 
     if (bias->rank == 1)                                        /* of a convolution: along the channels */
         f.bias = (vn_tensor){ .rank = y->rank, .start = bias->start,
