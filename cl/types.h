@@ -13,6 +13,8 @@
 #define TYPE_BF16 2
 #define TYPE_F64  3
 
+#define FAST_PTX  2                             /* a value of FAST_ACT: by NVIDIA's instructions */
+
 #if WIDE
 #define INDEX       INT64
 #define BYTE_OFFSET INT64

@@ -207,6 +207,12 @@ static vn_status workspace_fits(const vn_queue *q, const struct vn_variant *v, s
                     v->name, bytes, q->workspace_limit);
 }
 
+int vn__fast_act(vn_math math, const struct vn_facts *f)
+{
+    return math == VN_MATH_BITWISE || !strcmp(f->family, "cpu") ? 0
+         : !strcmp(f->family, "nvidia") ? VN_FAST_PTX : VN_FAST_WORDS;
+}
+
 /* Rows of C^T are columns of C. */
 static int turned(int side)
 {

@@ -14,6 +14,7 @@ enum vn_bucket { VN_SMALL, VN_MEDIUM, VN_LARGE, VN_BUCKET_COUNT };   /* coarse s
 /* What becomes of sums of products on their way to C: #defines of the kernels that compute them, so that what
  * is not asked for is not compiled in (cl/tile/epilogue.h has their meaning).                              */
 enum { VN_NONE, VN_SAME_ROWS, VN_SAME_COLUMNS, VN_FULL };
+enum { VN_FAST_WORDS = 1, VN_FAST_PTX = 2 };    /* of fast_act: how */
 struct vn_epilogue { int act, fast_act, scale, residual, bias, type_c, type_residual, type_bias; };
 
 /* Begins each operation's problem: what one call asks, as the variants see it. */
@@ -161,6 +162,8 @@ vn_status vn__choose_part(const struct vn_choice **out, struct vn_plan *plan, vn
                           const struct vn_variant *table, const void *problem);
 void      vn__choices_close(vn_device *d);
 
+/* How activations of 16-bit results may be computed: a value of fast_act. */
+int vn__fast_act(vn_math math, const struct vn_facts *f);
 /* The epilogue that this variant's kernels are built with for a problem. */
 struct vn_epilogue vn__epilogue_of(const struct vn_variant *v, const void *problem);
 /* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */

@@ -4,6 +4,7 @@ texts += \
 	%D%/intel/matrix.h \
 	%D%/nvidia/cp_async.h \
 	%D%/nvidia/mbarrier.h \
+	%D%/nvidia/math.h \
 	%D%/nvidia/memory.h \
 	%D%/nvidia/mma.h \
 	%D%/nvidia/tma.h \

@@ -93,6 +93,10 @@ gemm_bf16x3(int M, int N, int K, VIEW eC, R alpha,
     role_take_registers(WARPGROUPS > 1);
 
     const int r = acc_first_row(warp, me % 32), c = acc_first_col(me % 32);
+    const struct output output = OUTPUT(t.batch);
+    float bias_row[BIAS_ROW(ACCUMULATORS)];
+
+    prepare_tile(bias_row, &output, ACCUMULATORS, t.n0, me % 32);
 
     UNROLL for (int i = 0; i < ACCUMULATORS; i++)
         d[i] = sum[i] = 0.0f;
@@ -114,12 +118,10 @@ gemm_bf16x3(int M, int N, int K, VIEW eC, R alpha,
         odd[0] = 1;
     bar_sync(1, CONSUMERS);                     /* all slices are read */
 
-    const struct output output = OUTPUT(t.batch);
-
     if (!odd[0]) {
         UNROLL for (int i = 0; i < ACCUMULATORS; i++)
             sum[i] *= BF16X3_UNSCALE;
-        store_tile(&output, sum, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, me % 32, 0);
+        store_tile(&output, sum, bias_row, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, me % 32, 0);
         return;
     }
     UNROLL for (int i = 0; i < ACCUMULATORS; i++)

@@ -238,7 +238,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
 
                 const int is_whole = height == THR_M && wide == THR_N, stores = is_last || in_c;
                 const int in_rows = stores && c.col == 1;
-                const int is_plain = in_rows && is_whole && (IS_PLAIN || !is_last);
+                const int is_plain = in_rows && is_whole && (!is_last || IS_PLAIN);
                 const int prefetch_from = !fills && in_rows && !ahead.step && depth > CPU_PREFETCH_C
                                         ? depth - CPU_PREFETCH_C : depth;
                 const int start = k0 == 0 ? FROM_ZERO : in_c && is_whole ? FROM_C : FROM_PARTIAL;

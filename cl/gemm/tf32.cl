@@ -127,12 +127,15 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             else
                 gemm_issue(d, p, a, b, 1);
             t = tile_at(schedule, at);          /* while the tensor cores are busy */
-            p = MN_MAJOR_A ? multiply(d, even, odd, p, s, b, me, slices) : gemm_multiply(d, p, a, b, slices);
 
             const struct output c = OUTPUT(t.batch);
             const int m = t.m0 + r, m8 = m + (MN_MAJOR_A ? 4 : 8);
+            float bias_row[BIAS_ROW(ACCUMULATORS)];
 
-            finish_tile(&c, d, ACCUMULATORS, m, m8, t.n0, me % 32);
+            prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, me % 32);
+            p = MN_MAJOR_A ? multiply(d, even, odd, p, s, b, me, slices) : gemm_multiply(d, p, a, b, slices);
+
+            finish_tile(&c, d, bias_row, ACCUMULATORS, m, m8, t.n0, me % 32);
             if (MN_MAJOR_A && c.row == 1 && (c.col | M) % 4 == 0 && (UINT64)c.c % 16 == 0)
                 store_columns(c.c, 0, c.col, d, ACCUMULATORS, m, t.n0 + acc_first_col(me % 32), me % 32, M, N);
             else

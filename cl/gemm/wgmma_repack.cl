@@ -60,11 +60,13 @@ gemm_wgmma_repack(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
             gemm_issue(d, p, a, b, 1);
             t = tile_at(schedule, at);          /* while the tensor cores are busy */
-            p = gemm_multiply(d, p, a, b, slices);
 
             const struct output c = OUTPUT(0);
+            float bias_row[BIAS_ROW(ACCUMULATORS)];
 
-            store_tile(&c, d, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, lane, UNALIGNED_C);
+            prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
+            p = gemm_multiply(d, p, a, b, slices);
+            store_tile(&c, d, bias_row, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, lane, UNALIGNED_C);
         }
     } else {
         const struct repacked a = { from_a + view_a.s0, MN_MAJOR_A ? (INDEX)view_a.s6 : (INDEX)view_a.s5,

@@ -8,7 +8,7 @@
  * of 16 bits, outside VN_MATH_BITWISE, on devices whose instructions are off by few units in the last place
  * of f32.
  *
- * Takes  TYPE R ZERO (cl/types.h); ACT FAST_ACT
+ * Takes  TYPE R ZERO FAST_PTX (cl/types.h); atoms/nvidia/math.h; ACT FAST_ACT
  * Gives  EXP_FUNCTION TANH_FUNCTION ACTIVATION_FUNCTION LANES_BITS BITS_LANES (below); exp_of() tanh_of()
  *        activate()
  */
@@ -138,10 +138,15 @@ DEVICE V name(V x)                                                              
 }
 
 #if FAST_ACT
+#if FAST_ACT != FAST_PTX
+#define FAST_EXP2(a)  NATIVE_EXP2(a)
+#define FAST_RECIP(a) NATIVE_RECIP(a)
+#endif
+
 /* 1 / (1 + exp(-z)), of z log2(e) */
 DEVICE R fast_sigmoid(R z)
 {
-    return NATIVE_RECIP(1.0f + NATIVE_EXP2(-z));
+    return FAST_RECIP(1.0f + FAST_EXP2(-z));
 }
 
 DEVICE R activate(R x)

@@ -219,10 +219,8 @@ DEVICE void name(const int rows, const int vectors, const int mode,             
             tile(CPU_ROWS_1, THR_V, B_FILL, partial, a, 0, b, b_step, stream, depth, start, to); \
     } while (0)
 
-#if ACT
 EXP_FUNCTION(exp_lanes, RV, BITS_LANES, LANES_BITS)
 TANH_FUNCTION(tanh_lanes, RV, exp_lanes)
-#endif
 ACTIVATION_FUNCTION(activate_lanes, RV, exp_lanes, tanh_lanes)
 
 #define SIDE_IN_VECTORS(which, col) (!(which) || (which) == SAME_COLUMNS || (col) == 1)

@@ -4,7 +4,7 @@
  * columns from n on.
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
- * Gives: finish_tile(), finish_across(), store_finished(), store_tile().
+ * Gives: BIAS_ROW() prepare_tile(); finish_tile(), finish_across(), store_finished(), store_tile().
  */
 
 /* ---- the epilogue, in registers -------------------------------------------------------------------------- */
@@ -64,8 +64,24 @@ DEVICE void add_row_vector(float *d, const int below, GLOBAL const T_RESIDUAL *f
 #define RESIDUAL_PAIR(x, y, a, b) x = FMA(o->beta, a, x); y = FMA(o->beta, b, y)
 #define BIAS_PAIR(x, y, a, b)     x = x + a; y = y + b
 
+/* A bias that is the same for all rows is loaded before the products, to registers: a warp has the columns of
+ * its tile once, in pairs, and exchanges them when they are added. */
+#define BIAS_ROW(count) (BIAS == SAME_ROWS ? (count) / 16 : 1)
+
+DEVICE void prepare_tile(float *bias_row, const struct output *o, const int count, int n0, int lane)
+{
+#if BIAS == SAME_ROWS
+    UNROLL for (int i = 0; i < count / 16; i++) {
+        const int n = n0 + i / 2 * 64 + lane * 2 + i % 2;
+
+        bias_row[i] = LOAD_BIAS(o->bias, (n < o->N ? n : o->N - 1) * o->bias_col);
+    }
+#endif
+}
+
 /* n0: the tile's first column.  What is outside of C becomes any value. */
-DEVICE void finish_tile(const struct output *o, float *all, const int count, int m, int m8, int n0, int lane)
+DEVICE void finish_tile(const struct output *o, float *all, const float *bias_row, const int count, int m, int m8,
+                        int n0, int lane)
 {
     const int M = o->M, N = o->N;
 #if SCALE
@@ -75,7 +91,7 @@ DEVICE void finish_tile(const struct output *o, float *all, const int count, int
     const int residual_in_pairs = SIDE_IN_PAIRS(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row,
                                                 o->residual_col, N);
 #endif
-#if BIAS
+#if BIAS > SAME_ROWS
     const int bias_in_pairs = SIDE_IN_PAIRS(BIAS, TYPE_BIAS, o->bias, o->bias_row, o->bias_col, N);
 #endif
 
@@ -102,7 +118,16 @@ DEVICE void finish_tile(const struct output *o, float *all, const int count, int
             WITH_SIDE(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row, o->residual_col, residual_in_pairs,
                       RESIDUAL_PAIR)
 #endif
-#if BIAS
+#if BIAS == SAME_ROWS
+        UNROLL for (int i = 0; i < FINISH_PIECE; i += 4) {
+            const int block = (piece + i) / 4, from = block % 8 * 4 + lane % 4;
+            const float x = BITS_FLOAT(from_lane(FLOAT_BITS(bias_row[block / 8 * 2]), from));
+            const float y = BITS_FLOAT(from_lane(FLOAT_BITS(bias_row[block / 8 * 2 + 1]), from));
+
+            BIAS_PAIR(d[i], d[i + 1], x, y);
+            BIAS_PAIR(d[i + 2], d[i + 3], x, y);
+        }
+#elif BIAS
         WITH_SIDE(BIAS, TYPE_BIAS, o->bias, o->bias_row, o->bias_col, bias_in_pairs, BIAS_PAIR)
 #endif
         UNROLL for (int i = 0; i < FINISH_PIECE; i++)
@@ -160,9 +185,9 @@ DEVICE void store_finished(const struct output *o, const float *d, const int cou
 #endif
 }
 
-DEVICE void store_tile(const struct output *o, float *d, const int count, int m, int m8, int n0, int lane,
-                       const int unaligned)
+DEVICE void store_tile(const struct output *o, float *d, const float *bias_row, const int count, int m, int m8,
+                       int n0, int lane, const int unaligned)
 {
-    finish_tile(o, d, count, m, m8, n0, lane);
+    finish_tile(o, d, bias_row, count, m, m8, n0, lane);
     store_finished(o, d, count, m, m8, n0, lane, unaligned);
 }

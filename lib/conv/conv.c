@@ -223,7 +223,8 @@ static void size_up(struct conv *c)
 
     c->p.epilogue = (struct vn_epilogue){
         .act = (int)c->activation, .residual = c->beta != 0 ? VN_FULL : VN_NONE,
-        .bias = c->has_bias ? VN_FULL : VN_NONE, .fast_act = c->fast && c->activation && vn_type_bytes(c->p.type) == 2,
+        .bias = c->has_bias ? VN_FULL : VN_NONE,
+        .fast_act = c->activation && vn_type_bytes(c->p.type) == 2 ? c->fast : 0,
         .type_c = (int)c->p.type, .type_residual = (int)c->p.type, .type_bias = (int)c->p.type,
     };
     c->p.bucket = macs <= 0x1p24 ? VN_SMALL : macs <= 0x1p30 ? VN_MEDIUM : VN_LARGE;
@@ -251,7 +252,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
                         .alpha = call->alpha, .beta = call->beta,
                         .x = call->x, .w = call->w, .y = call->y, .bias = call->bias,
                         .math = call->math, .activation = call->activation,
-                        .fast = call->math != VN_MATH_BITWISE && strcmp(q->device->facts.family, "cpu") };
+                        .fast = vn__fast_act(call->math, &q->device->facts) };
     if ((s = vn__conv_check(c, q, call)))
         return s;
     if ((*done = vn__elements(vn__conv_output(c)) == 0))

@@ -16,7 +16,7 @@ struct conv {                           /* the problem, as variants see it */
     vn_math    math;
     vn_activation activation;
     int        has_bias;
-    int        fast;                    /* the device's own exponential will do */
+    int        fast;                    /* vn__fast_act() */
     int        is_empty;                /* alpha 0, or nothing to sum: no input is read */
     double     alpha, beta;
     int64_t    groups;

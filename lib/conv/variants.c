@@ -65,7 +65,7 @@ static void direction_of(int *c, const void *problem)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-#define EPILOGUE "cl/tile/activation.h cl/tile/epilogue.h "
+#define EPILOGUE "cl/atoms/nvidia/math.h cl/tile/activation.h cl/tile/epilogue.h "
 #define CPU EPILOGUE "cl/conv/conv.h cl/tile/cpu.h cl/conv/cpu.cl"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of

@@ -281,7 +281,7 @@ void vn__gemm_size_up(struct gemm *g)
 
     g->head.epilogue = (struct vn_epilogue){
         .act = (int)g->activation, .scale = scale, .residual = residual, .bias = bias,
-        .fast_act = g->fast && g->activation && vn_type_bytes(g->c.type) == 2,
+        .fast_act = g->activation && vn_type_bytes(g->c.type) == 2 ? g->fast : 0,
         .type_c = (int)g->c.type, .type_residual = (int)(residual ? g->residual.type : g->c.type),
         .type_bias = (int)(bias ? g->bias.type : g->c.type),
     };
@@ -317,7 +317,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
                         .alpha = call->alpha, .beta = call->beta,
                         .a = call->a, .b = call->b, .c = call->c, .bias = call->bias,
                         .residual = call->residual, .scale = call->scale,
-                        .fast = call->math != VN_MATH_BITWISE && strcmp(q->device->facts.family, "cpu"),
+                        .fast = vn__fast_act(call->math, &q->device->facts),
                         .activation = call->activation, .math = call->math };
     if ((s = check(g, q)) || (call->packed_b && (s = vn__gemm_take(g, q, call->packed_b))))
         return s;

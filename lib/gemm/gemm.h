@@ -14,7 +14,7 @@ struct gemm {                     /* the problem, as variants see it */
     vn_tensor a, b, c;            /* one rank; broadcast batches have stride 0 */
     vn_tensor scale, residual, bias;    /* with the extents of C: what is the same along one has stride 0 */
     int       has_scale, has_bias;      /* the residual counts where beta is not 0 */
-    int       fast;               /* the device's own exponential will do */
+    int       fast;               /* vn__fast_act() */
     vn_activation activation;
     vn_math   math;
     int       to_pack;            /* for vn_pack_open: B will be there in whatever layout is wanted */

@@ -120,7 +120,8 @@ static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const 
     if (out->seconds > 0)
         out->seconds += vn__move_seconds(2.0 * ELEMENT * (double)moved, row->cost[REPACK], site) +
                         launches * ((p.a > 0) + (moved > p.a)) * vn__launch_seconds(site);
-    return NULL;
+    return !p.a && !p.b && (g->n | vn__row(&g->c)) % VECTOR == 0
+         ? "nothing has to be repacked: gemm_wgmma does the same" : NULL;
 }
 
 const char *vn__plan_padded(struct vn_plan *out, const void *problem, const struct vn_row *row,

@@ -92,13 +92,14 @@ static int write_file(const char *path, const char *text)
 /* Beside the plain product: all that can be added in the problem's type, and in f32. */
 enum { PLAIN, ADDED, ADDED_IN_F32, EPILOGUES };
 
-static struct vn_epilogue epilogue_of(vn_type type, int which)
+static struct vn_epilogue epilogue_of(const struct target *target, vn_type type, int which)
 {
+    const int fast = vn__fast_act(VN_MATH_DEFAULT, &target->device.facts);
     const int t = (int)type, other = which == ADDED_IN_F32 ? (int)VN_F32 : t, is_16 = vn_type_bytes(type) == 2;
 
     return which == PLAIN
          ? (struct vn_epilogue){ .type_c = t, .type_residual = t, .type_bias = t }
-         : (struct vn_epilogue){ .act = which == ADDED ? VN_GELU : VN_TANH, .fast_act = which == ADDED && is_16,
+         : (struct vn_epilogue){ .act = which == ADDED ? VN_GELU : VN_TANH, .fast_act = which == ADDED && is_16 ? fast : 0,
                                  .scale = VN_SAME_COLUMNS, .residual = VN_FULL,
                                  .bias = which == ADDED ? VN_SAME_ROWS : VN_FULL,
                                  .type_c = other, .type_residual = other, .type_bias = other };
@@ -107,7 +108,7 @@ static struct vn_epilogue epilogue_of(vn_type type, int which)
 static int write_text(const struct target *t, const struct vn_variant *v, const int *p, const int *c,
                       vn_type type, int wide, int which)
 {
-    const struct vn_epilogue e = epilogue_of(type, which);
+    const struct vn_epilogue e = epilogue_of(t, type, which);
     char *text = vn__assemble(t->device.backend->name, v, p, c, type, wide, &e);
     char path[1024], word[64];
     int failed;

@@ -527,6 +527,20 @@ const char *suite_next_variant(const struct suite *s, const struct op *op, const
     return v->name;
 }
 
+int suite_epilogues(const struct suite *s)
+{
+    return s->extent < SUITE_USUAL ? 2 : SUITE_EPILOGUES;
+}
+
+uint64_t suite_seed(const struct suite *s, const char *variant, int group)
+{
+    uint64_t seed = s->seed + 16 * (uint64_t)group;
+
+    for (; *variant; variant++)
+        seed = seed * 31 + (unsigned char)*variant;
+    return seed;
+}
+
 int suite_times(const struct suite *s, int usual)
 {
     static const double share[] = { [SUITE_SMALL] = 0.005, [SUITE_QUICK] = 0.1, [SUITE_USUAL] = 1,

@@ -20,6 +20,7 @@ static const double  factors[]  = { 0, 1, 1, -1, 2, 0.5 };
 static const enum beside besides[] = { APART, APART, APART, APART, APART, BESIDE_ROWS, BESIDE_BLOCKS };
 static const int64_t gaps[]     = { 0, 0, 0, 1, 3 };
 static const int64_t starts[]   = { 0, 0, 1, 5 };
+static const double  reals[]    = { 1, 1, -0.75, 0.3, 1.7 };
 static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_ROW, BIAS_FULL };
 
 enum { WORK = 1 << 17 };
@@ -86,11 +87,8 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     } while (!fits || work(o) > WORK);
     o->channels_last = random_chance(r, 0.5);
     p->alpha = RANDOM_OF(r, factors);
-    p->beta  = RANDOM_OF(r, factors);
     if (p->alpha == 0 && random_chance(r, 0.8))
         p->alpha = 1;
-    p->bias  = RANDOM_OF(r, biases);
-    p->act   = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
     p->gap   = RANDOM_OF(r, gaps);
     p->start = RANDOM_OF(r, starts);
     p->beside = RANDOM_OF(r, besides);
@@ -98,30 +96,42 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
 
 static void draw_real(struct problem *p, struct random *r)
 {
-    static const double reals[] = { 1, 1, -0.75, 0.3, 1.7 };
-
     p->alpha = RANDOM_OF(r, reals);
-    p->beta  = random_chance(r, 0.5) ? 0 : RANDOM_OF(r, reals);
-    p->act   = (vn_activation)random_below(r, VN_ACTIVATION_COUNT);
+    if (p->beta != 0)
+        p->beta = RANDOM_OF(r, reals);
     p->math  = random_chance(r, 0.1) ? VN_MATH_TF32
              : random_chance(r, 0.1) ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
+}
+
+static void draw_epilogue(struct problem *p, struct random *r, enum kind kind)
+{
+    p->beta = random_chance(r, 0.5) ? 0 : kind == REAL ? RANDOM_OF(r, reals) : RANDOM_OF(r, factors);
+    p->bias = RANDOM_OF(r, biases);
+    p->act  = kind == REAL ? (vn_activation)random_below(r, VN_ACTIVATION_COUNT)
+            : random_chance(r, 0.3) ? VN_RELU : VN_IDENTITY;
 }
 
 static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
                   enum kind kind, int times)
 {
     struct random r = { s->seed + kind };
+    struct random e = { suite_seed(s, variant, ((int)direction * VN_TYPE_COUNT + (int)type) * 4 + (int)kind) };
+    struct problem epilogue[SUITE_EPILOGUES];
 
+    for (int i = 0; i < SUITE_EPILOGUES; i++) {
+        problem_usual(&epilogue[i], &op_conv);
+        epilogue[i].type = type;
+        epilogue[i].direction = direction;
+        strcpy(epilogue[i].variant, variant);
+        if (i > 0)
+            draw_epilogue(&epilogue[i], &e, kind);
+    }
     if (!suite_begin(s, "conv %s %s %s %s", direction_names[direction], suite_kinds[kind], vn_type_name(type),
                      *variant ? variant : "(chosen)"))
         return;
     for (int i = 0; i < suite_times(s, times); i++) {
-        struct problem p;
+        struct problem p = epilogue[i % suite_epilogues(s)];
 
-        problem_usual(&p, &op_conv);
-        p.type = type;
-        p.direction = direction;
-        strcpy(p.variant, variant);
         draw(&p, &r, s->extent);
         if (kind == REAL)
             draw_real(&p, &r);
@@ -138,8 +148,8 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "n2c5h6w5k7r2s3",     ":nhwc:beta=1:bias" },
         { "n1c4h7w6k6r1s1",     ":beta=-1:gap=2:act=relu" },
         { "n2c6w17k4s3",        ":groups=2:stride=2:bias=full:act=gelu" },
-        { "n1c3d4h3w5k2t2r2s2", ":act=silu:start=1" },
-        { "n1c4h9w8k4r3s3",     ":groups=4:pad=0-1x2-0:dil=2:act=tanh" },
+        { "n1c3d4h3w5k2t2r2s2", ":bias=full:act=gelu:start=1" },
+        { "n1c4h9w8k4r3s3",     ":groups=4:pad=0-1x2-0:dil=2" },
         { "n1c3h5w7k4r3s3",     ":alpha=0" },
         { "n1c3h5w7k4r3s3",     ":alpha=nan:pad=1" },
         { "n2c3h5w7k4r1s1",     ":nhwc:beside=rows" },

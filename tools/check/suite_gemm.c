@@ -21,6 +21,7 @@ static const enum beside besides[] = { APART, APART, APART, APART, APART, BESIDE
 static const int64_t gaps[]    = { 0, 0, 1, 3, 16 };
 static const int64_t starts[]  = { 0, 0, 1, 5 };
 static const int64_t batches[] = { 1, 1, 1, 2, 3, 4 };
+static const double reals[]    = { 1, 1, -0.75, 0.3, 1.7 };
 static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_COL, BIAS_FULL };
 
 enum { WORK = 1 << 18 };          /* multiplications, at most: the oracle's time */
@@ -65,17 +66,8 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     g->share  = g->batch > 1 && random_chance(r, 0.25) ? SHARE_A : 0;
     g->share |= g->batch > 1 && random_chance(r, 0.25) ? SHARE_B : 0;
     p->alpha  = RANDOM_OF(r, factors);
-    p->beta   = RANDOM_OF(r, factors);
     if (p->alpha == 0 && random_chance(r, 0.7))
         p->alpha = 1;
-    p->bias   = RANDOM_OF(r, biases);
-    g->residual = random_chance(r, 0.2) ? (int)RANDOM_OF(r, biases) : NO_BIAS;
-    g->scale    = random_chance(r, 0.2) ? (int)RANDOM_OF(r, biases) : NO_BIAS;
-    if (vn_type_bytes(p->type) == 2) {
-        g->to_f32    = random_chance(r, 0.2);
-        g->sides_f32 = random_chance(r, 0.2);
-    }
-    p->act    = random_chance(r, 0.15) ? VN_RELU : VN_IDENTITY;
     p->gap    = RANDOM_OF(r, gaps);
     p->start  = RANDOM_OF(r, starts);
     g->packed = random_chance(r, 0.25);
@@ -84,31 +76,50 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
         align(p);
 }
 
-/* What rounding forgives may be any function, any factor and any way of rounding. */
+/* What rounding forgives may be any factor and any way of rounding. */
 static void draw_real(struct problem *p, struct random *r)
 {
-    static const double reals[] = { 1, 1, -0.75, 0.3, 1.7 };
-
     p->alpha = RANDOM_OF(r, reals);
-    p->beta  = random_chance(r, 0.5) ? 0 : RANDOM_OF(r, reals);
-    p->act   = (vn_activation)random_below(r, VN_ACTIVATION_COUNT);
+    if (p->beta != 0)
+        p->beta = RANDOM_OF(r, reals);
     p->math  = random_chance(r, 0.1) ? VN_MATH_TF32
              : random_chance(r, 0.1) ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
 }
 
+static void draw_epilogue(struct problem *p, struct random *r, enum kind kind)
+{
+    struct gemm_problem *const g = gemm_of(p);
+
+    p->beta = random_chance(r, 0.5) ? 0 : kind == REAL ? RANDOM_OF(r, reals) : RANDOM_OF(r, factors);
+    p->bias = RANDOM_OF(r, biases);
+    p->act  = kind == REAL ? (vn_activation)random_below(r, VN_ACTIVATION_COUNT)
+            : random_chance(r, 0.3) ? VN_RELU : VN_IDENTITY;
+    g->residual = random_chance(r, 0.4) ? (int)RANDOM_OF(r, biases) : NO_BIAS;
+    g->scale    = random_chance(r, 0.3) ? (int)RANDOM_OF(r, biases) : NO_BIAS;
+    if (vn_type_bytes(p->type) == 2) {
+        g->to_f32    = random_chance(r, 0.3);
+        g->sides_f32 = random_chance(r, 0.3);
+    }
+}
+
 static void draws(struct suite *s, vn_type type, const char *variant, enum kind kind, int times)
 {
-    struct random r = { s->seed + kind };
+    struct random r = { s->seed + kind }, e = { suite_seed(s, variant, (int)type * 4 + (int)kind) };
+    struct problem epilogue[SUITE_EPILOGUES];
 
+    for (int i = 0; i < SUITE_EPILOGUES; i++) {
+        problem_usual(&epilogue[i], &op_gemm);
+        epilogue[i].type = type;
+        strcpy(epilogue[i].variant, variant);
+        if (i > 0)
+            draw_epilogue(&epilogue[i], &e, kind);
+    }
     if (!suite_begin(s, "gemm %s %s %s", suite_kinds[kind], vn_type_name(type),
                      *variant ? variant : "(chosen)"))
         return;
     for (int i = 0; i < suite_times(s, times); i++) {
-        struct problem p;
+        struct problem p = epilogue[i % suite_epilogues(s)];
 
-        problem_usual(&p, &op_gemm);
-        p.type = type;
-        strcpy(p.variant, variant);
         draw(&p, &r, s->extent);
         if (kind == REAL)
             draw_real(&p, &r);
@@ -166,11 +177,6 @@ static void specials(struct suite *s, vn_type type, const char *variant)
     static const struct row table[] = {
         { "5x7x9",    ""                            },
         { "17x19x23", ":beta=1:tn:bias=row:gap=3"   },
-        { "33x9x17",  ":beta=-1:nt:bias=full:act=gelu" },
-        { "8x21x3",   ":act=relu:bias=col:batch=2"  },
-        { "1x18x33",  ":act=silu:start=1"           },
-        { "24x1x40",  ":act=sigmoid:beta=2"         },
-        { "6x6x5",    ":act=tanh"                   },
         { "9x11x13",  ":alpha=-2:beta=0.5:tt"       },
         { "11x9x5",   ":alpha=nan"                  },
         { "9x11x13",  ":alpha=inf:beta=2"           },
@@ -179,8 +185,6 @@ static void specials(struct suite *s, vn_type type, const char *variant)
         { "7x6x5",    ":tn:batch=2:beside=blocks"   },
         { "7x6x5",    ":bias=full:beta=1:beside=rows" },
         { "14x35x10", ":packed"                     },
-        { "10x24x9",  ":beta=1:residual=full:scale=row" },
-        { "24x10x9",  ":residual=row:scale=col"     },          /* not read: beta is 0 */
         { "0x11x4",   ":packed"                     },
         { "9x11x0",   ":beta=2:bias=row"            },
         { "9x11x0",   ""                            },
@@ -189,13 +193,27 @@ static void specials(struct suite *s, vn_type type, const char *variant)
         { "0x0x0",    ""                            },
         { "9x11x4",   ":batch=0"                    },
     };
+    /* of which each variant and type has one, and what is chosen has all */
+    static const struct row some[] = {
+        { "33x9x17",  ":beta=-1:nt:bias=full:act=gelu"  },
+        { "8x21x3",   ":act=relu:bias=col:batch=2"      },
+        { "1x18x33",  ":act=silu:start=1"               },
+        { "24x1x40",  ":act=sigmoid:beta=2"             },
+        { "6x6x5",    ":act=tanh"                       },
+        { "10x24x9",  ":beta=1:residual=full:scale=row" },
+        { "24x10x9",  ":residual=row:scale=col"         },      /* not read: beta is 0 */
+    };
+    const size_t count = sizeof table / sizeof table[0], others = sizeof some / sizeof some[0];
+    const size_t one = suite_seed(s, variant, (int)type * 4 + SPECIAL) % others;
     struct problem p;
 
     if (!suite_begin(s, "gemm special %s %s", vn_type_name(type), *variant ? variant : "(chosen)"))
         return;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+    for (size_t i = 0; i < count + others; i++)
         for (int way = 0; way < (type == VN_F32 && s->extent != SUITE_SMALL ? 4 : 2); way++) {
-            if (parse_row(&p, s, &table[i], type, variant))
+            if (*variant && i >= count && i - count != one)
+                continue;
+            if (parse_row(&p, s, i < count ? &table[i] : &some[i - count], type, variant))
                 continue;
             p.alpha = way % 2 ? 0 : p.alpha;
             p.math  = way / 2 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
