@@ -150,8 +150,8 @@ int compare_html(const char *html, const char *svg, const json_t *result)
         .a = json_object_get(contexts, "a"), .b = json_object_get(contexts, "b"),
         .ratio = { .title = "B over A", .file = "compare", .has_parity = 1, .caption =
             "The time in B over that in A. Each mark is a row; the box holds the middle half, the line is "
-            "the median, and the shaded band is 0.9 to 1.1. Hollow marks: the engine changed, or it cannot "
-            "be told which is faster." } };
+            "the median, and the shaded band is 0.9 to 1.1. Hollow marks: A and B computed on unlike "
+            "engines." } };
     const struct suites suites = { &d.ratio, 1, d.rows, rows_table, &d };
     json_t *row;
     size_t i;
