@@ -59,7 +59,8 @@ DEVICE unsigned short bf16_bits(float x)
 #define LOAD_2(p, i)           BITS_FLOAT((unsigned int)(p)[i] << 16)
 #define STORE_2(p, i, x)       ((p)[i] = bf16_bits(x))
 #define LOAD_VECTOR_2(n, p)    VBF16_LOAD(n, p)
-#define BF16_VECTOR(n, v)      CONVERT(VECTOR(UINT16, n), BF16_BITS(VECTOR(UINT32, n), AS(VECTOR(UINT32, n), v)))
+#define BF16_VECTOR(n, v) \
+    CONVERT(VECTOR(UINT16, n), BF16_BITS(VECTOR(UINT32, n), AS(VECTOR(UINT32, n), v)))
 #define STORE_VECTOR_2(n, p, v)  VSTORE(n, p, BF16_VECTOR(n, v))
 #define LOAD_ALIGNED_2(n, p) \
     AS(VECTOR(float, n), CONVERT(VECTOR(UINT32, n), VLOAD_ALIGNED(VECTOR(UINT16, n), p)) << 16)

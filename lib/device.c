@@ -153,8 +153,8 @@ vn_status vn_device_open(vn_device **out, const char *spec)
     if (device_count() == 0)                    /* likewise */
         return vn__leave(vn__device_open(out, vn__backends[0], 0, NULL, "none"));
     if ((index = find(spec)) < 0)
-        return vn__fail(VN_NO_DEVICE, "spec is \"%.64s%s\", which no device matches; it needs \"cpu\", \"gpu\", "
-                        "%s\"opencl:%d\", or a word of a device's or platform's name",
+        return vn__fail(VN_NO_DEVICE, "spec is \"%.64s%s\", which no device matches; it needs \"cpu\", "
+                        "\"gpu\", %s\"opencl:%d\", or a word of a device's or platform's name",
                         spec ? spec : "", spec && strlen(spec) > 64 ? "..." : "",
                         device_count() > 1 ? "\"opencl:0\" to " : "", device_count() - 1);
     if ((s = listing(&l, &backend, &local, index)))

@@ -118,7 +118,8 @@ static void add_epilogue(struct vn_builder *b, const struct vn_epilogue *e)
 char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p, const int *c, vn_type type,
                    int wide, const struct vn_epilogue *e)
 {
-    const struct vn_epilogue plain = { .type_c = (int)type, .type_residual = (int)type, .type_bias = (int)type };
+    const int t = (int)type;
+    const struct vn_epilogue plain = { .type_c = t, .type_residual = t, .type_bias = t };
     struct vn_builder b = { 0 };
     char word[64];
 

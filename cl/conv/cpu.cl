@@ -292,7 +292,8 @@ DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length,
             }
     }
     for (; j < length; j++)
-        STORE(o->c, at + j * pitch, epilogue_at(o, at + j * pitch, bias_at + j * bias_pitch, o->alpha * s[j]));
+        STORE(o->c, at + j * pitch,
+              epilogue_at(o, at + j * pitch, bias_at + j * bias_pitch, o->alpha * s[j]));
 }
 
 /* ---- forward and backward data --------------------------------------------------------- */
@@ -474,8 +475,8 @@ DEVICE int find_sources(LOCAL INDEX *sK, LOCAL INDEX *sP, LOCAL const struct pix
 }
 
 /* Stores one element of dw; row: tap and channel. */
-DEVICE void store_weight(const struct output *o, R sum, INDEX group, INDEX row, INDEX column, VIEW vC, VIEW vBias,
-                         VIEW eTaps)
+DEVICE void store_weight(const struct output *o, R sum, INDEX group, INDEX row, INDEX column, VIEW vC,
+                         VIEW vBias, VIEW eTaps)
 {
     INDEX t = row;
     const INDEX c = divmod(&t, (INDEX)eTaps.s3), s = divmod(&t, (INDEX)eTaps.s6),

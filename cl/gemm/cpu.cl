@@ -245,7 +245,8 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
                 const R scale = is_last ? alpha : (R)1;
                 const INDEX next = start != FROM_C ? 0 : m + 1 < count ? THR_M * c.row
                                  : THR_N - m * THR_M * c.row;
-                const struct target target = { to, to + next + VEC - 1, c.row, prefetch_from, is_plain, scale };
+                const struct target target = { to, to + next + VEC - 1, c.row, prefetch_from, is_plain,
+                                               scale };
 
                 if (in_rows && prefetch_from == depth && !in_place)
                     for (int j = 0; j < height; j++)

@@ -4,9 +4,9 @@
  * are bit-identical on every device. Method and coefficients: Cephes Mathematical Library
  * (S. L. Moshier), expf/exp and tanhf/tanh; the error is below 2 units in the last place.
  *
- * FAST_ACT, a constant of the problem, allows the device's own exponential and reciprocal instead: for results
- * of 16 bits, outside VN_MATH_BITWISE, on devices whose instructions are off by few units in the last place
- * of f32.
+ * FAST_ACT, a constant of the problem, allows the device's own exponential and reciprocal instead: for
+ * results of 16 bits, outside VN_MATH_BITWISE, on devices whose instructions are off by few units in the last
+ * place of f32.
  *
  * Takes  TYPE R ZERO FAST_PTX (cl/types.h); atoms/nvidia/math.h; ACT FAST_ACT
  * Gives  EXP_FUNCTION TANH_FUNCTION ACTIVATION_FUNCTION LANES_BITS BITS_LANES (below); exp_of() tanh_of()
@@ -118,8 +118,9 @@ TANH_FUNCTION(tanh_of, R, exp_of)
 #define ACT_TANH     5
 #define ACT_GELU_ERF 6
 
-/* ACTIVATION_FUNCTION(name, V, EXP, TANH) defines `DEVICE V name(V x)`: the activation that ACT says. NaN stays
- * NaN, and a gate of a large negative x, -infinity included, is 0. GELU is x sigmoid(2u) = x (1 + tanh u) / 2. */
+/* ACTIVATION_FUNCTION(name, V, EXP, TANH) defines `DEVICE V name(V x)`: the activation that ACT says.  NaN
+ * stays NaN, and a gate of a large negative x, -infinity included, is 0.  GELU is
+ * x sigmoid(2u) = x (1 + tanh u) / 2.                                                                     */
 #define ACT_GATE(V, EXP, x, z) PICK(x, (V)-1000, (V)ZERO, (x) / ((V)1 + EXP((V)ZERO - (z))))
 #define ACTIVATION_FUNCTION(name, V, EXP, TANH)                                             \
 DEVICE V name(V x)                                                                          \

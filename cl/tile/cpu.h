@@ -231,7 +231,8 @@ ACTIVATION_FUNCTION(activate_lanes, RV, exp_lanes, tanh_lanes)
 
 /* Stores elements [first, end) of one row of a tile, which is of row m of C and of columns from n on, through
  * the epilogue. */
-DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, const struct output *o, int m, int n)
+DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, const struct output *o, int m,
+                           int n)
 {
     LOCAL const R *sum = (LOCAL const R *)row;
 

@@ -7,7 +7,7 @@
  * Gives: BIAS_ROW() prepare_tile(); finish_tile(), finish_across(), store_finished(), store_tile().
  */
 
-/* ---- the epilogue, in registers -------------------------------------------------------------------------- */
+/* ---- the epilogue, in registers ------------------------------------------------------------------ */
 
 /* Whether rows of C, or of the residual, are whole 16-byte vectors of 16-bit elements. */
 #define ROWS_OF_VECTORS(p, row, col, N) \
@@ -17,8 +17,8 @@
 #define FINISH_PIECE 16
 
 #if RESIDUAL && OF(BYTES, TYPE_RESIDUAL) == 2
-/* Adds `by` times a piece of a row of the residual, of 16-byte vectors of 16-bit elements: `from` is the place
- * of the piece.  As store_row_vectors(). */
+/* Adds `by` times a piece of a row of the residual, of 16-byte vectors of 16-bit elements: `from` is the
+ * place of the piece.  As store_row_vectors(). */
 DEVICE void add_row_vector(float *d, const int below, GLOBAL const T_RESIDUAL *from, R by, int lane, int left)
 {
     const int n = lane % 4 * 8;
@@ -40,8 +40,8 @@ DEVICE void add_row_vector(float *d, const int below, GLOBAL const T_RESIDUAL *f
     ((col) == 1 && ((which) == SAME_ROWS || (row) % 2 == 0) && (N) % 2 == 0 &&                  \
      (UINT64)(p) % (2 * OF(BYTES, TYPE_OF)) == 0)
 
-/* Applies STEP(x, y, side x, side y) to the pairs of a piece whose first column is n.  What is outside of C is
- * finished with elements from its edge.  in_pairs: SIDE_IN_PAIRS(). */
+/* Applies STEP(x, y, side x, side y) to the pairs of a piece whose first column is n.  What is outside of C
+ * is finished with elements from its edge.  in_pairs: SIDE_IN_PAIRS(). */
 #define WITH_SIDE(which, TYPE_OF, p, row, col, in_pairs, STEP)                                  \
     UNROLL for (int i = 0; i < FINISH_PIECE; i += 2) {                                          \
         const int r_ = ACC_BELOW(i) ? m8 : m, c_ = n + ACC_COL(i);                              \
@@ -80,8 +80,8 @@ DEVICE void prepare_tile(float *bias_row, const struct output *o, const int coun
 }
 
 /* n0: the tile's first column.  What is outside of C becomes any value. */
-DEVICE void finish_tile(const struct output *o, float *all, const float *bias_row, const int count, int m, int m8,
-                        int n0, int lane)
+DEVICE void finish_tile(const struct output *o, float *all, const float *bias_row, const int count, int m,
+                        int m8, int n0, int lane)
 {
     const int M = o->M, N = o->N;
 #if SCALE
@@ -110,13 +110,13 @@ DEVICE void finish_tile(const struct output *o, float *all, const float *bias_ro
             UNROLL for (int below = 0; below < 2; below++) {
                 const int r = below ? m8 : m;
 
-                add_row_vector(d, below, o->residual + (r < M ? r : 0) * o->residual_row + first, o->beta, lane,
-                               r < M ? N - first : 0);
+                add_row_vector(d, below, o->residual + (r < M ? r : 0) * o->residual_row + first, o->beta,
+                               lane, r < M ? N - first : 0);
             }
         } else
 #endif
-            WITH_SIDE(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row, o->residual_col, residual_in_pairs,
-                      RESIDUAL_PAIR)
+            WITH_SIDE(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row, o->residual_col,
+                      residual_in_pairs, RESIDUAL_PAIR)
 #endif
 #if BIAS == SAME_ROWS
         UNROLL for (int i = 0; i < FINISH_PIECE; i += 4) {
@@ -145,10 +145,10 @@ DEVICE void finish_across(const struct output *o, float *d, const int count, int
     }
 }
 
-/* ---- the store ------------------------------------------------------------------------------------------- */
+/* ---- the store ----------------------------------------------------------------------------------- */
 
-/* Of accumulators that are finished.  unaligned, a constant: 1 where rows of C of 16-bit elements mostly begin
- * at no multiple of 16 bytes. */
+/* Of accumulators that are finished.  unaligned, a constant: 1 where rows of C of 16-bit elements mostly
+ * begin at no multiple of 16 bytes. */
 DEVICE void store_finished(const struct output *o, const float *d, const int count, int m, int m8, int n0,
                            int lane, const int unaligned)
 {
@@ -185,8 +185,8 @@ DEVICE void store_finished(const struct output *o, const float *d, const int cou
 #endif
 }
 
-DEVICE void store_tile(const struct output *o, float *d, const float *bias_row, const int count, int m, int m8,
-                       int n0, int lane, const int unaligned)
+DEVICE void store_tile(const struct output *o, float *d, const float *bias_row, const int count, int m,
+                       int m8, int n0, int lane, const int unaligned)
 {
     finish_tile(o, d, bias_row, count, m, m8, n0, lane);
     store_finished(o, d, count, m, m8, n0, lane, unaligned);

@@ -4,9 +4,9 @@
  * Gives  BLOCK_AT(), store_blocks()
  */
 
-/* d[i * columns + j] is of row m + BLOCK_AT(i, row_step) and column n + BLOCK_AT(j, column_step), and finished.
- * Stores vectors of 4 elements along rows, or along columns, where C is contiguous and aligned in that
- * direction.  rows, columns and steps are constant. */
+/* d[i * columns + j] is of row m + BLOCK_AT(i, row_step) and column n + BLOCK_AT(j, column_step), and
+ * finished.  Stores vectors of 4 elements along rows, or along columns, where C is contiguous and aligned in
+ * that direction.  rows, columns and steps are constant. */
 #define BLOCK_AT(i, step) ((i) / 4 * (step) + (i) % 4)
 
 DEVICE void store_blocks(const struct output *o, int m, int n, const R *d, const int rows, const int columns,

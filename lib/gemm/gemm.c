@@ -96,7 +96,7 @@ static vn_status check_shapes(const vn_tensor *a, const vn_tensor *b, const vn_t
                         b->rank, c->rank);
     if (a->type != b->type || (c->type != a->type && !(c->type == VN_F32 && vn_type_bytes(a->type) == 2)))
         return vn__fail(VN_INVALID,
-                        "A, B and C have types %s, %s and %s; they need one type, or f32 for C of f16 or bf16",
+                        "A, B and C have types %s, %s and %s; they need one type, or f32 as C of 16-bit types",
                         vn_type_name(a->type), vn_type_name(b->type), vn_type_name(c->type));
     if (a->extent[row] != c->extent[row])
         return vn__fail(VN_INVALID, "A has %lld rows; it needs those of C, %lld", (long long)a->extent[row],
@@ -134,7 +134,8 @@ static vn_status check_summand(vn_tensor *t, const char *name, const struct gemm
         !(t->type == g->a.type && g->c.type == VN_F32))
         return vn__fail(VN_INVALID, "%s has type %s; it needs that of C, %s%s", name, vn_type_name(t->type),
                         vn_type_name(g->c.type),
-                        vn_type_bytes(g->c.type) == 2 ? ", or f32" : g->a.type != g->c.type ? ", or A's" : "");
+                        vn_type_bytes(g->c.type) == 2 ? ", or f32"
+                        : g->a.type != g->c.type ? ", or A's" : "");
     return check_side(t, name, g, q);
 }
 
@@ -148,7 +149,8 @@ static vn_status check_scale(struct gemm *g, const vn_queue *q)
     if (g->scale.type != wanted)
         return vn__fail(VN_INVALID, "options.scale has type %s; it needs %s", vn_type_name(g->scale.type),
                         vn_type_name(wanted));
-    return (s = check_side(&g->scale, "options.scale", g, q)) ? s : vn__check_overlap(&g->c, "C", &g->scale, "options.scale");
+    s = check_side(&g->scale, "options.scale", g, q);
+    return s ? s : vn__check_overlap(&g->c, "C", &g->scale, "options.scale");
 }
 
 static vn_status check_bias(struct gemm *g, const vn_queue *q)
@@ -157,7 +159,8 @@ static vn_status check_bias(struct gemm *g, const vn_queue *q)
 
     if (!(g->has_bias = vn__given(&g->bias)))
         return VN_OK;
-    return (s = check_summand(&g->bias, "options.bias", g, q)) ? s : vn__check_overlap(&g->c, "C", &g->bias, "options.bias");
+    s = check_summand(&g->bias, "options.bias", g, q);
+    return s ? s : vn__check_overlap(&g->c, "C", &g->bias, "options.bias");
 }
 
 /* What beta multiplies: C itself, unless something else is given. */
@@ -171,8 +174,8 @@ static vn_status check_residual(struct gemm *g, const vn_queue *q)
     }
     if ((s = check_summand(&g->residual, "options.residual", g, q)))
         return s;
-    return vn__same_view(&g->residual, &g->c) ? VN_OK
-                                              : vn__check_overlap(&g->c, "C", &g->residual, "options.residual");
+    return vn__same_view(&g->residual, &g->c)
+         ? VN_OK : vn__check_overlap(&g->c, "C", &g->residual, "options.residual");
 }
 
 static vn_status check(struct gemm *g, const vn_queue *q)
@@ -259,7 +262,8 @@ static void shape(char *out, size_t size, const void *problem)
 /* Along which dimensions of C a tensor that is added repeats. */
 static int side_of(const vn_tensor *t, const struct gemm *g)
 {
-    return vn__row(t) == 0 && g->m > 1 ? VN_SAME_ROWS : vn__col(t) == 0 && g->n > 1 ? VN_SAME_COLUMNS : VN_FULL;
+    return vn__row(t) == 0 && g->m > 1 ? VN_SAME_ROWS
+         : vn__col(t) == 0 && g->n > 1 ? VN_SAME_COLUMNS : VN_FULL;
 }
 
 static double bytes_of(const vn_tensor *t, int side, const struct gemm *g)
@@ -349,8 +353,9 @@ vn_status vn__gemm_options(vn_gemm_options *out, const vn_gemm_options *given, c
     if (!given)
         return VN_OK;
     if (given->size != 0 && given->size != sizeof *given)
-        return (s = vn__enter(function)) ? s : vn__fail(VN_INVALID, "options.size is %u; it needs 0 or sizeof(vn_gemm_options), %zu",
-                                                      (unsigned)given->size, sizeof *given);
+        return (s = vn__enter(function))
+             ? s : vn__fail(VN_INVALID, "options.size is %u; it needs 0 or sizeof(vn_gemm_options), %zu",
+                            (unsigned)given->size, sizeof *given);
     memcpy(out, given, given->size ? sizeof *given : first);
     return VN_OK;
 }
@@ -362,7 +367,8 @@ vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,
     vn_status s = vn__gemm_options(&o, options, "vn_gemm");
     struct call call = {
         .head = { &vn__gemm, o.variant, 0, 0 },
-        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .bias = o.bias, .residual = o.residual, .scale = o.scale,
+        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .bias = o.bias,
+        .residual = o.residual, .scale = o.scale,
         .math = o.math, .activation = o.activation, .packed_b = o.packed_b,
     };
 

@@ -158,7 +158,7 @@ vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_que
 VN_VARIANT(tiled);                                       /* tiled.c: any device */
 VN_VARIANT(matrix_mfma); VN_VARIANT(matrix_wmma); VN_VARIANT(matrix_dpas); /* matrix.c: AMD, Intel */
 VN_VARIANT(pipelined); VN_CONSTANTS_OF(pipelined); int vn__turns_pipelined(const void *problem);
-                                                              /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
+                                                         /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
 VN_VARIANT(mma);       VN_CONSTANTS_OF(mma);             /* mma.c: matrix engines of sm_80 and up */
 VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma);           /* wgmma.c: 16-bit types on sm_90 */
 VN_VARIANT(wgmma_splitk);

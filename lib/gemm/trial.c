@@ -91,14 +91,15 @@ static int is_right(int act, double y, double x)
 {
     enum { FAR = 8 };
     const double positive = x < 0 ? 0 : x, rounded = 0x1p-7 * positive;
+    const int is_far = x > FAR || x < -FAR;
 
     switch (act) {
     case VN_IDENTITY: return y == x;
     case VN_RELU:     return y == positive;
     case VN_GELU:
     case VN_SILU:     return is_near(y, positive, rounded + 0.3);
-    case VN_SIGMOID:  return is_near(y, x > FAR ? 1 : x < -FAR ? 0 : 0.5, x > FAR || x < -FAR ? 0x1p-7 : 0.51);
-    default:          return is_near(y, x > FAR ? 1 : x < -FAR ? -1 : 0, x > FAR || x < -FAR ? 0x1p-7 : 1.01);
+    case VN_SIGMOID:  return is_near(y, x > FAR ? 1 : x < -FAR ? 0 : 0.5, is_far ? 0x1p-7 : 0.51);
+    default:          return is_near(y, x > FAR ? 1 : x < -FAR ? -1 : 0, is_far ? 0x1p-7 : 1.01);
     }
 }
 
@@ -200,7 +201,8 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct gemm *g)
 
     if (!lay_out(g, it, &q->device->facts))
         return vn__fail(VN_UNSUPPORTED, "no layout of the trial product fits the variant");
-    if ((s = add_sides(q, g)) || (s = fill(q, &g->a, g->head.type, a_of)) || (s = fill(q, &g->b, g->head.type, b_of)) ||
+    if ((s = add_sides(q, g)) || (s = fill(q, &g->a, g->head.type, a_of)) ||
+        (s = fill(q, &g->b, g->head.type, b_of)) ||
         (s = vn__plan(&plan, q, it, g)) || (s = it->variant->run(q, it, g, &plan)) ||
         (s = q->device->backend->finish(q)))
         return s;

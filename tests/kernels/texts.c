@@ -95,11 +95,12 @@ enum { PLAIN, ADDED, ADDED_IN_F32, EPILOGUES };
 static struct vn_epilogue epilogue_of(const struct target *target, vn_type type, int which)
 {
     const int fast = vn__fast_act(VN_MATH_DEFAULT, &target->device.facts);
-    const int t = (int)type, other = which == ADDED_IN_F32 ? (int)VN_F32 : t, is_16 = vn_type_bytes(type) == 2;
+    const int t = (int)type, other = which == ADDED_IN_F32 ? (int)VN_F32 : t;
+    const int is_fast = which == ADDED && vn_type_bytes(type) == 2;
 
     return which == PLAIN
          ? (struct vn_epilogue){ .type_c = t, .type_residual = t, .type_bias = t }
-         : (struct vn_epilogue){ .act = which == ADDED ? VN_GELU : VN_TANH, .fast_act = which == ADDED && is_16 ? fast : 0,
+         : (struct vn_epilogue){ .act = which == ADDED ? VN_GELU : VN_TANH, .fast_act = is_fast ? fast : 0,
                                  .scale = VN_SAME_COLUMNS, .residual = VN_FULL,
                                  .bias = which == ADDED ? VN_SAME_ROWS : VN_FULL,
                                  .type_c = other, .type_residual = other, .type_bias = other };

@@ -115,7 +115,8 @@ static void draws(struct suite *s, enum direction direction, vn_type type, const
                   enum kind kind, int times)
 {
     struct random r = { s->seed + kind };
-    struct random e = { suite_seed(s, variant, ((int)direction * VN_TYPE_COUNT + (int)type) * 4 + (int)kind) };
+    const int group = ((int)direction * VN_TYPE_COUNT + (int)type) * 4 + (int)kind;
+    struct random e = { suite_seed(s, variant, group) };
     struct problem epilogue[SUITE_EPILOGUES];
 
     for (int i = 0; i < SUITE_EPILOGUES; i++) {

@@ -139,7 +139,8 @@ static int complete(const struct reader *r)
 static vn_gemm_options options_of(const struct problem *p, const struct operands *o)
 {
     return (vn_gemm_options){ .size = sizeof(vn_gemm_options), .math = p->math, .bias = o->t[GEMM_BIAS],
-                              .residual = o->t[GEMM_RESIDUAL], .scale = o->t[GEMM_SCALE], .activation = p->act,
+                              .residual = o->t[GEMM_RESIDUAL], .scale = o->t[GEMM_SCALE],
+                              .activation = p->act,
                               .packed_b = o->pack, .variant = variant_of(p) };
 }
 

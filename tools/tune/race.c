@@ -71,7 +71,8 @@ static const struct vn_choice *kernels_for(struct kernels *k, const struct race 
     int kept;
 
     for (int i = 0; i < n; i++)
-        if (k->it[i].variant == e->variant && k->wide[i] == e->wide && !memcmp(k->it[i].c, e->c, sizeof e->c) &&
+        if (k->it[i].variant == e->variant && k->wide[i] == e->wide &&
+            !memcmp(k->it[i].c, e->c, sizeof e->c) &&
             !memcmp(&k->it[i].epilogue, &e->epilogue, sizeof e->epilogue))
             return k->failed[i] ? NULL : &k->it[i];
     if (n == KINDS)

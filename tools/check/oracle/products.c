@@ -73,8 +73,9 @@ static void finish_one(void *context, int64_t at, const int64_t place[VN_RANK])
 {
     const struct finish  *f = context;
     const struct problem *p = f->c->p;
-    const long double added = p->beta == 0 ? 0 : f->residual ? f->c->in[RESIDUAL][oracle_offset(f->residual, place)]
-                                                             : f->c->in[SUM][at];
+    const long double added = p->beta == 0 ? 0
+                            : f->residual ? f->c->in[RESIDUAL][oracle_offset(f->residual, place)]
+                            : f->c->in[SUM][at];
     const long double c = p->beta != 0 ? p->beta * added : 0;
     const long double scale = f->scale ? f->c->in[SCALE][oracle_offset(f->scale, place)] : 1;
     const long double alpha = p->alpha * scale;
@@ -83,7 +84,8 @@ static void finish_one(void *context, int64_t at, const int64_t place[VN_RANK])
     const long double x = alpha * f->value[at] + c + b;
     const long double y = activate(p->act, x);
     long double e = oracle_gamma(p->type, f->terms + 5) * (size + fabsl(c) + fabsl(b))
-                  + (f->terms + 4) * oracle_tiny(p->type) * 4 * (1 + fabsl(p->alpha)) * (1 + fabsl(scale)) * (1 + fabsl(p->beta));
+                  + (f->terms + 4) * oracle_tiny(p->type) * 4 * (1 + fabsl(p->alpha)) * (1 + fabsl(scale))
+                    * (1 + fabsl(p->beta));
 
     if (p->math == VN_MATH_TF32 && p->type == VN_F32)           /* each operand loses its last 13 bits */
         e += 0x1.01p-9L * size;
@@ -106,8 +108,8 @@ void oracle_products(const struct oracle *c, void (*sum)(const struct oracle *c,
     const vn_tensor *y = &c->o->t[SUM], *bias = &c->o->t[BIAS];
     const vn_tensor *residual = &c->o->t[RESIDUAL], *scale = &c->o->t[SCALE];
     struct sums   s = { c->value[SUM], c->bound[SUM] };
-    struct finish f = { c, *bias, residual->rank ? residual : NULL, scale->rank ? scale : NULL, y->type, s.sum,
-                        s.size, c->p->op->summands(c->p) };
+    struct finish f = { c, *bias, residual->rank ? residual : NULL, scale->rank ? scale : NULL, y->type,
+                        s.sum, s.size, c->p->op->summands(c->p) };
 
     if (bias->rank == 1)                                        /* of a convolution: along the channels */
         f.bias = (vn_tensor){ .rank = y->rank, .start = bias->start,
