@@ -10,7 +10,10 @@ awk '/^```c$/ { on = 1; next } /^```/ && on { exit } on' "$srcdir/README.md" > $
 lines=$(grep -c . $out/program.c)
 [ "$lines" -ge 5 ] && [ "$lines" -le 20 ] || { echo "the program of README.md has $lines lines, not up to 20"; exit 1; }
 
-./libtool --quiet --tag=CC --mode=link "$CC" -std=c99 -pedantic -Wall -Wextra -Werror -I"$srcdir/lib" \
+sanitizers=                     # of --enable-sanitizers: the program needs them as well
+objdump -p .libs/libvernier.so 2> /dev/null | grep -q 'NEEDED *lib.*san' && sanitizers=-fsanitize=address,undefined
+
+./libtool --quiet --tag=CC --mode=link "$CC" $sanitizers -std=c99 -pedantic -Wall -Wextra -Werror -I"$srcdir/lib" \
     $out/program.c libvernier.la -o $out/program || exit 1
 $out/program > $out/printed || { echo "it exits with $?"; exit 1; }
 cat $out/printed
