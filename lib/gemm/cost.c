@@ -9,7 +9,8 @@
  * units idle; and no wave is done before its share of the bytes is read.  A C whose rows are not 16-byte
  * aligned is stored in smaller pieces, which takes as long as ODD_C thousandths of its bytes more.
  *
- * Computing and reading overlap, but not wholly: together they take the root of the sum of their squares.
+ * Computing and reading overlap, but not wholly: together they take the root of the sum of their squares, by
+ * the first terms of its series, for the library does without libm.
  */
 #include <math.h>
 
@@ -76,13 +77,21 @@ double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row)
     return g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]);
 }
 
+double vn__together(double a, double b)
+{
+    const double longer = a > b ? a : b, r = longer > 0 ? (a > b ? b : a) / longer : 0;
+
+    return longer * (1 + r * r * (0.5 - 0.0858 * r * r));
+}
+
 /* Each wave of one tile for each unit takes `tile`, and the time of its share of the bytes. */
 static double in_waves(const struct vn_tiles *t, double tile, double bytes, const struct vn_site *site)
 {
     const double units = site->facts->units, each = bytes / t->tiles;
     const double full = floor(t->tiles / units), left = t->tiles - full * units;
-    const double waves = full * hypot(tile, units * each) + (left > 0 ? hypot(tile, left * each) : 0);
-    const double even = hypot(t->tiles / units * tile, bytes);
+    const double last = left > 0 ? vn__together(tile, left * each) : 0;
+    const double waves = full * vn__together(tile, units * each) + last;
+    const double even = vn__together(t->tiles / units * tile, bytes);
 
     return site->rates->waves * waves + (1 - site->rates->waves) * even;
 }
@@ -102,14 +111,14 @@ double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, con
     const double full = flops / peak * (share / cost[VN_EFF_FULL] + (1 - share) / cost[VN_EFF_DRAM]);
 
     if (t->tiles <= units)
-        return fixed + hypot(share < 1 && full > alone ? full : alone, bytes);
+        return fixed + vn__together(share < 1 && full > alone ? full : alone, bytes);
     if (t->resident <= 1)
         return fixed + in_waves(t, full + tile, bytes, site);
 
     const double rounds = ceil(t->tiles / (units * t->resident)) * alone;
     const double each = ceil(t->tiles / units) * (full + tile);
 
-    return fixed + hypot(rounds > each ? rounds : each, bytes);
+    return fixed + vn__together(rounds > each ? rounds : each, bytes);
 }
 
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,

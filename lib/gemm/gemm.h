@@ -89,6 +89,8 @@ double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row);
 /* Of moving bytes at so many thousandths of the memory's rate. */
 double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site);
 double vn__launch_seconds(const struct vn_site *site);
+/* Of two things that overlap in part. */
+double vn__together(double a, double b);
 /* Of so many bytes, the share that the second-level cache keeps from one product to the next; and the time
  * to read or write one of them.                                                                        */
 double vn__share_in_l2 (double bytes, const struct vn_site *site);

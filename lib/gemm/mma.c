@@ -2,8 +2,6 @@
  *
  * mma.c - the variant gemm_mma: the matrix engine of NVIDIA's sm_80 and up, out of registers.
  */
-#include <math.h>
-
 #include "gemm.h"
 
 enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N };   /* those of its parameters that a launch goes by */
@@ -57,7 +55,8 @@ static void add_tiles(struct vn_tiles *t, const struct gemm *g, const struct vn_
     const double flops = 2.0 * p[BLK_M] * p[BLK_N] * (double)(VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K]);
     const double all = (double)VN_CEIL_DIV(g->m, p[BLK_M]) * (double)VN_CEIL_DIV(g->n, p[BLK_N]);
     const double whole = odd ? 0 : (double)inside(g->m, p[BLK_M], g) * (double)inside(g->n, p[BLK_N], g);
-    const double edge = flops * 1000 / row->cost[EDGE] * pow(1000.0 / row->cost[ODD], odd);
+    const double slow = 1000.0 / row->cost[ODD];
+    const double edge = flops * 1000 / row->cost[EDGE] * (odd > 0 ? slow : 1) * (odd > 1 ? slow : 1);
 
     t->tiles   = all * (double)g->batches;
     t->longest = all > whole ? edge : flops;

@@ -4,7 +4,6 @@
  * cl/gemm/skinny.cl).
  */
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 #include "gemm.h"
@@ -341,7 +340,7 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
 
     if (cost[by_n ? EFF_N : EFF] <= 0 || memory <= 0 || odd <= 0 || peak <= 0)
         return 0;
-    return (cost[FIXED_NS] + cost[GROUP_NS] * waves * e->rows / 8) * 1e-9 + hypot(read, flops) +
+    return (cost[FIXED_NS] + cost[GROUP_NS] * waves * e->rows / 8) * 1e-9 + vn__together(read, flops) +
            (added > 0 ? vn__launch_seconds(site) + 2 * added / l2 : 0);
 }
 
