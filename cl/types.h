@@ -36,7 +36,7 @@ DEVICE unsigned short bf16_bits(float x)
 }
 
 /* The words of each type, by its number: what an element is in memory, and how it is read and written. */
-#define ELEMENT_0              float
+#define T_OF_0                 float
 #define BYTES_0                4
 #define LOAD_0(p, i)           ((p)[i])
 #define STORE_0(p, i, x)       ((p)[i] = (x))
@@ -45,7 +45,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define LOAD_ALIGNED_0(n, p)     VLOAD_ALIGNED(VECTOR(float, n), p)
 #define STORE_ALIGNED_0(n, p, v) VSTORE_ALIGNED(VECTOR(float, n), p, v)
 
-#define ELEMENT_1              HALF
+#define T_OF_1                 HALF
 #define BYTES_1                2
 #define LOAD_1(p, i)           HALF_LOAD(p, i)
 #define STORE_1(p, i, x)       HALF_STORE(p, i, x)
@@ -54,7 +54,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define LOAD_ALIGNED_1(n, p)     VHALF_LOAD_ALIGNED(n, p)
 #define STORE_ALIGNED_1(n, p, v) VHALF_STORE_ALIGNED(n, p, v)
 
-#define ELEMENT_2              unsigned short
+#define T_OF_2                 unsigned short
 #define BYTES_2                2
 #define LOAD_2(p, i)           BITS_FLOAT((unsigned int)(p)[i] << 16)
 #define STORE_2(p, i, x)       ((p)[i] = bf16_bits(x))
@@ -66,7 +66,7 @@ DEVICE unsigned short bf16_bits(float x)
     AS(VECTOR(float, n), CONVERT(VECTOR(UINT32, n), VLOAD_ALIGNED(VECTOR(UINT16, n), p)) << 16)
 #define STORE_ALIGNED_2(n, p, v) VSTORE_ALIGNED(VECTOR(UINT16, n), p, BF16_VECTOR(n, v))
 
-#define ELEMENT_3              double
+#define T_OF_3                 double
 #define BYTES_3                8
 #define LOAD_3(p, i)           ((p)[i])
 #define STORE_3(p, i, x)       ((p)[i] = (x))
@@ -79,7 +79,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define OF_(word, type)        word##_##type
 #define OF(word, type)         OF_(word, type)
 
-#define T                      OF(ELEMENT, TYPE)
+#define T                      OF(T_OF, TYPE)
 #define T_BYTES                OF(BYTES, TYPE)
 #define LOAD(p, i)             OF(LOAD, TYPE)(p, i)
 #define STORE(p, i, x)         OF(STORE, TYPE)(p, i, x)

@@ -183,7 +183,7 @@ endif
 	tools/measure/sampling.c \
 	tools/measure/statistics.c \
 	tools/measure/timing.c \
-	tools/report/report.c
+	tools/report/errors.c tools/report/report.c
 %C%_tools_test_measure_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_tools_test_measure_LDADD    = libproblem.la libcore.la $(JANSSON_LIBS) -lm
 

@@ -18,13 +18,13 @@
 
 #define IS_PLAIN     (!SCALE && !RESIDUAL && !BIAS && !ACT)     /* C is alpha A B */
 
-#define TC                   OF(ELEMENT, TYPE_C)
+#define TC                   OF(T_OF, TYPE_C)
 #define C_BYTES              OF(BYTES, TYPE_C)
 #define LOAD_C(p, i)         OF(LOAD, TYPE_C)(p, i)
 #define STORE_C(p, i, x)     OF(STORE, TYPE_C)(p, i, x)
-#define T_RESIDUAL           OF(ELEMENT, TYPE_RESIDUAL)
+#define T_RESIDUAL           OF(T_OF, TYPE_RESIDUAL)
 #define LOAD_RESIDUAL(p, i)  OF(LOAD, TYPE_RESIDUAL)(p, i)
-#define T_BIAS               OF(ELEMENT, TYPE_BIAS)
+#define T_BIAS               OF(T_OF, TYPE_BIAS)
 #define LOAD_BIAS(p, i)      OF(LOAD, TYPE_BIAS)(p, i)
 
 /* ---- kernels end their parameters with these, and begin with M, N, ... eC, alpha ---------------------- */

@@ -46,7 +46,7 @@ DEVICE void add_row_vector(float *d, const int below, GLOBAL const T_RESIDUAL *f
     UNROLL for (int i = 0; i < FINISH_PIECE; i += 2) {                                          \
         const int r_ = ACC_BELOW(i) ? m8 : m, c_ = n + ACC_COL(i);                              \
         const int in_r_ = r_ < M ? r_ : M - 1, in_c_ = c_ < N ? c_ : (N - 1) / 2 * 2;           \
-        GLOBAL const OF(ELEMENT, TYPE_OF) *const at_ =                                          \
+        GLOBAL const OF(T_OF, TYPE_OF) *const at_ =                                          \
             (p) + SIDE_AT(which, row, col, in_r_, in_c_);                                       \
         float two_[2];                                                                          \
                                                                                                 \

@@ -96,7 +96,7 @@ static vn_status check_shapes(const vn_tensor *a, const vn_tensor *b, const vn_t
                         b->rank, c->rank);
     if (a->type != b->type || (c->type != a->type && !(c->type == VN_F32 && vn_type_bytes(a->type) == 2)))
         return vn__fail(VN_INVALID,
-                        "A, B and C have types %s, %s and %s; they need one type, or f32 as C of 16-bit types",
+                        "A, B and C have types %s, %s and %s; they need one type, or f32 as C of 16 bits",
                         vn_type_name(a->type), vn_type_name(b->type), vn_type_name(c->type));
     if (a->extent[row] != c->extent[row])
         return vn__fail(VN_INVALID, "A has %lld rows; it needs those of C, %lld", (long long)a->extent[row],

@@ -216,7 +216,7 @@ static int write_roofs(const struct target *t)
 
     for (int type = 0; type < VN_TYPE_COUNT; type++)
         for (it = matrix_engines; (it = matrix_engine_for(it, &t->device.facts, (vn_type)type)); it++)
-            failed |= write_text(t, &it->kernel, it->p, none, (vn_type)type, 0);
+            failed |= write_text(t, &it->kernel, it->p, none, (vn_type)type, 0, PLAIN);
     return failed;
 }
 
