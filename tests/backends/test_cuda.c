@@ -119,7 +119,7 @@ static vn_status solve(struct work *w, const char *text)
 }
 
 static const char *const problems[] = {
-    "gemm:20x24x28:f32:nn",
+    "gemm:64x64x64:f32:nn",
     "softmax:12x32:f32",
     "gemm:20x24x28:f32:tn:variant=cublas:gap=4:batch=2",
     "gemm:20x24x28:f64:tt:variant=cublas:beta=1",

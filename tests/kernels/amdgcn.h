@@ -20,6 +20,7 @@
 
 #define vload_half(i, p)         ((float)(p)[i])
 #define vstore_half_rte(x, i, p) ((p)[i] = (half)(x))
+#define vstorea_half4_rte(v, i, p) (*(__global half4 *)(p) = __builtin_convertvector(v, half4))
 
 /* Vectors in memory lie as their elements do. */
 typedef ushort4 vector_u16 __attribute__((aligned(2)));
@@ -30,6 +31,8 @@ typedef double2 vector_f64 __attribute__((aligned(8)));
 FUNCTION ushort4 at_vector(__global const ushort *p) { return *(__global const vector_u16 *)p; }
 FUNCTION float2  at_vector(__global const float *p)  { return *(__global const vector_f32 *)p; }
 FUNCTION double2 at_vector(__global const double *p) { return *(__global const vector_f64 *)p; }
+FUNCTION float4  at_vector(__private const float *p) { return (float4)(p[0], p[1], p[2], p[3]); }
+FUNCTION double4 at_vector(__private const double *p) { return (double4)(p[0], p[1], p[2], p[3]); }
 #define vload4(i, p) at_vector(p)
 #define vload2(i, p) at_vector(p)
 
