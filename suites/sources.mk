@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Standard workloads, installed with the command.
 suites += \
+	%D%/batched.csv \
 	%D%/deepbench_conv.csv \
 	%D%/deepbench_gemm.csv \
+	%D%/epilogues.csv \
 	%D%/llama31_matmul.csv \
+	%D%/mixed.csv \
 	%D%/resnet50_v1_5_conv.csv \
 	%D%/softmax_rows.csv \
 	%D%/squares.csv

@@ -7,7 +7,10 @@
  * each tensor, each dimension of it, each option.
  */
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "problem/conv.h"
 #include "../start.h"
@@ -54,7 +57,7 @@ static int expect(vn_status got, vn_status wanted, const char *function, const c
 
 /* ---- calls that work ---------------------------------------------------------------- */
 
-enum { OPTION = 3, TENSORS = 4, BYTES = 1 << 14 };      /* OPTION: the bias or the mask */
+enum { OPTION = 3, TENSORS = 6, BYTES = 1 << 14 };      /* OPTION: the bias or the mask; then others */
 
 struct signature { const char *function, *text, *names[TENSORS]; };
 
@@ -70,6 +73,10 @@ static const struct signature signatures[] = {
     { "vn_gemm", "gemm:5x6x7:f16:tn:batch=2:bias=full:beta=1:gap=2",
       { "A", "B", "C", "options.bias" } },
     { "vn_gemm", "gemm:4x9x3:bf16:nt:bias=row:act=gelu",            { "A", "B", "C", "options.bias" } },
+    { "vn_gemm", "gemm:4x6x3:bf16:nn:beta=1:bias=col:residual=full:scale=row",
+      { "A", "B", "C", "options.bias", "options.residual", "options.scale" } },
+    { "vn_gemm", "gemm:4x6x3:f16>f32:nn:beta=1:bias=row:residual=row",
+      { "A", "B", "C", "options.bias", "options.residual" } },
     { "vn_conv_forward", "conv:n2c4w8k6s3:f32:groups=2:bias",       { "x", "w", "y", "options.bias" } },
     { "vn_conv_forward", "conv:n2c3h7w8k4r3s2:f16:nhwc:pad=1:beta=1:bias=full",
       { "x", "w", "y", "options.bias" } },
@@ -169,7 +176,7 @@ static vn_buffer *closed_buffer, *foreign_buffer;
     static int name(vn_tensor *t, int d, const struct call *c, int i) \
     { (void)t; (void)d; (void)c; (void)i; if (!(condition)) return 0; __VA_ARGS__; return 1; }
 
-#define OPTIONAL (i == OPTION)                                  /* without a buffer or a rank: none */
+#define OPTIONAL (i >= OPTION)                                  /* without a buffer or a rank: none */
 #define OUTPUT   (i == c->o.output)
 
 HARM(no_buffer,      !OPTIONAL, t->buffer = NULL)
@@ -283,7 +290,8 @@ static void harm_overlap(const struct call *c)
         o.t[i].buffer = o.t[o.output].buffer = c->shared;
         o.t[o.output].start += 1;
         try_call(c, &c->p, &o, c->names[c->o.output], "the output overlaps another, one later", 0);
-        o.t[o.output].start = o.t[i].start + o.elements[i] - 1;
+        o.t[o.output].start = (o.t[i].start + o.elements[i] - 1) * (int64_t)vn_type_bytes(o.t[i].type)
+                              / (int64_t)vn_type_bytes(o.t[o.output].type);
         try_call(c, &c->p, &o, c->names[c->o.output], "the output overlaps another's last element", 0);
     }
 }
@@ -729,6 +737,34 @@ static void test_names(void)
     failures += vn_transpose(vn_packed(NULL, VN_F32, 1, extent)).extent[0] != 1;
 }
 
+/* Options as 0.1 had them end before the next page, which cannot be read; and sizes that no version had. */
+static void test_sizes_of_options(vn_buffer *buffer)
+{
+    static const uint32_t wrong[] = { 1, sizeof(vn_gemm_options) - 1, sizeof(vn_gemm_options) + 8, UINT32_MAX };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), old = offsetof(vn_gemm_options, residual);
+    const vn_tensor a = vn_matrix(buffer, VN_F32, 2, 2);
+    vn_tensor c = a;
+    unsigned char *const pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    vn_gemm_options whole = { .activation = VN_RELU };
+
+    c.start = 64;
+    if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE)) {
+        printf("no pages\n");
+        failures++;
+        return;
+    }
+    memcpy(pages + page - old, &whole, old);
+    expect(vn_gemm(queue, 1, a, a, 0, c, (const vn_gemm_options *)(pages + page - old)), VN_OK, "vn_gemm", NULL,
+           "the options of 0.1");
+    munmap(pages, 2 * page);
+    whole.size = sizeof whole;
+    expect(vn_gemm(queue, 1, a, a, 0, c, &whole), VN_OK, "vn_gemm", NULL, "options with their size");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        whole.size = wrong[i];
+        expect(vn_gemm(queue, 1, a, a, 0, c, &whole), VN_INVALID, "vn_gemm", "options.size", "a wrong size");
+    }
+}
+
 int main(void)
 {
     const size_t  count = sizeof signatures / sizeof signatures[0];
@@ -769,6 +805,7 @@ int main(void)
         close_anew();
         test_packs(closed, buffer);
         test_sentences(buffer);
+        test_sizes_of_options(buffer);
         vn_buffer_close(buffer);
     }
     test_names();

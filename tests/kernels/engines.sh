@@ -79,11 +79,10 @@ amd()
         name="$1 ${text##*/}"
         check "$name" "$(sed -n '/^vn_counted:/{n;s/.*\.long[ \t]*\([0-9]*\).*/\1/p;}' "$text.s")" \
             "$(loops '^[ \t]+v_(mfma|wmma)_' < "$text.s")"
-        # All that an epilogue can add has more addresses than scalar registers: they go to lanes, not to memory.
-        case $text in *.added*) kept='vgpr_spill_count private_segment_fixed_size' ;;
-                      *) kept='vgpr_spill_count sgpr_spill_count private_segment_fixed_size' ;; esac
-        for what in $kept; do
-            [ "$(described $what "$text.s")" = 0 ] ||
+        # Nothing is spilt by a product, and what an epilogue adds spills little, even all at once.
+        for what in vgpr_spill_count sgpr_spill_count private_segment_fixed_size; do
+            case $text in *.added*) [ "$(described $what "$text.s")" -le 128 ] ;;
+                          *) [ "$(described $what "$text.s")" = 0 ] ;; esac ||
                 { echo "not ok: $name: $what is $(described $what "$text.s")"; failed=$((failed + 1)); }
         done
         [ "$(described group_segment_fixed_size "$text.s")" -le 65536 ] ||

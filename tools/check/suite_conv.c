@@ -3,6 +3,7 @@
  * suite_conv.c - which convolutions the suite runs: one to three dimensions, all
  * directions, and all that can be said about a filter.
  */
+#include <math.h>
 #include <string.h>
 
 #include "problem/conv.h"
@@ -111,6 +112,16 @@ static void draw_epilogue(struct problem *p, struct random *r, enum kind kind)
             : random_chance(r, 0.3) ? VN_RELU : VN_IDENTITY;
 }
 
+/* For simulators: one epilogue beside the plain convolution. */
+static void keep_short(struct problem *p, const struct suite *s)
+{
+    if (s->extent != SUITE_SMALL || (p->beta == 0 && !p->bias && !p->act))
+        return;
+    p->beta = isnan(p->beta) || p->beta == 0 ? 1 : p->beta;
+    p->bias = p->bias ? p->bias : BIAS_FULL;
+    p->act  = VN_RELU;
+}
+
 static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
                   enum kind kind, int times)
 {
@@ -126,6 +137,7 @@ static void draws(struct suite *s, enum direction direction, vn_type type, const
         strcpy(epilogue[i].variant, variant);
         if (i > 0)
             draw_epilogue(&epilogue[i], &e, kind);
+        keep_short(&epilogue[i], s);
     }
     if (!suite_begin(s, "conv %s %s %s %s", direction_names[direction], suite_kinds[kind], vn_type_name(type),
                      *variant ? variant : "(chosen)"))
@@ -171,9 +183,10 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
 
         snprintf(text, sizeof text, "conv:%s:%s:%s%s%s%s", table[i].sizes, vn_type_name(type),
                  direction_names[direction], table[i].parts, *variant ? ":variant=" : "", variant);
-        if (problem_parse(&p, text, why, sizeof why) == 0)
+        if (problem_parse(&p, text, why, sizeof why) == 0) {
+            keep_short(&p, s);
             suite_case(s, &p, SPECIAL);
-        else
+        } else
             suite_fault(s, "%s", why);
     }
     suite_end(s);

@@ -167,6 +167,12 @@ static int expand_softmax(const struct expansion *e)
     return expand_text(e, text, "");
 }
 
+/* Rows that say the problem themselves. */
+static int expand_problem(const struct expansion *e)
+{
+    return expand_text(e, csv_text(e->csv, "problem"), csv_text(e->csv, "label"));
+}
+
 static const struct suite {
     const char *name, *file;
     int       (*expand)(const struct expansion *e);
@@ -176,13 +182,17 @@ static const struct suite {
     { "llama31",        "llama31_matmul.csv",     expand_llama          },
     { "deepbench-gemm", "deepbench_gemm.csv",     expand_deepbench_gemm },
     { "deepbench-conv", "deepbench_conv.csv",     expand_deepbench_conv },
+    { "epilogues",      "epilogues.csv",          expand_problem        },
+    { "mixed",          "mixed.csv",              expand_problem        },
+    { "batched",        "batched.csv",            expand_problem        },
     { "softmax-rows",   "softmax_rows.csv",       expand_softmax        },
     { NULL, NULL, NULL }
 };
 
 const char *workloads_suites(void)
 {
-    return "squares, resnet50, llama31, deepbench-gemm, deepbench-conv, softmax-rows";
+    return "squares, resnet50, llama31, deepbench-gemm, deepbench-conv, epilogues, "
+           "mixed, batched, softmax-rows";
 }
 
 /* Beside the program, where it was built; NULL if there are none, or if they may be somebody else's. */
