@@ -142,6 +142,8 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
         struct problem p = epilogue[i % suite_epilogues(s)];
 
         draw(&p, &r, s->extent);
+        if (!gemm_has_one_type(&p))
+            p.beside = APART;
         if (kind == REAL)
             draw_real(&p, &r);
         else if (type == VN_F32 && random_chance(&r, 0.25))

@@ -130,6 +130,9 @@ static int complete(const struct reader *r)
 {
     const struct gemm_problem *const g = gemm_of(r->p);
 
+    if (r->p->beside && !gemm_has_one_type(r->p))
+        return wrong(r, "gemm: operands in one buffer have one type; here some are f32 beside %s",
+                     vn_type_name(r->p->type));
     if ((g->to_f32 || g->sides_f32) && vn_type_bytes(r->p->type) != 2)
         return wrong(r, "gemm: %s is f32; that needs f16 or bf16, not %s",
                      g->to_f32 ? "C" : "bias or residual", vn_type_name(r->p->type));

@@ -23,4 +23,12 @@ struct gemm_problem {
 OWN_FITS(struct gemm_problem);
 
 static inline struct gemm_problem *gemm_of(const struct problem *p) { return (struct gemm_problem *)p->own; }
+
+/* Whether all of its operands have the problem's type. */
+static inline int gemm_has_one_type(const struct problem *p)
+{
+    const struct gemm_problem *const g = gemm_of(p);
+
+    return vn_type_bytes(p->type) != 2 || !(g->to_f32 || g->scale || (g->sides_f32 && (p->bias || g->residual)));
+}
 #endif
