@@ -740,11 +740,13 @@ static void test_names(void)
 /* Options as 0.1 had them end before the next page, which cannot be read; and sizes that no version had. */
 static void test_sizes_of_options(vn_buffer *buffer)
 {
-    static const uint32_t wrong[] = { 1, sizeof(vn_gemm_options) - 1, sizeof(vn_gemm_options) + 8, UINT32_MAX };
+    static const uint32_t wrong[] = { 1, sizeof(vn_gemm_options) - 1, sizeof(vn_gemm_options) + 8,
+                                      UINT32_MAX };
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), old = offsetof(vn_gemm_options, residual);
     const vn_tensor a = vn_matrix(buffer, VN_F32, 2, 2);
     vn_tensor c = a;
-    unsigned char *const pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *const pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                                      0);
     vn_gemm_options whole = { .activation = VN_RELU };
 
     c.start = 64;
@@ -754,8 +756,8 @@ static void test_sizes_of_options(vn_buffer *buffer)
         return;
     }
     memcpy(pages + page - old, &whole, old);
-    expect(vn_gemm(queue, 1, a, a, 0, c, (const vn_gemm_options *)(pages + page - old)), VN_OK, "vn_gemm", NULL,
-           "the options of 0.1");
+    expect(vn_gemm(queue, 1, a, a, 0, c, (const vn_gemm_options *)(pages + page - old)), VN_OK, "vn_gemm",
+           NULL, "the options of 0.1");
     munmap(pages, 2 * page);
     whole.size = sizeof whole;
     expect(vn_gemm(queue, 1, a, a, 0, c, &whole), VN_OK, "vn_gemm", NULL, "options with their size");

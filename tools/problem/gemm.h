@@ -29,6 +29,7 @@ static inline int gemm_has_one_type(const struct problem *p)
 {
     const struct gemm_problem *const g = gemm_of(p);
 
-    return vn_type_bytes(p->type) != 2 || !(g->to_f32 || g->scale || (g->sides_f32 && (p->bias || g->residual)));
+    return vn_type_bytes(p->type) != 2 ||
+           !(g->to_f32 || g->scale || (g->sides_f32 && (p->bias || g->residual)));
 }
 #endif
