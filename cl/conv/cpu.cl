@@ -280,7 +280,8 @@ DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length,
 {
     int j = 0;
 
-    if (pitch == 1 && !RESIDUAL && ACT < 2 && (!BIAS || bias_pitch == 0)) {
+#if !RESIDUAL && ACT <= ACT_RELU
+    if (pitch == 1 && BIAS * bias_pitch == 0) {
         const R bias = BIAS ? LOAD(o->bias, bias_at) : ZERO;
 
         for (; j + VEC <= length; j += VEC)
@@ -288,9 +289,10 @@ DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length,
                 R v = o->alpha * s[j + i];
 
                 v = BIAS ? v + bias : v;
-                STORE_BITS(o->c, at + j + i, ACT && v < ZERO ? ZERO : v);
+                STORE_BITS(o->c, at + j + i, ACT ? PICK(v, ZERO, ZERO, v) : v);
             }
     }
+#endif
     for (; j < length; j++)
         STORE(o->c, at + j * pitch,
               epilogue_at(o, at + j * pitch, bias_at + j * bias_pitch, o->alpha * s[j]));

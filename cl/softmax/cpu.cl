@@ -231,7 +231,7 @@ DEVICE void scale_kept(const struct row_view *it, INDEX from, INDEX to, const R 
 {
     const INDEX block = block_of(from, to);
 
-#define SCALE(first, end, plain)                                \
+#define SCALE_EACH(first, end, plain)                           \
     for (INDEX j = first; j < end; j++)                         \
         write_y(it, j, plain, read_y(it, j, plain) * factor);
 
@@ -239,7 +239,7 @@ DEVICE void scale_kept(const struct row_view *it, INDEX from, INDEX to, const R 
         const INDEX end = block < to - first ? first + block : to;
         const vector factor = exp_lanes(VLOAD(VEC, tops) - max) * inverse;
 
-        PLAIN_FIRST(first, end, SCALE)
+        PLAIN_FIRST(first, end, SCALE_EACH)
     }
 }
 
