@@ -529,7 +529,7 @@ const char *suite_next_variant(const struct suite *s, const struct op *op, const
 
 int suite_epilogues(const struct suite *s)
 {
-    return s->extent < SUITE_USUAL ? 2 : SUITE_EPILOGUES;
+    return s->extent < SUITE_FULL ? 2 : SUITE_EPILOGUES;
 }
 
 uint64_t suite_seed(const struct suite *s, const char *variant, int group)
