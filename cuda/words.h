@@ -104,8 +104,8 @@
 #define LOG(a)               log_of(a)
 
 /* the device's own instructions for 2^a and 1 / a, on floats: fast, and off by few units in the last place */
-#define NATIVE_EXP2(a)       native_exp2(a)
-#define NATIVE_RECIP(a)      native_recip(a)
+#define NATIVE_EXP2(a)       exp2f(a)
+#define NATIVE_RECIP(a)      __frcp_rn(a)
 
 /* a < b ? x : y, so y where a or b is NaN; on scalars, or elementwise on vectors */
 #define PICK(a, b, x, y)     pick(a, b, x, y)
@@ -143,19 +143,6 @@ DEVICE float  fma_of(float a, float b, float c)    { return fmaf(a, b, c); }
 DEVICE double fma_of(double a, double b, double c) { return fma(a, b, c); }
 DEVICE float  log_of(float a)                      { return logf(a); }
 DEVICE double log_of(double a)                     { return log(a); }
-
-DEVICE float native_exp2(float a)
-{
-    asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(a));
-    return a;
-}
-
-DEVICE float native_recip(float a)
-{
-    asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(a));
-    return a;
-}
-
 template <class A, class E> DEVICE E pick(A a, A b, E x, E y) { return a < b ? x : y; }
 
 template <class E, int n> struct __align__(sizeof(E) * n < 16 ? sizeof(E) * n : 16) vec {

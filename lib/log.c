@@ -156,7 +156,7 @@ static void trace_end(void)
 
 static void trace_begin(const char *path)
 {
-    /* a pipe that nobody reads is an error, not a wait for somebody who does */
+    /* opening a pipe without a reader is an error; it must not block */
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
 
     if (fd >= 0)

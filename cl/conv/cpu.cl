@@ -302,7 +302,7 @@ DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length,
 
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-         GLOBAL T *gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+         GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
          R alpha, R beta, int panels, int group_rows)
 {
@@ -493,7 +493,7 @@ DEVICE void store_weight(const struct output *o, R sum, INDEX group, INDEX row, 
  * gSum[split][group][row][column], which conv_sum adds.                                           */
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-         GLOBAL T *gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+         GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
          R alpha, R beta, int splits, int group_panels, GLOBAL R *RESTRICT gSum)
 {
@@ -561,7 +561,7 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
 
 /* Adds the partial sums of all splits, in order; a work-group takes a row of a group. */
 KERNEL(1) void
-conv_sum(GLOBAL T *gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias, VIEW eTaps,
+conv_sum(GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias, VIEW eTaps,
          R alpha, R beta, int splits, int columns, GLOBAL const R *RESTRICT gSum)
 {
     const struct output c = CONV_OUTPUT;

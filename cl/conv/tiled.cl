@@ -111,7 +111,7 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 
 KERNEL(FMA_ITEMS) void
 conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-     GLOBAL T *gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+     GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
      VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
      R alpha, R beta, int panels)
 {

@@ -41,19 +41,13 @@ DEVICE V name(V x)                                                              
     return e * FROM_BITS(BITS(h + biased) << 52) * FROM_BITS(BITS((n - h) + biased) << 52); \
 }
 
-/* TANH_FUNCTION(name, V, EXP) defines `DEVICE V name(V x)`; EXP is the exponential of a V. */
-#define TANH_FUNCTION(name, V, EXP)                                                         \
-DEVICE V name(V x)                                                                          \
-{                                                                                           \
-    const V a = ABS(x), s = x * x;                                                          \
-    const V p = FMA(FMA((V)-9.64399179425052238628e-1, s, (V)-9.92877231001918586564e1), s, \
-                    (V)-1.61468768441708447952e3);                                          \
-    const V q = FMA(FMA(s + (V)1.12811678491632931402e2, s, (V)2.23548839060100448583e3), s, \
-                    (V)4.84406305325125486048e3);                                           \
-    const V t = (V)1.0 - (V)2.0 / (EXP((V)2.0 * a) + (V)1.0);                               \
-                                                                                            \
-    return PICK(a, (V)0.625, FMA(x * s, p / q, x), PICK(x, (V)0.0, (V)0.0 - t, t));         \
-}
+/* TANH_SMALL(V, x, s) is the hyperbolic tangent of an x below 0.625; s is x x. */
+#define TANH_SMALL(V, x, s)                                                                       \
+    FMA((x) * (s),                                                                                \
+        FMA(FMA((V)-9.64399179425052238628e-1, s, (V)-9.92877231001918586564e1), s,               \
+            (V)-1.61468768441708447952e3) /                                                       \
+        FMA(FMA((s) + (V)1.12811678491632931402e2, s, (V)2.23548839060100448583e3), s,            \
+            (V)4.84406305325125486048e3), x)
 #else
 #define EXP_FUNCTION(name, V, FROM_BITS, BITS)                                              \
 DEVICE V name(V x)                                                                          \
@@ -79,20 +73,20 @@ DEVICE V name(V x)                                                              
     return p * FROM_BITS(BITS(h + biased) << 23) * FROM_BITS(BITS((n - h) + biased) << 23); \
 }
 
+#define TANH_SMALL(V, x, s)                                                                       \
+    FMA((x) * (s),                                                                                \
+        FMA(FMA(FMA(FMA((V)-5.70498872745e-3f, s, (V)2.06390887954e-2f), s,                       \
+                    (V)-5.37397155531e-2f), s, (V)1.33314422036e-1f), s, (V)-3.33332819422e-1f), x)
+#endif
+
+/* TANH_FUNCTION(name, V, EXP) defines `DEVICE V name(V x)`; EXP is the exponential of a V. */
 #define TANH_FUNCTION(name, V, EXP)                                                         \
 DEVICE V name(V x)                                                                          \
 {                                                                                           \
-    const V a = ABS(x), s = x * x;                                                          \
-    const V t = (V)1.0f - (V)2.0f / (EXP((V)2.0f * a) + (V)1.0f);                           \
-    V       p = (V)-5.70498872745e-3f;                                                      \
+    const V a = ABS(x), s = x * x, t = (V)1 - (V)2 / (EXP((V)2 * a) + (V)1);                \
                                                                                             \
-    p = FMA(p, s, (V)2.06390887954e-2f);                                                    \
-    p = FMA(p, s, (V)-5.37397155531e-2f);                                                   \
-    p = FMA(p, s, (V)1.33314422036e-1f);                                                    \
-    p = FMA(p, s, (V)-3.33332819422e-1f);                                                   \
-    return PICK(a, (V)0.625f, FMA(x * s, p, x), PICK(x, (V)0.0f, (V)0.0f - t, t));          \
+    return PICK(a, (V)0.625f, TANH_SMALL(V, x, s), PICK(x, (V)ZERO, (V)ZERO - t, t));       \
 }
-#endif
 
 #if TYPE == TYPE_F64
 EXP_FUNCTION(exp_of, R, BITS_DOUBLE, DOUBLE_BITS)
@@ -116,7 +110,6 @@ TANH_FUNCTION(tanh_of, R, exp_of)
 #define ACT_SILU     3
 #define ACT_SIGMOID  4
 #define ACT_TANH     5
-#define ACT_GELU_ERF 6
 
 /* ACTIVATION_FUNCTION(name, V, EXP, TANH) defines `DEVICE V name(V x)`: the activation that ACT says.  NaN
  * stays NaN, and a gate of a large negative x, -infinity included, is 0.  GELU is
@@ -160,12 +153,9 @@ DEVICE R activate(R x)
         return PICK(x, -1000.0f, ZERO, x * fast_sigmoid(1.4426950f * x));
     if (ACT == ACT_SIGMOID)
         return fast_sigmoid(1.4426950f * x);
-    if (ACT == ACT_TANH) {
-        const R s = x * x, p = FMA(FMA(FMA(FMA(-5.70498872745e-3f, s, 2.06390887954e-2f), s,
-                                           -5.37397155531e-2f), s, 1.33314422036e-1f), s, -3.33332819422e-1f);
-
-        return PICK(ABS(x), 0.625f, FMA(x * s, p, x), FMA(2.0f, fast_sigmoid(2.8853901f * x), -1.0f));
-    }
+    if (ACT == ACT_TANH)
+        return PICK(ABS(x), 0.625f, TANH_SMALL(R, x, x * x),
+                    FMA(2.0f, fast_sigmoid(2.8853901f * x), -1.0f));
     return x;
 }
 #else

@@ -3,7 +3,6 @@
  * gemm.c - C := act(alpha A B + beta residual + bias): check it, choose a variant, run it.
  */
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -343,34 +342,24 @@ const struct vn_operation vn__gemm = {
     .call_size = sizeof(struct call), .problem_size = sizeof(struct gemm), .pose = pose,
 };
 
-vn_status vn__gemm_options(vn_gemm_options *out, const vn_gemm_options *given, const char *function)
-{
-    static const vn_gemm_options usual;
-    const size_t first = offsetof(vn_gemm_options, residual);       /* where those of 0.1 end */
-    vn_status s;
-
-    *out = usual;
-    if (!given)
-        return VN_OK;
-    if (given->size != 0 && given->size != sizeof *given)
-        return (s = vn__enter(function))
-             ? s : vn__fail(VN_INVALID, "options.size is %u; it needs 0 or sizeof(vn_gemm_options), %zu",
-                            (unsigned)given->size, sizeof *given);
-    memcpy(out, given, given->size ? sizeof *given : first);
-    return VN_OK;
-}
-
 vn_status vn_gemm(vn_queue *q, double alpha, vn_tensor a, vn_tensor b,
                                double beta,  vn_tensor c, const vn_gemm_options *options)
 {
-    vn_gemm_options o;
-    vn_status s = vn__gemm_options(&o, options, "vn_gemm");
+    static const vn_gemm_options usual;
+    const vn_gemm_options *const o = options ? options : &usual;
     struct call call = {
-        .head = { &vn__gemm, o.variant, 0, 0 },
-        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .bias = o.bias,
-        .residual = o.residual, .scale = o.scale,
-        .math = o.math, .activation = o.activation, .packed_b = o.packed_b,
+        .head = { &vn__gemm, o->variant, 0, 0 },
+        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .bias = o->bias,
+        .math = o->math, .activation = o->activation, .packed_b = o->packed_b,
     };
+    vn_status s;
 
-    return s ? s : vn__operate(q, &call.head);
+    if (o->size == sizeof *o) {                 /* else they may not be there: 0.1 had none */
+        call.residual = o->residual;
+        call.scale = o->scale;
+    } else if (o->size != 0)
+        return (s = vn__enter("vn_gemm"))
+             ? s : vn__fail(VN_INVALID, "options.size is %u; it needs 0 or sizeof(vn_gemm_options), %zu",
+                            (unsigned)o->size, sizeof *o);
+    return vn__operate(q, &call.head);
 }

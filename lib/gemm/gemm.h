@@ -30,8 +30,6 @@ extern const struct vn_variant vn__gemm_variants[];
 static inline int64_t vn__row(const vn_tensor *t) { return t->stride[t->rank - 2]; }
 static inline int64_t vn__col(const vn_tensor *t) { return t->stride[t->rank - 1]; }
 
-/* The options of a call, with zeros for what its version did not have. */
-vn_status vn__gemm_options(vn_gemm_options *out, const vn_gemm_options *given, const char *function);
 /* Fills in head, but for op and type, from the rest. */
 void vn__gemm_size_up(struct gemm *g);
 /* Batch extents of 1 broadcast: they take over those of C, with stride 0. */
