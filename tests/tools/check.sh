@@ -1,38 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # `vernier check`: its reports, a budget, an interruption, and the progress line.
 
-[ -x ./vernier ] || { echo "skipped: the command is not built"; exit 77; }
-./vernier devices > /dev/null 2>&1 || { echo "skipped: there is no device"; exit 77; }
-
+command=check
+. "${srcdir:=.}/tests/tools/command.sh"
 . "$srcdir/tests/tools/waiting.sh"
-failures=0
-fail()
-{
-    echo "$*"
-    failures=$((failures + 1))
-}
 
 # has FILE PATTERN: a line of the file matches.
 has()
 {
     grep -Eq -e "$2" "$1" || { fail "no line of $1 matches $2:"; cat "$1"; }
 }
-
-# refuses PATTERN WORDS...: exits with 2 and a sentence like that.
-refuses()
-{
-    pattern=$1
-    shift
-    said=$(./vernier check "$@" 2>&1)
-    status=$?
-    [ $status = 2 ] || fail "vernier check $*: exit status $status, not 2"
-    case $said in *"$pattern"*) ;; *) fail "vernier check $*: said: $said" ;; esac
-}
-
-out=tests/check.tmp
-rm -rf $out
-mkdir -p $out
-trap 'rm -rf $out' EXIT
 
 # a problem is three groups, all of which run; what goes to a file does not change what goes to stdout
 problem=gemm:5x7x9:f32:nn
@@ -48,9 +25,9 @@ has $out/json '"groups_run": 3'
 ./vernier check $problem --tap - > $out/tap 2> $out/text || fail "vernier check --tap -: exit status $?"
 grep -Evq '^(ok [123] - |1\.\.3$)' $out/tap && { fail "--tap - writes more than TAP:"; cat $out/tap; }
 has $out/text '^passed '
-refuses 'only one of' $problem --tap - --json -
-refuses 'cannot be written' $problem --tap /nowhere/at/all
-refuses '--budget is "soon"' $problem --budget soon
+refuses 2 'only one of' $problem --tap - --json -
+refuses 2 'cannot be written' $problem --tap /nowhere/at/all
+refuses 2 '--budget is "soon"' $problem --budget soon
 
 # a budget that is soon over: at least one case, not all, and another seed begins with another group
 for seed in 1 2; do

@@ -2,20 +2,8 @@
 # What the command says: one of a thing is not many, no text obeys a terminal, what a driver prints stays out
 # of the tables, and closed descriptors are nobody's files.
 
-[ -x ./vernier ] || { echo "skipped: the command is not built"; exit 77; }
-./vernier devices > /dev/null 2>&1 || { echo "skipped: there is no device"; exit 77; }
-
-failures=0
-fail()
-{
-    echo "$*"
-    failures=$((failures + 1))
-}
-
-out=$PWD/tests/messages.tmp
-rm -rf "$out"
-mkdir -p "$out"
-trap 'rm -rf "$out"' EXIT
+command=messages
+. "${srcdir:=.}/tests/tools/command.sh"
 escape=$(printf '\033')
 gemm=gemm:5x7x9:f32:nn
 
