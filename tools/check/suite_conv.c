@@ -3,7 +3,6 @@
  * suite_conv.c - which convolutions the suite runs: one to three dimensions, all
  * directions, and all that can be said about a filter.
  */
-#include <math.h>
 #include <string.h>
 
 #include "problem/conv.h"
@@ -112,14 +111,16 @@ static void draw_epilogue(struct problem *p, struct random *r, enum kind kind)
             : random_chance(r, 0.3) ? VN_RELU : VN_IDENTITY;
 }
 
-/* For simulators: one epilogue beside the plain convolution. */
-static void keep_short(struct problem *p, const struct suite *s)
+/* As of gemm: unless the suite is full, a variant and type have one epilogue beside the plain convolution. */
+static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
 {
-    if (s->extent != SUITE_SMALL || (p->beta == 0 && !p->bias && !p->act))
+    if (s->extent == SUITE_FULL || (p->beta == 0 && !p->bias && !p->act) ||
+        (kind == REAL && !*p->variant && s->extent != SUITE_SMALL))
         return;
-    p->beta = isnan(p->beta) || p->beta == 0 ? 1 : p->beta;
+    p->beta = p->beta == 0 ? 1 : p->beta;
     p->bias = p->bias ? p->bias : BIAS_FULL;
-    p->act  = VN_RELU;
+    if (kind != REAL || s->extent == SUITE_SMALL)
+        p->act = VN_RELU;
 }
 
 static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
@@ -137,7 +138,7 @@ static void draws(struct suite *s, enum direction direction, vn_type type, const
         strcpy(epilogue[i].variant, variant);
         if (i > 0)
             draw_epilogue(&epilogue[i], &e, kind);
-        keep_short(&epilogue[i], s);
+        keep_short(&epilogue[i], s, kind);
     }
     if (!suite_begin(s, "conv %s %s %s %s", direction_names[direction], suite_kinds[kind], vn_type_name(type),
                      *variant ? variant : "(chosen)"))
@@ -184,7 +185,7 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         snprintf(text, sizeof text, "conv:%s:%s:%s%s%s%s", table[i].sizes, vn_type_name(type),
                  direction_names[direction], table[i].parts, *variant ? ":variant=" : "", variant);
         if (problem_parse(&p, text, why, sizeof why) == 0) {
-            keep_short(&p, s);
+            keep_short(&p, s, SPECIAL);
             suite_case(s, &p, SPECIAL);
         } else
             suite_fault(s, "%s", why);

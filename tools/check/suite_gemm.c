@@ -6,7 +6,6 @@
  * variant and type gets the same draws from these tables, so that a failure of one says
  * something about the others.
  */
-#include <math.h>
 #include <string.h>
 
 #include "problem/gemm.h"
@@ -108,18 +107,30 @@ static int is_plain(const struct problem *p)
     return p->beta == 0 && !p->bias && !p->act && !gemm_of(p)->scale && !gemm_of(p)->to_f32;
 }
 
-/* For simulators: one epilogue beside the plain product. */
-static void keep_short(struct problem *p, const struct suite *s)
+/* An epilogue is a kernel to build.  Unless the suite is full, a variant and type have one beside the plain
+ * product, another for each; random numbers keep their activation, and the library's own choice its draws. */
+static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
 {
+    static const struct { enum bias bias, residual, scale; vn_activation act; int f32; } kept[] = {
+        { BIAS_ROW,  NO_BIAS,   NO_BIAS,  VN_RELU,     0 },
+        { BIAS_COL,  BIAS_FULL, BIAS_COL, VN_IDENTITY, 0 },
+        { BIAS_FULL, NO_BIAS,   BIAS_ROW, VN_RELU,     1 },
+        { NO_BIAS,   BIAS_ROW,  NO_BIAS,  VN_IDENTITY, 1 },
+    };
+    const size_t which = suite_seed(s, p->variant, (int)p->type) % (sizeof kept / sizeof kept[0]);
     struct gemm_problem *const g = gemm_of(p);
 
-    if (s->extent != SUITE_SMALL || is_plain(p))
+    if (s->extent == SUITE_FULL || is_plain(p) || (kind == REAL && !*p->variant && s->extent != SUITE_SMALL))
         return;
-    p->beta = isnan(p->beta) || p->beta == 0 ? 1 : p->beta;
-    p->bias = BIAS_ROW;
-    p->act  = VN_RELU;
-    g->residual = g->scale = NO_BIAS;
-    g->to_f32 = g->sides_f32 = 0;
+    p->beta = p->beta == 0 ? 1 : p->beta;
+    p->bias = kept[which].bias;
+    if (kind != REAL || s->extent == SUITE_SMALL)
+        p->act = kept[which].act;
+    g->residual = (int)kept[which].residual;
+    g->scale = (int)kept[which].scale;
+    g->to_f32 = g->sides_f32 = kept[which].f32 && vn_type_bytes(p->type) == 2;
+    if (!gemm_has_one_type(p))
+        p->beside = APART;
 }
 
 static void draws(struct suite *s, vn_type type, const char *variant, enum kind kind, int times)
@@ -133,7 +144,7 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
         strcpy(epilogue[i].variant, variant);
         if (i > 0)
             draw_epilogue(&epilogue[i], &e, kind);
-        keep_short(&epilogue[i], s);
+        keep_short(&epilogue[i], s, kind);
     }
     if (!suite_begin(s, "gemm %s %s %s", suite_kinds[kind], vn_type_name(type),
                      *variant ? variant : "(chosen)"))
@@ -238,7 +249,7 @@ static void specials(struct suite *s, vn_type type, const char *variant)
                 continue;
             if (parse_row(&p, s, i < count ? &table[i] : &some[i - count], type, variant))
                 continue;
-            keep_short(&p, s);
+            keep_short(&p, s, SPECIAL);
             p.alpha = way % 2 ? 0 : p.alpha;
             p.math  = way / 2 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
             suite_case(s, &p, SPECIAL);
