@@ -43,7 +43,7 @@
 #define EXTENSION ".kernel"
 #define TEMPORARY ".tmp-"
 
-enum { FORMAT = 1, CRASHES = 2 };             /* an entry that crashed CRASHES times rests for a day */
+enum { FORMAT = 2, CRASHES = 2 };             /* an entry that crashed CRASHES times rests for a day */
 enum { LOADING = S_IXUSR, FOR_OTHERS = S_IWGRP | S_IWOTH };
 enum { HOUR = 3600, DAY = 24 * HOUR };
 static const uint64_t entry_limit = 64u << 20, total_limit = 256u << 20;
@@ -69,9 +69,11 @@ struct key {
 
 /* ---- the key ------------------------------------------------------------------ */
 
-static vn_status key_open(struct key *out, const vn_device *d, const char *text)
+/* Programs that had to pass a trial have entries of their own. */
+static vn_status key_open(struct key *out, const vn_device *d, const char *text, int proved)
 {
-    const char *parts[] = { "vernier " VERSION, d->backend->name, d->facts.toolchain, text };
+    const char *parts[] = { "vernier " VERSION, d->backend->name, d->facts.toolchain,
+                            proved ? "proved" : "built", text };
     enum { PARTS = sizeof parts / sizeof parts[0] };
     size_t bytes = 0, at = 0;
     int i;
@@ -550,6 +552,12 @@ static struct unsaved *recall(const vn_device *d, const void *program)
     return u;
 }
 
+static void unsaved_close(struct unsaved *u)
+{
+    free(u->key.text);
+    free(u);
+}
+
 static void save(struct unsaved *u)
 {
     const int dir = open_directory();
@@ -558,8 +566,7 @@ static void save(struct unsaved *u)
         store(u->device, u->program, dir, &u->key, u->crashes);
         close(dir);
     }
-    free(u->key.text);
-    free(u);
+    unsaved_close(u);
 }
 
 void vn__cache_settle(vn_device *d)
@@ -568,6 +575,14 @@ void vn__cache_settle(vn_device *d)
 
     while ((u = recall(d, NULL)))
         save(u);
+}
+
+void vn__cache_forget(vn_device *d, void *program)
+{
+    struct unsaved *u = recall(d, program);
+
+    if (u)
+        unsaved_close(u);
 }
 
 void vn__cache_close(vn_device *d, void *program)
@@ -592,14 +607,14 @@ static vn_status build(void **program, vn_device *d, const char *text, const str
     return s;
 }
 
-vn_status vn__cache_build(void **program, vn_device *d, const char *text)
+vn_status vn__cache_build(void **program, int *proved, vn_device *d, const char *text)
 {
     struct found f = { 0, 0, 0 };
     struct key k;
     vn_status s;
     int dir;
 
-    if ((s = key_open(&k, d, text)))
+    if ((s = key_open(&k, d, text, proved != NULL)))
         return s;
     if ((dir = open_directory()) >= 0)
         f = load(program, d, dir, &k);
@@ -610,6 +625,8 @@ vn_status vn__cache_build(void **program, vn_device *d, const char *text)
     }
     if (dir >= 0)
         close(dir);
+    if (proved)
+        *proved = f.loaded;
     free(k.text);
     return s;
 }

@@ -124,7 +124,8 @@ void vn__choices_close(vn_device *d)
 
 /* ---- building ------------------------------------------------------------------ */
 
-vn_status vn__choice_open(struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide)
+vn_status vn__choice_open(struct vn_choice *it, void **program, int *proved, vn_device *d, vn_type type,
+                          int wide)
 {
     const struct vn_variant *v = it->variant;
     char *text, name[64];
@@ -134,7 +135,7 @@ vn_status vn__choice_open(struct vn_choice *it, void **program, vn_device *d, vn
     *program = NULL;
     if (!(text = vn__assemble(d->backend->name, v, it->p, it->c, type, wide, &it->epilogue)))
         return vn__fail(VN_NO_MEMORY, "host memory ran out for the text of %s", v->name);
-    s = vn__cache_build(program, d, text);
+    s = vn__cache_build(program, proved, d, text);
     free(text);
     for (int i = 0; s == VN_OK && vn__word_at(name, v->entries, i); i++)
         s = d->backend->kernel_open(&it->kernel[i], d, *program, name);
@@ -168,6 +169,7 @@ static vn_status make(const struct entry **out, vn_device *d, struct vn_choices 
 {
     struct entry *e = calloc(1, sizeof *e);
     vn_status s = VN_OK;
+    int proved = 0;
 
     if (!e)
         return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a choice", sizeof *e);
@@ -178,12 +180,15 @@ static vn_status make(const struct entry **out, vn_device *d, struct vn_choices 
     memcpy(e->choice.c, key->c, sizeof e->choice.c);
     e->choice.epilogue = key->epilogue;
     if (key->variant->texts)
-        s = vn__choice_open(&e->choice, &e->program, d, (vn_type)key->type, key->wide);
-    if (s == VN_OK && key->variant->trial)
+        s = vn__choice_open(&e->choice, &e->program, key->variant->trial ? &proved : NULL, d,
+                            (vn_type)key->type, key->wide);
+    if (s == VN_OK && key->variant->trial && !proved)
         s = try_out(e, d);
     if (key->variant->trial && (s == VN_FAILED || s == VN_UNSUPPORTED)) {
         vn__log(VN_LOG_CHOOSE, "%s failed its trial on %s: %s", key->variant->name, d->info.spec,
                 vn_last_error());
+        if (e->program)
+            vn__cache_forget(d, e->program);
         e->failed = 1;
         s = VN_OK;
     }
@@ -324,19 +329,6 @@ static vn_status search(const struct vn_choice **out, struct vn_plan *the_plan, 
     return s;
 }
 
-static vn_status run_nothing(vn_queue *q, const struct vn_choice *it, const void *problem,
-                             const struct vn_plan *none)
-{
-    (void)q;
-    (void)it;
-    (void)problem;
-    (void)none;
-    return VN_OK;
-}
-
-static const struct vn_variant nothing = { .name = "nothing", .run = run_nothing };
-static const struct vn_choice  choice_of_nothing = { .variant = &nothing };
-
 vn_status vn__choose(const struct vn_choice **out, const struct vn_plan **the_plan, vn_queue *q,
                      const struct vn_variant *table, const void *problem, size_t size, const char *forced)
 {
@@ -353,9 +345,8 @@ vn_status vn__choose(const struct vn_choice **out, const struct vn_plan **the_pl
             (s = vn__memo_set(m, q, table, *out, &found, problem, size, forced != NULL)))
             return s;
     }
-    if (!q->only_choose)
-        vn__memo_use(q, m);
-    *out = q->only_choose ? &choice_of_nothing : m->choice;
+    vn__memo_use(q, m);
+    *out = m->choice;
     *the_plan = &m->plan;
     return VN_OK;
 }

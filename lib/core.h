@@ -166,8 +166,10 @@ void      vn__choices_close(vn_device *d);
 int vn__fast_act(vn_math math, const struct vn_facts *f);
 /* The epilogue that this variant's kernels are built with for a problem. */
 struct vn_epilogue vn__epilogue_of(const struct vn_variant *v, const void *problem);
-/* Builds the kernels of it->variant with the row it->p; and closes them, also where that failed. */
-vn_status vn__choice_open (struct vn_choice *it, void **program, vn_device *d, vn_type type, int wide);
+/* Builds the kernels of it->variant with the row it->p, `proved` as of vn__cache_build(); and closes them,
+ * also where that failed.                                                                          */
+vn_status vn__choice_open (struct vn_choice *it, void **program, int *proved, vn_device *d, vn_type type,
+                           int wide);
 void      vn__choice_close(struct vn_choice *it, void *program, vn_device *d);
 
 /* The whole text of a variant's kernels: words, #defines, types, texts; malloc'd, or NULL.
@@ -255,7 +257,7 @@ struct vn_queue {
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
     size_t            packed_used;    /* likewise, of a vn_pack */
-    int               only_choose;    /* nothing is queued: a test asks whether a variant would do */
+    int               preparing;      /* operations check, choose and build, and queue nothing */
     struct vn_attachment *attached;   /* a list */
     void             *trace;          /* log.c */
     char             *explain;
@@ -370,11 +372,14 @@ extern const char *const vn__bucket_names[VN_BUCKET_COUNT];
 
 /* ---- built kernels on disk (cache.c) --------------------------------------- */
 
-/* Builds `text` for the device, or takes what an earlier process built. */
-vn_status vn__cache_build(void **program, vn_device *d, const char *text);
+/* Builds `text` for the device, or takes what an earlier process built.  proved: NULL, or the program is one
+ * that must pass a trial; *proved is then 1 where it was taken from what passed in an earlier process.      */
+vn_status vn__cache_build(void **program, int *proved, vn_device *d, const char *text);
 /* Called when work has finished: stores what this thread has built and by now also run.
  * Not sooner, for some drivers (PoCL) compile at the first launch, and only then have it. */
 void      vn__cache_settle(vn_device *d);
+/* The program is not to be stored: it failed its trial. */
+void      vn__cache_forget(vn_device *d, void *program);
 /* Stores the program if it is not yet, and closes it. */
 void      vn__cache_close(vn_device *d, void *program);
 

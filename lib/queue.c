@@ -180,6 +180,16 @@ vn_status vn_queue_limit_workspace(vn_queue *q, size_t bytes)
     return VN_OK;
 }
 
+vn_status vn_queue_prepare(vn_queue *q, int on)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_queue_prepare")) || (s = vn__handle_check(q, VN_QUEUE, "queue")))
+        return s;
+    q->preparing = on != 0;
+    return VN_OK;
+}
+
 size_t vn_queue_workspace(const vn_queue *q)
 {
     if (vn__enter("vn_queue_workspace") || vn__handle_check(q, VN_QUEUE, "queue") || !q->workspace)
@@ -372,6 +382,8 @@ vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct
                         VN_ARGS);
     if (q->noting)
         vn__note_launch(q, it, kernel, l);
+    if (q->preparing)
+        return VN_OK;
     from = span_begin(q);
     s = q->device->backend->launch(q, it->kernel[kernel], l);
     span_end(q, it->variant->name, from, s);
@@ -385,10 +397,14 @@ vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct
 vn_status vn__launch_foreign(vn_queue *q, const struct vn_choice *it, const void *problem,
                              vn_status (*call)(vn_queue *q, const void *problem))
 {
-    vn_event *from = span_begin(q);
-    const vn_status s = call(q, problem);
+    vn_event *from;
+    vn_status s;
 
     q->noting = NULL;                       /* the launches of a library cannot be noted */
+    if (q->preparing)
+        return VN_OK;
+    from = span_begin(q);
+    s = call(q, problem);
     span_end(q, it->variant->name, from, s);
     if (vn__logs(VN_LOG_LAUNCH))
         vn__log(VN_LOG_LAUNCH, "%s on %s: %s", it->variant->name, q->device->info.spec, vn_status_name(s));

@@ -120,6 +120,7 @@ test_programs += \
 test_scripts  += \
 	%D%/tools/check.sh \
 	%D%/tools/choice.sh \
+	%D%/tools/warm.sh \
 	%D%/tools/gap.sh \
 	%D%/tools/messages.sh \
 	%D%/tools/new_operation.sh \

@@ -21,6 +21,7 @@ int devices_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
 int gap_main    (int argc, char **argv);
 int tune_main   (int argc, char **argv);
+int warm_main   (int argc, char **argv);
 
 /* "vernier: " and the sentence, on stderr. */
 void complain(const char *sentence, ...)

@@ -24,6 +24,7 @@ static const struct command {
     { "compare", "vernier compare", compare_main },
     { "tune",    "vernier tune",    tune_main    },
     { "choice",  "vernier choice",  choice_main  },
+    { "warm",    "vernier warm",    warm_main    },
     { NULL, NULL, NULL }
 };
 
@@ -38,6 +39,7 @@ static const char doc[] =
     "  compare   set two reports of bench or gap side by side\n"
     "  tune      search better kernel parameters for a device, and keep them\n"
     "  choice    time every way to solve a problem, beside the one that the library chooses\n"
+    "  warm      build the kernels of problems and suites, for later processes\n"
     "\n"
     "Each has its own --help; vernier(1) says how problems are named."
     "\v"
@@ -51,7 +53,8 @@ static const char doc[] =
     "  vernier gap squares --html report.html\n"
     "  vernier compare before.json after.json\n"
     "  vernier tune gemm:3000x3000x3000:f32:nn --budget 60s\n"
-    "  vernier choice squares --random 100";
+    "  vernier choice squares --random 100\n"
+    "  vernier warm llama31 --type f16";
 
 void complain(const char *sentence, ...)
 {
@@ -101,7 +104,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
         if (!c)
             argp_error(state, "there is no command \"%s\": devices, bench, check, explain, gap, compare, "
-                              "tune or choice", arg);
+                              "tune, choice or warm", arg);
         argv[0] = (char *)c->title;
         errors_keep();
         *status = c->run(state->argc - state->next + 1, argv);
@@ -109,7 +112,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     }
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which command? devices, bench, check, explain, gap, compare, tune or choice");
+        argp_error(state, "which command? devices, bench, check, explain, gap, compare, tune, "
+                          "choice or warm");
         return 0;
     }
     return ARGP_ERR_UNKNOWN;

@@ -14,7 +14,8 @@ vernier_SOURCES += \
 	%D%/explain.c \
 	%D%/main.c \
 	%D%/options.c \
-	%D%/options.h
+	%D%/options.h \
+	%D%/warm.c
 vernier_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) \
 	-DINSTALLED_SUITES='"$(pkgdatadir)"'
 vernier_LDADD    = libproblem.la libpeers.la libcore.la $(JANSSON_LIBS) $(TOOLS_LIBS)

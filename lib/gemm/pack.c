@@ -129,6 +129,7 @@ static vn_status fill(vn_pack *p, vn_queue *q, const struct vn_choice *it, const
 {
     const vn_device *d = q->device;
     const size_t bytes = p->layout.bytes;
+    const int preparing = q->preparing;
     vn_status s;
 
     if (bytes > d->facts.buffer_bytes)
@@ -137,7 +138,10 @@ static vn_status fill(vn_pack *p, vn_queue *q, const struct vn_choice *it, const
     if ((s = vn__buffer_open(&p->buffer, q->device, bytes, NULL)))
         return s;
     q->packed_used = bytes;
-    return p->layout.pack(q, it, g, p->buffer, 0);
+    q->preparing = 0;                           /* what it holds is read later */
+    s = p->layout.pack(q, it, g, p->buffer, 0);
+    q->preparing = preparing;
+    return s;
 }
 
 static void pack_close(vn_pack *p)

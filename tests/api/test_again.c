@@ -201,6 +201,38 @@ static void test_all(const char *what, size_t limit)
         again(&trial[i], texts[i], what, limit);
 }
 
+/* Prepared on a queue that was asked nothing yet, a call changes no byte; the same call then only launches. */
+static void test_prepared(int i)
+{
+    const struct trial *const t = &trial[i];
+    void *const wanted = malloc(t->bytes), *const got = malloc(t->bytes), *const before = malloc(t->bytes);
+    vn_queue *const usual = queue, *q = NULL;
+    char *explained = NULL;
+    int is_ours;
+
+    if (!wanted || !got || !before || spoil(t) || expect(wanted, &explained, t, SIZE_MAX) || spoil(t) ||
+        vn_queue_open(&q, device) || vn_queue_prepare(q, 1))
+        check(0, texts[i], "a queue to prepare on");
+    else {
+        queue = q;
+        check(!problem_run(q, &t->p, &t->o) && seen.chosen == 1, texts[i], "prepared");
+        check(!strcmp(explained, vn_queue_explain(q)), texts[i], "what it explains, prepared");
+        memset(before, 0x5a, t->bytes);
+        check(!vn_read(q, got, t->o.t[t->o.output].buffer, 0, t->bytes) && !memcmp(before, got, t->bytes),
+              texts[i], "preparing changes the output");
+        is_ours = q->last->choice->variant->texts != NULL;
+        check(!problem_run(q, &t->p, &t->o) && (!is_ours || !seen.chosen), texts[i], "prepared again");
+        check(!vn_queue_prepare(q, 0) && !trial_run(got, t, q, NULL) && !memcmp(wanted, got, t->bytes) &&
+              (!is_ours || !seen.chosen), texts[i], "the first call after preparing");
+        queue = usual;
+    }
+    vn_queue_close(q);
+    free(wanted);
+    free(got);
+    free(before);
+    free(explained);
+}
+
 /* ---- what is another call --------------------------------------------------------------- */
 
 /* An option, whichever the operation has of these; and then as before. */
@@ -403,6 +435,8 @@ int main(void)
     test_all("first, with workspace again", SIZE_MAX);
     for (int i = COUNT - 1; i >= 0; i--)
         again(&trial[i], texts[i], "again, backwards", SIZE_MAX);
+    for (int i = 0; i < COUNT; i++)
+        test_prepared(i);
     test_functions();
     test_bulky();
     test_closed();

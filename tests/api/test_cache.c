@@ -181,7 +181,7 @@ static enum outcome run(const char *text)
 
     wanted = text;
     builds = wrong = 0;
-    if (vn__cache_build(&program, &device, text))
+    if (vn__cache_build(&program, NULL, &device, text))
         return FAILED;
     vn__cache_settle(&device);
     payload_of(right, device.facts.toolchain, text);

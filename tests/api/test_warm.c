@@ -96,7 +96,7 @@ static int run(void)
     vn__arg_int(&l, N);
 
     began = cpu_seconds();
-    if (vn__cache_build(&program, d, tile_text) || counting.kernel_open(&kernel, d, program, "tile")
+    if (vn__cache_build(&program, NULL, d, tile_text) || counting.kernel_open(&kernel, d, program, "tile")
         || counting.launch(q, kernel, &l) || counting.finish(q))
         return FAILED;
     printf("%.6f\n", cpu_seconds() - began);

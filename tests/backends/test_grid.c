@@ -56,7 +56,7 @@ static vn_status open_kernel(struct built *k, int items)
     const struct vn_variant v = { .name = "visit", .texts = "", .params = "ITEMS", .defines = text };
     const int p[VN_PARAMS] = { items };
     char *const whole = vn__assemble(device->backend->name, &v, p, NULL, VN_F32, 0, NULL);
-    vn_status s = whole ? vn__cache_build(&k->program, device, whole) : VN_NO_MEMORY;
+    vn_status s = whole ? vn__cache_build(&k->program, NULL, device, whole) : VN_NO_MEMORY;
 
     free(whole);
     k->items = items;

@@ -57,7 +57,7 @@ static vn_status kernels_open(struct roof_kernels *k, vn_device *d, const struct
 
     if (!text)
         return vn__fail(VN_NO_MEMORY, "host memory ran out");
-    status = vn__cache_build(&k->program, d, text);
+    status = vn__cache_build(&k->program, NULL, d, text);
     free(text);
     if (!status)
         status = d->backend->kernel_open(&k->fma, d, k->program, "fma_peak");
@@ -233,7 +233,7 @@ static vn_status measure_engine(struct matrix_roof *out, vn_queue *q, const stru
     vn_status s;
 
     memcpy(it.p, e->p, sizeof it.p);
-    if (vn__choice_open(&it, &program, d, type, 0)) {
+    if (vn__choice_open(&it, &program, NULL, d, type, 0)) {
         vn__choice_close(&it, program, d);
         return VN_OK;
     }

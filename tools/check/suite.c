@@ -370,9 +370,9 @@ static int is_refused(struct run *r, const struct operands *said)
 
     if (!r->p->variant[0] || r->refused)
         return 0;
-    r->s->queue->only_choose = 1;
+    vn_queue_prepare(r->s->queue, 1);
     got = problem_run(r->s->queue, r->p, said);
-    r->s->queue->only_choose = 0;
+    vn_queue_prepare(r->s->queue, 0);
     return got == VN_UNSUPPORTED;
 }
 

@@ -41,7 +41,7 @@ static vn_status empty_open(struct empty *e, struct side *s)
         return vn__fail(VN_NO_MEMORY, "host memory ran out");
     memcpy(text, words->text, words->length);
     memcpy(text + words->length, body, sizeof body);
-    status = vn__cache_build(&e->program, d, text);
+    status = vn__cache_build(&e->program, NULL, d, text);
     free(text);
     return status ? status : d->backend->kernel_open(&e->kernel, d, e->program, "empty_kernel");
 }

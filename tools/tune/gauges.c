@@ -68,7 +68,7 @@ static vn_status build(struct windows *w)
 
     if (!text)
         return vn__fail(VN_NO_MEMORY, "host memory ran out");
-    s = vn__cache_build(&w->program, d, text);
+    s = vn__cache_build(&w->program, NULL, d, text);
     free(text);
     return s ? s : d->backend->kernel_open(&w->kernel, d, w->program, "copy_window");
 }

@@ -85,7 +85,7 @@ static const struct vn_choice *kernels_for(struct kernels *k, const struct race 
     memcpy(it->c, e->c, sizeof it->c);
     vn__enter("a row");
     kept = hush();
-    k->failed[n] = vn__choice_open(it, &k->program[n], r->suite->device, r->type, e->wide) != VN_OK;
+    k->failed[n] = vn__choice_open(it, &k->program[n], NULL, r->suite->device, r->type, e->wide) != VN_OK;
     speak(kept);
     return k->failed[n] ? NULL : it;
 }
