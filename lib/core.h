@@ -372,8 +372,8 @@ extern const char *const vn__bucket_names[VN_BUCKET_COUNT];
 
 /* ---- built kernels on disk (cache.c) --------------------------------------- */
 
-/* Builds `text` for the device, or takes what an earlier process built.  proved: NULL, or the program is one
- * that must pass a trial; *proved is then 1 where it was taken from what passed in an earlier process.      */
+/* Builds `text` for the device, or takes what an earlier process built.  proved: NULL, or the program must
+ * pass a trial; *proved is then 1 where it was taken from what passed in an earlier process.            */
 vn_status vn__cache_build(void **program, int *proved, vn_device *d, const char *text);
 /* Called when work has finished: stores what this thread has built and by now also run.
  * Not sooner, for some drivers (PoCL) compile at the first launch, and only then have it. */

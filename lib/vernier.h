@@ -114,11 +114,12 @@ VN_API void      vn_event_close(vn_event *e);
 VN_API vn_status vn_queue_limit_workspace(vn_queue *q, size_t bytes);
 VN_API size_t    vn_queue_workspace(const vn_queue *q);
 
-/* Until vn_queue_prepare(q, 0), operations on q check their arguments, choose a variant, build its kernels and
- * allocate scratch memory, but queue nothing: no output changes.  Asked again after that, with the same
- * arguments, each only launches what was prepared.  Buffers need not hold data yet.  vn_pack_open(), vn_write()
- * and vn_read() do their work as ever.  Some drivers (PoCL) compile once more at a kernel's first launch, and
- * keep that on disk: `vernier warm` runs each problem once, so that a later process finds that, too.       */
+/* Until vn_queue_prepare(q, 0), operations on q check their arguments, choose a variant, build its
+ * kernels and allocate scratch memory, but queue nothing: no output changes.  Asked again after that,
+ * with the same arguments, each only launches what was prepared.  Buffers need not hold data yet.
+ * vn_pack_open(), vn_write() and vn_read() do their work as ever.  Some drivers (PoCL) compile once more
+ * at a kernel's first launch, and keep that on disk: `vernier warm` runs each problem once, so that a
+ * later process finds that, too.                                                                     */
 VN_API vn_status vn_queue_prepare(vn_queue *q, int on);
 
 /* How the last operation ran: one JSON object with its variant, parameters and

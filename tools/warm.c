@@ -16,17 +16,17 @@ struct request { struct common common; struct work work; int build_only; };
 enum { BUILD = 256 };
 
 static const struct argp_option options[] = {
-    { "build", BUILD, NULL, 0, "Build only: a driver that compiles at the first launch, as PoCL, still does", 0 },
+    { "build", BUILD, NULL, 0, "Run nothing: drivers that compile at the first launch (PoCL) still will", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
 static const char doc[] =
-    "Prepares WHAT, a problem or a suite of bench: of each problem a variant is chosen, its kernels are built "
-    "and kept on disk, and it is run once, on memory with no data in it.  The first call of a later process "
-    "then compiles nothing."
+    "Prepares WHAT, a problem or a suite of bench: a variant is chosen for each problem, its kernels are "
+    "built and kept on disk, and it is run once, on memory with no data in it.  The first call of a later "
+    "process then compiles nothing."
     "\v"
-    "first is the time of the first call in this process, with choosing, loading or building; then that of "
-    "the second.  Run it twice, and the first column shows what a process that starts afterwards waits for.\n"
+    "The column `prepare` is the time of choosing, and of building or loading, `run` that of the first run.  "
+    "In a second process the former says what its first call costs more than the others.\n"
     "\n"
     "Kernels are kept where VERNIER_CACHE_DIR says, else in ~/.cache/vernier; of what drivers keep "
     "themselves, POCL_CACHE_DIR and CUDA_CACHE_PATH have the place.\n"
@@ -59,7 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* ---- one problem ---- */
 
 struct warmed {
-    double  first, then;                  /* seconds of the two calls */
+    double  prepare, run;                 /* seconds; run: 0 where nothing was run */
     json_t *how;                          /* vn_queue_explain() */
     char    why[512];                     /* it failed: a sentence; else "" */
 };
@@ -112,9 +112,10 @@ static void warm(struct warmed *w, vn_device *d, const struct problem *p, int bu
     if (values_fit(d, p, 0, w->why, sizeof w->why))
         return;
     if (!(s = vn_queue_open(&q, d)) && !(s = open_buffers(&o, d)) && !(s = problem_pack(q, p, &o)) &&
-        !(s = vn_queue_prepare(q, build_only)) && !(s = timed(&w->first, q, p, &o))) {
+        !(s = vn_queue_prepare(q, 1)) && !(s = timed(&w->prepare, q, p, &o))) {
         w->how = json_loads(vn_queue_explain(q), 0, NULL);
-        s = timed(&w->then, q, p, &o);
+        if (!build_only && !(s = vn_queue_prepare(q, 0)))
+            s = timed(&w->run, q, p, &o);
     }
     if (s)
         snprintf(w->why, sizeof w->why, "%s", vn_last_error());
@@ -131,8 +132,9 @@ static json_t *json_warmed(const struct workload *it, const struct warmed *w)
     if (*w->why)
         json_object_set_new(out, "error_message", json_string(w->why));
     else {
-        json_object_set_new(out, "first_time", json_real(w->first));
-        json_object_set_new(out, "real_time", json_real(w->then));
+        json_object_set_new(out, "prepare_time", json_real(w->prepare));
+        if (w->run > 0)
+            json_object_set_new(out, "first_time", json_real(w->run));
         json_object_set(out, "explain", w->how);
     }
     return out;
@@ -147,8 +149,8 @@ static void print(struct table *t, const struct workload *it, const struct warme
         table_note(t, POOR, w->why);
         return;
     }
-    table_cell(t, PLAIN, figure(cell, w->first * 1e3));
-    table_cell(t, PLAIN, figure(cell, w->then * 1e3));
+    table_cell(t, PLAIN, figure(cell, w->prepare * 1e3));
+    table_cell(t, PLAIN, figure(cell, w->run * 1e3));
     table_note(t, PLAIN, json_text(w->how, "variant"));
 }
 
@@ -161,8 +163,8 @@ static int warm_all(json_t *rows, FILE *to, vn_device *d, const struct workloads
 
     table_open(&table, to);
     table_column(&table, "problem", 44, 1);
-    table_column(&table, "first ms", 8, 0);
-    table_column(&table, "then ms", 8, 0);
+    table_column(&table, "prepare ms", 10, 0);
+    table_column(&table, "run ms", 8, 0);
     table_column(&table, "variant", 8, 1);
     table_head(&table);
     progress_open(&progress, all->count);

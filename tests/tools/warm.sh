@@ -36,14 +36,15 @@ for problem in $gemm $softmax; do
     has "$out/said" "^$problem  *[0-9.]*  *[0-9.]*  *[a-z]" "no row of $problem"
     has "$out/report.json" "\"name\": \"$problem" "the JSON has no $problem"
 done
-[ "$(grep -c '"first_time"' "$out/report.json")" = 2 ] || fail "the JSON has not two first calls"
+[ "$(grep -c '"first_time"' "$out/report.json")" = 2 ] || fail "the JSON has not two runs"
 
 logged "$out/later" warm $gemm $softmax
 has "$out/later" 'bytes loaded' "nothing was loaded"
 grep ': built in' "$out/later" && fail "a later process builds what was prepared"
 
-# Built without being run: the program is stored when the process ends.
+# Built without being run.
 logged "$out/build" warm --build $gemm:act=relu
+has "$out/said" "^$gemm:act=relu  *[0-9.]*  *-  *[a-z]" "it was run"
 has "$out/build" ': built in' "nothing was built"
 logged "$out/explained" explain $gemm:act=relu
 has "$out/explained" 'bytes loaded' "nothing was loaded after --build"

@@ -107,8 +107,9 @@ static int is_plain(const struct problem *p)
     return p->beta == 0 && !p->bias && !p->act && !gemm_of(p)->scale && !gemm_of(p)->to_f32;
 }
 
-/* An epilogue is a kernel to build.  Unless the suite is full, a variant and type have one beside the plain
- * product, another for each; random numbers keep their activation, and the library's own choice its draws. */
+/* An epilogue is a kernel to build, of each layout of A and B.  Unless the suite is full, a variant and type
+ * have one beside the plain product, with one layout, others for each; random numbers keep their activation,
+ * and the library's own choice its draws of them.                                                         */
 static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
 {
     static const struct { enum bias bias, residual, scale; vn_activation act; int f32; } kept[] = {
@@ -117,7 +118,8 @@ static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
         { BIAS_FULL, NO_BIAS,   BIAS_ROW, VN_RELU,     1 },
         { NO_BIAS,   BIAS_ROW,  NO_BIAS,  VN_IDENTITY, 1 },
     };
-    const size_t which = suite_seed(s, p->variant, (int)p->type) % (sizeof kept / sizeof kept[0]);
+    struct random r = { suite_seed(s, p->variant, (int)p->type) };
+    const size_t which = (size_t)random_below(&r, sizeof kept / sizeof kept[0]);
     struct gemm_problem *const g = gemm_of(p);
 
     if (s->extent == SUITE_FULL || is_plain(p) || (kind == REAL && !*p->variant && s->extent != SUITE_SMALL))
@@ -129,8 +131,7 @@ static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
     g->residual = (int)kept[which].residual;
     g->scale = (int)kept[which].scale;
     g->to_f32 = g->sides_f32 = kept[which].f32 && vn_type_bytes(p->type) == 2;
-    if (!gemm_has_one_type(p))
-        p->beside = APART;
+    g->trans = (g->trans & TRANS_C) | (int)random_below(&r, 2) * TRANS_A | (int)random_below(&r, 2) * TRANS_B;
 }
 
 static void draws(struct suite *s, vn_type type, const char *variant, enum kind kind, int times)
@@ -144,7 +145,6 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
         strcpy(epilogue[i].variant, variant);
         if (i > 0)
             draw_epilogue(&epilogue[i], &e, kind);
-        keep_short(&epilogue[i], s, kind);
     }
     if (!suite_begin(s, "gemm %s %s %s", suite_kinds[kind], vn_type_name(type),
                      *variant ? variant : "(chosen)"))
@@ -153,6 +153,7 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
         struct problem p = epilogue[i % suite_epilogues(s)];
 
         draw(&p, &r, s->extent);
+        keep_short(&p, s, kind);
         if (!gemm_has_one_type(&p))
             p.beside = APART;
         if (kind == REAL)
@@ -200,8 +201,10 @@ static void stretches(struct suite *s, vn_type type, const char *variant)
     if (!suite_begin(s, "gemm stretches %s %s", vn_type_name(type), *variant ? variant : "(chosen)"))
         return;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (!parse_row(&p, s, &table[i], type, variant))
+        if (!parse_row(&p, s, &table[i], type, variant)) {
+            keep_short(&p, s, EXACT);
             suite_case(s, &p, EXACT);
+        }
     suite_end(s);
 }
 
@@ -250,6 +253,8 @@ static void specials(struct suite *s, vn_type type, const char *variant)
             if (parse_row(&p, s, i < count ? &table[i] : &some[i - count], type, variant))
                 continue;
             keep_short(&p, s, SPECIAL);
+            if (!gemm_has_one_type(&p))
+                p.beside = APART;
             p.alpha = way % 2 ? 0 : p.alpha;
             p.math  = way / 2 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
             suite_case(s, &p, SPECIAL);
