@@ -6,3 +6,4 @@
 OPERATION(gemm)
 OPERATION(conv)
 OPERATION(softmax)
+OPERATION(attention)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vernier.h - GEMM, convolution and softmax on any OpenCL device, through one API.
+ * vernier.h - GEMM, convolution, softmax and attention on any OpenCL device, through one API.
  *
  * In three steps: open a device, put data in its buffers, call an operation.
  *
@@ -294,6 +294,43 @@ VN_API vn_status vn_softmax(vn_queue *q, vn_tensor x, vn_tensor y, const vn_soft
  * dx may be dy itself (the same view), and must not overlap y.                       */
 VN_API vn_status vn_softmax_backward(vn_queue *q, vn_tensor y, vn_tensor dy, vn_tensor dx,
                                      const vn_softmax_options *o);
+
+typedef enum {
+    VN_CAUSAL_NONE,
+    VN_CAUSAL_LAST,               /* the last query stands at the last key: query i at key i + Sk - Sq */
+    VN_CAUSAL_FIRST,              /* the first query stands at the first key: query i at key i */
+    VN_CAUSAL_COUNT
+} vn_causal;
+
+typedef struct {
+    size_t      size;             /* sizeof(vn_attention_options), or 0 */
+    double      scale;            /* of Q K^T; 0 means 1 / sqrt(D) */
+    vn_causal   causal;           /* a query sees the key at whose place it stands, and those before */
+    int64_t     window;           /* with causal: of these it sees the last so many; 0: all */
+    double      softcap;          /* scores s become softcap tanh(s / softcap), before the mask; 0: none */
+    vn_tensor   mask;             /* added to the scores; B x H x Sq x Sk, or with extents of 1 that
+                                     broadcast; rank 0 or buffer NULL: none */
+    vn_tensor   lse;              /* output, B x H x Sq, f32 (f64 beside f64): the logarithm of the sum of
+                                     the exponentials of a row's scores; rank 0 or buffer NULL: none */
+    vn_math     math;
+    const char *variant;
+} vn_attention_options;
+
+/* out := softmax(scores) values, by heads; scores = scale queries keys^T, capped, plus the mask.
+ *
+ *   queries   B x H  x Sq x D        out   B x H x Sq x Dv
+ *   keys      B x Hk x Sk x D        H is a multiple of Hk (grouped queries): head h reads head
+ *   values    B x Hk x Sk x Dv       h Hk / H of keys and values
+ *
+ * All have one type, and any strides; D and Dv are 1 to 256.  The scores are never in memory: what a call
+ * needs beside its operands grows with Sq at most.  The outputs must not overlap an input or each other.
+ *
+ * A query that sees no key, or whose scores are all -infinity, gives 0, and -infinity as lse.  A NaN or
+ * +infinity among the scores that a query sees makes its row NaN.  Scores of keys that it does not see
+ * have no influence; but a NaN or an infinity in a row of values that some query of the call sees may
+ * make rows NaN that do not see it, since it is multiplied by a weight of 0.  Statuses as of vn_gemm(). */
+VN_API vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values,
+                              vn_tensor out, const vn_attention_options *o);
 
 #ifdef __cplusplus
 }

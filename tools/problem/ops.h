@@ -6,3 +6,4 @@
 OP(gemm)
 OP(conv)
 OP(softmax)
+OP(attention)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Problems and their little language: shared by the command and the tests.
 libproblem_la_SOURCES += \
+	%D%/attention.h \
 	%D%/conv.h \
 	%D%/gemm.h \
 	%D%/language.c \
@@ -20,6 +21,7 @@ vernier_SOURCES += \
 
 # The operations of ops.h: how each is said and run, its oracle, and its cases in the suite.
 libproblem_la_SOURCES += \
+	%D%/attention.c tools/check/oracle/attention.c tools/check/suite_attention.c \
 	%D%/conv.c    tools/check/oracle/conv.c    tools/check/suite_conv.c \
 	%D%/gemm.c    tools/check/oracle/gemm.c    tools/check/suite_gemm.c \
 	%D%/softmax.c tools/check/oracle/softmax.c tools/check/suite_softmax.c

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+texts += \
+	%D%/attention.h \
+	%D%/attention.tune \
+	%D%/tiled.cl

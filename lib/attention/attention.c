@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * attention.c - softmax(scale Q K^T + mask) V by heads: check it, choose a variant, run it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "attention.h"
+
+/* ---- launches -------------------------------------------------------------------- */
+
+void vn__attention_begin(struct vn_launch *l, const struct attention *a)
+{
+    vn__arg_int(l, a->queries);
+    vn__arg_int(l, a->keys);
+    vn__arg_int(l, a->d);
+    vn__arg_int(l, a->dv);
+    vn__arg_int(l, a->group);
+    vn__arg_int(l, a->causal);
+    vn__arg_int(l, a->offset);
+    vn__arg_int(l, a->window);
+    vn__arg_real(l, a->head.type, a->scale);
+    vn__arg_real(l, a->head.type, a->softcap);
+    for (int i = 0; i < VIEWS; i++)
+        vn__arg_tensor(l, &a->t[i]);
+    vn__arg_int(l, a->has_lse);
+}
+
+int vn__attention_head(const struct attention *a)
+{
+    return (int)VN_CEIL_DIV(a->dv, 64) * 64;
+}
+
+/* ---- the call -------------------------------------------------------------------- */
+
+enum { FORWARD };
+
+struct call {
+    struct vn_call head;
+    vn_tensor      t[VIEWS];                    /* as given */
+    double         scale, softcap;
+    int64_t        window;
+    int            causal, math;
+};
+
+/* ---- checks ---------------------------------------------------------------------- */
+
+enum { LARGEST_HEAD = 256 };
+
+static const char *const names[VIEWS] = { "queries", "keys", "values", "out", "options.mask", "options.lse" };
+
+static vn_status check_views(const vn_tensor t[VIEWS], const vn_queue *q)
+{
+    vn_status s;
+
+    for (int i = Q; i <= OUT; i++) {
+        if ((s = vn__check_tensor(&t[i], names[i], q, 4, 4, i == OUT)))
+            return s;
+        if (t[i].type != t[Q].type)
+            return vn__fail(VN_INVALID, "%s is %s and queries is %s; they need one type", names[i],
+                            vn_type_name(t[i].type), vn_type_name(t[Q].type));
+    }
+    return VN_OK;
+}
+
+/* Dimension d of view i must have the extent that view `like` has there. */
+static vn_status check_alike(const vn_tensor t[VIEWS], int i, int like, int d)
+{
+    static const char *const what[] = { "batches", "heads", "rows", "elements in a row" };
+
+    if (t[i].extent[d] == t[like].extent[d])
+        return VN_OK;
+    return vn__fail(VN_INVALID, "%s has %lld %s; it needs those of %s, %lld", names[i],
+                    (long long)t[i].extent[d], what[d], names[like], (long long)t[like].extent[d]);
+}
+
+static vn_status check_shapes(const vn_tensor t[VIEWS])
+{
+    static const struct { int view, like, dimension; } same[] = {
+        { K, Q, 0 }, { V, Q, 0 }, { OUT, Q, 0 }, { V, K, 1 }, { OUT, Q, 1 }, { V, K, 2 }, { OUT, Q, 2 },
+        { K, Q, 3 }, { OUT, V, 3 } };
+    const int64_t heads = t[Q].extent[1], shared = t[K].extent[1];
+    vn_status s;
+
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        if ((s = check_alike(t, same[i].view, same[i].like, same[i].dimension)))
+            return s;
+    if (shared == 0 ? heads != 0 : heads % shared != 0)
+        return vn__fail(VN_INVALID, "queries has %lld heads and keys %lld; it needs a multiple of them",
+                        (long long)heads, (long long)shared);
+    for (int i = Q; i <= V; i += V - Q)
+        if (t[i].extent[3] < 1 || t[i].extent[3] > LARGEST_HEAD)
+            return vn__fail(t[i].extent[3] < 1 ? VN_INVALID : VN_UNSUPPORTED,
+                            "%s has %lld elements in a row; it needs 1 to %d", names[i],
+                            (long long)t[i].extent[3], LARGEST_HEAD);
+    if (t[Q].extent[2] > INT32_MAX / 2 || t[K].extent[2] > INT32_MAX / 2)
+        return vn__fail(VN_UNSUPPORTED, "queries has %lld rows and keys %lld; at most %d are supported",
+                        (long long)t[Q].extent[2], (long long)t[K].extent[2], INT32_MAX / 2);
+    return VN_OK;
+}
+
+static vn_status check_options(const struct call *c)
+{
+    vn_status s;
+
+    if ((s = vn__check_enum(c->causal, VN_CAUSAL_COUNT, "options.causal")) ||
+        (s = vn__check_enum(c->math, VN_MATH_COUNT, "options.math")))
+        return s;
+    if (c->window < 0)
+        return vn__fail(VN_INVALID, "options.window is %lld; it needs 0 or more", (long long)c->window);
+    if (c->window && c->causal == VN_CAUSAL_NONE)
+        return vn__fail(VN_INVALID, "options.window is %lld and options.causal VN_CAUSAL_NONE; a window needs "
+                        "VN_CAUSAL_LAST or VN_CAUSAL_FIRST", (long long)c->window);
+    if (!isfinite(c->scale))
+        return vn__fail(VN_INVALID, "options.scale is %g; it needs a finite number", c->scale);
+    if (!isfinite(c->softcap) || c->softcap < 0)
+        return vn__fail(VN_INVALID, "options.softcap is %g; it needs 0 or a positive number", c->softcap);
+    return VN_OK;
+}
+
+/* Of the shape B x H x Sq x Sk; its buffer is never looked at. */
+static vn_tensor scores_of(const vn_tensor t[VIEWS])
+{
+    vn_tensor scores = t[Q];
+
+    scores.extent[3] = t[K].extent[2];
+    return scores;
+}
+
+static vn_status check_mask(vn_tensor t[VIEWS], const vn_queue *q)
+{
+    const vn_tensor scores = scores_of(t);
+    vn_status s;
+
+    if ((s = vn__check_tensor(&t[MASK], names[MASK], q, 1, 4, 0)))
+        return s;
+    if (t[MASK].type != t[Q].type)
+        return vn__fail(VN_INVALID, "options.mask is %s; it needs the type of queries, %s",
+                        vn_type_name(t[MASK].type), vn_type_name(t[Q].type));
+    return vn__broadcast(&t[MASK], names[MASK], &scores, "the scores (B x H x Sq x Sk)");
+}
+
+static vn_status check_lse(const vn_tensor t[VIEWS], const vn_queue *q)
+{
+    const vn_type type = t[Q].type == VN_F64 ? VN_F64 : VN_F32;
+    vn_status s;
+
+    if ((s = vn__check_tensor(&t[LSE], names[LSE], q, 3, 3, 1)))
+        return s;
+    if (t[LSE].type != type)
+        return vn__fail(VN_INVALID, "options.lse is %s; beside queries of %s it needs %s",
+                        vn_type_name(t[LSE].type), vn_type_name(t[Q].type), vn_type_name(type));
+    for (int d = 0; d < 3; d++)
+        if ((s = check_alike(t, LSE, Q, d)))
+            return s;
+    return VN_OK;
+}
+
+/* Neither output may share memory with an input or with the other. */
+static vn_status check_overlaps(const vn_tensor t[VIEWS], int has_mask, int has_lse)
+{
+    vn_status s;
+
+    for (int out = OUT; out <= (has_lse ? LSE : OUT); out += LSE - OUT)
+        for (int in = Q; in < out; in++)
+            if ((in != MASK || has_mask) && (s = vn__check_overlap(&t[out], names[out], &t[in], names[in])))
+                return s;
+    if (has_lse && has_mask)
+        return vn__check_overlap(&t[LSE], names[LSE], &t[MASK], names[MASK]);
+    return has_mask ? vn__check_overlap(&t[OUT], names[OUT], &t[MASK], names[MASK]) : VN_OK;
+}
+
+static vn_status check(vn_tensor t[VIEWS], struct attention *a, const vn_queue *q, const struct call *c)
+{
+    vn_status s;
+
+    if ((s = check_views(t, q)) || (s = check_shapes(t)) || (s = check_options(c)) ||
+        (a->has_mask && (s = check_mask(t, q))) || (a->has_lse && (s = check_lse(t, q))))
+        return s;
+    return check_overlaps(t, a->has_mask, a->has_lse);
+}
+
+/* ---- the problem ----------------------------------------------------------------- */
+
+/* The pairs of a query and a key that it sees, of one head. */
+static double visible(const struct attention *a)
+{
+    double pairs = 0;
+
+    if (!a->causal)
+        return (double)a->queries * (double)a->keys;
+    for (int64_t i = 0; i < a->queries; i++) {
+        const int64_t at = i + a->offset + 1, end = at < a->keys ? at : a->keys;
+        const int64_t from = a->window && at > a->window ? at - a->window : 0;
+
+        pairs += end > from ? (double)(end - from) : 0;
+    }
+    return pairs;
+}
+
+static void describe(struct attention *a)
+{
+    const double heads = (double)a->batches * (double)a->heads, size = (double)vn_type_bytes(a->head.type);
+    int wide = 0;
+
+    for (int i = 0; i < VIEWS; i++)
+        wide |= vn__is_wide(&a->t[i]);
+    a->head.op = "attention";
+    a->head.bucket = a->keys <= 512 ? VN_SMALL : a->keys <= 2048 ? VN_MEDIUM : VN_LARGE;
+    a->head.wide = wide;
+    a->head.flops = 2 * heads * visible(a) * (double)(a->d + a->dv);
+    a->head.bytes = heads * size * (double)a->queries * (double)(a->d + a->dv)
+                  + heads / (double)a->group * size * (double)a->keys * (double)(a->d + a->dv);
+}
+
+static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
+{
+    const struct call *const c = given;
+    struct attention *const a = problem;
+    vn_tensor t[VIEWS];
+    vn_status s;
+
+    memcpy(t, c->t, sizeof t);
+    a->has_mask = vn__given(&t[MASK]);
+    a->has_lse = vn__given(&t[LSE]);
+    if ((s = check(t, a, q, c)))
+        return s;
+    a->head.type = t[Q].type;
+    a->batches = t[Q].extent[0];
+    a->heads = t[Q].extent[1];
+    a->queries = t[Q].extent[2];
+    a->keys = t[K].extent[2];
+    a->d = t[Q].extent[3];
+    a->dv = t[V].extent[3];
+    if ((*done = a->batches * a->heads * a->queries == 0))
+        return VN_OK;
+    a->group = a->heads / t[K].extent[1];
+    a->causal = c->causal != VN_CAUSAL_NONE;
+    a->offset = c->causal == VN_CAUSAL_LAST ? a->keys - a->queries : 0;
+    a->window = c->window;
+    a->scale = c->scale == 0 ? 1 / sqrt((double)a->d) : c->scale;
+    a->softcap = c->softcap;
+    a->units = q->device->facts.units;
+    if (!a->has_mask)
+        t[MASK] = t[Q];
+    if (!a->has_lse)
+        t[LSE] = t[OUT];
+    memcpy(a->t, t, sizeof t);
+    describe(a);
+    return VN_OK;
+}
+
+const struct vn_operation vn__attention = {
+    .name = "attention",
+    .functions = { [FORWARD] = "vn_attention" },
+    .variants = vn__attention_variants,
+    .call_size = sizeof(struct call), .problem_size = sizeof(struct attention), .pose = pose,
+};
+
+vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values, vn_tensor out,
+                       const vn_attention_options *o)
+{
+    static const vn_attention_options usual;
+    vn_status s;
+
+    o = o ? o : &usual;
+    if (o->size && o->size != sizeof *o) {
+        s = vn__enter(vn__attention.functions[FORWARD]);
+        return s ? s : vn__fail(VN_INVALID, "options.size is %zu; it needs 0 or %zu", o->size, sizeof *o);
+    }
+
+    struct call call = {
+        .head = { &vn__attention, o->variant, FORWARD, 0 },
+        .t = { [Q] = queries, [K] = keys, [V] = values, [OUT] = out, [MASK] = o->mask, [LSE] = o->lse },
+        .scale = o->scale, .softcap = o->softcap, .window = o->window, .causal = (int)o->causal,
+        .math = (int)o->math,
+    };
+
+    return vn__operate(q, &call.head);
+}

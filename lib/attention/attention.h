@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * attention.h - the problem of attention.c, for the files that solve it in a way of their own.
+ */
+#ifndef VN_ATTENTION_H
+#define VN_ATTENTION_H
+
+#include "core.h"
+
+enum { Q, K, V, OUT, MASK, LSE, VIEWS };
+
+struct attention {                /* the problem, as variants see it */
+    struct vn_problem head;
+    vn_tensor t[VIEWS];           /* MASK: broadcast to B x H x Sq x Sk; it and LSE: of Q, where there is none */
+    int64_t   batches, heads, group;      /* group: query heads that share a key head */
+    int64_t   queries, keys, d, dv;
+    int64_t   offset;             /* query i stands at the place of key i + offset */
+    int64_t   window;             /* with causal: keys that it sees, that place the last; 0: all before */
+    double    scale, softcap;     /* softcap 0: none */
+    int       causal, has_mask, has_lse, units;
+};
+
+/* The arguments that all kernels begin with. */
+void vn__attention_begin(struct vn_launch *l, const struct attention *a);
+/* The value size rounded up to a multiple of 64: a constant of the kernels that keep rows of the output. */
+int  vn__attention_head(const struct attention *a);
+
+/* tiled.c: any device with local memory */
+vn_status vn__run_attention(vn_queue *q, const struct vn_choice *it, const void *problem,
+                            const struct vn_plan *plan);
+
+extern const struct vn_variant vn__attention_variants[];
+#endif

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+libcore_la_SOURCES += \
+	%D%/attention.c \
+	%D%/attention.h \
+	%D%/tiled.c \
+	%D%/variants.c

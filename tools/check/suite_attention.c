@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * suite_attention.c - which attentions the suite runs, and on what.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "data.h"
+#include "oracle.h"
+#include "problem/attention.h"
+
+/* ---- the data ---- */
+
+enum { KEYS = 256 };              /* at most, where weights are to be exact: ranks are exact in bf16, too */
+
+static double sign(struct random *r) { return random_chance(r, 0.5) ? 1 : -1; }
+
+static void set(struct data *d, int slot, const int64_t place[VN_RANK], int64_t element, double v)
+{
+    const int64_t at[VN_RANK] = { place[0], place[1], place[2], element };
+
+    data_set(d, slot, oracle_offset(&d->o->t[slot], at), v);
+}
+
+/* One head: keys are ranked at random.  A key's first element is its rank, and one of the others 1 or -1. */
+static void fill_keys(void *context, int64_t offset, const int64_t place[VN_RANK])
+{
+    struct data *const d = context;
+    const struct attention_problem *const a = attention_of(d->p);
+    const int64_t n = attention_keys(a);
+    int64_t at[VN_RANK] = { place[0], place[1] };
+    short rank[KEYS];
+
+    (void)offset;
+    for (int64_t j = 0; j < n; j++) {
+        const int64_t other = random_below(&d->random, j + 1);
+
+        rank[j] = rank[other];
+        rank[other] = (short)j;
+    }
+    for (at[2] = 0; at[2] < n; at[2]++) {
+        for (int64_t e = 0; e < a->d; e++)
+            set(d, ATTENTION_K, at, e, e ? 0 : rank[at[2]]);
+        if (a->d > 1)
+            set(d, ATTENTION_K, at, 1 + random_below(&d->random, a->d - 1), sign(&d->random));
+    }
+}
+
+/* Scores of two keys differ by more than 2 `steep`, so that all weights but one are exactly 0. */
+static void fill_query(void *context, int64_t offset, const int64_t place[VN_RANK])
+{
+    struct data *const d = context;
+    const double steep = d->p->type == VN_F64 ? 512 : 64, first = sign(&d->random);
+
+    (void)offset;
+    for (int64_t e = 0; e < attention_of(d->p)->d; e++)
+        set(d, ATTENTION_Q, place, e, e ? steep * (double)(random_below(&d->random, 3) - 1) : 4 * steep * first);
+}
+
+static void fill_mask(void *context, int64_t offset, const int64_t place[VN_RANK])
+{
+    struct data *const d = context;
+
+    (void)place;
+    data_set(d, ATTENTION_MASK, offset, random_chance(&d->random, 0.1) ? -INFINITY
+                                      : (double)(random_below(&d->random, 9) - 4));
+}
+
+/* The first of each run of elements along the last dimensions. */
+static vn_tensor firsts(const vn_tensor *t, int dimensions)
+{
+    vn_tensor first = *t;
+
+    for (int i = t->rank - dimensions; i < t->rank; i++)
+        first.extent[i] = first.extent[i] > 1 ? 1 : first.extent[i];
+    return first;
+}
+
+static int is_even(const struct attention_problem *a)
+{
+    const int64_t n = attention_keys(a);
+
+    return !a->mask && !a->causal && !a->lse && n > 0 && n <= 16 && (n & (n - 1)) == 0;
+}
+
+/* Either one key has all the weight; or of a power of two of keys each has the same. */
+static void fill_exact(struct data *d)
+{
+    const struct attention_problem *const a = attention_of(d->p);
+    const vn_tensor heads = firsts(&d->o->t[ATTENTION_K], 2), rows = firsts(&d->o->t[ATTENTION_Q], 1);
+
+    oracle_each(&heads, fill_keys, d);
+    if (is_even(a))
+        data_value(d, ATTENTION_Q, 0);
+    else
+        oracle_each(&rows, fill_query, d);
+    data_integers(d, ATTENTION_V, is_even(a) ? 3 : 100);
+}
+
+static void fill_real(struct data *d)
+{
+    const double reach = random_chance(&d->random, 0.3) ? 4 : 1;
+
+    data_reals(d, ATTENTION_Q, -reach, reach);
+    data_reals(d, ATTENTION_K, -1, 1);
+    data_reals(d, ATTENTION_V, -1, 1);
+}
+
+void data_fill_attention(struct data *d, enum kind kind)
+{
+    (kind == EXACT ? fill_exact : fill_real)(d);
+    if (d->o->t[ATTENTION_MASK].rank)
+        oracle_each(&d->o->t[ATTENTION_MASK], fill_mask, d);
+}
+
+/* A weight of 0 times NaN is NaN: of values, only where each query sees each key. */
+static int sees_all(const struct problem *p)
+{
+    return !attention_of(p)->causal;
+}
+
+const struct pattern attention_patterns[] = {
+    { "a NaN in the queries",       ATTENTION_Q,    not_a_number, 0, NULL },
+    { "an infinity in the queries", ATTENTION_Q,    infinity,     0, NULL },
+    { "a denormal in the queries",  ATTENTION_Q,    denormal,     0, NULL },
+    { "a NaN in the keys",          ATTENTION_K,    not_a_number, 0, NULL },
+    { "a NaN in the values",        ATTENTION_V,    not_a_number, 0, sees_all },
+    { "a denormal in the values",   ATTENTION_V,    denormal,     0, NULL },
+    { "a NaN in the mask",          ATTENTION_MASK, not_a_number, 0, NULL },
+    { "all of the mask -infinity",  ATTENTION_MASK, minus_inf,    1, NULL },
+    { NULL, 0, NULL, 0, NULL }
+};
+
+/* ---- the cases ---- */
+
+static const int64_t few[]     = { 1, 2, 3, 5, 8, 16, 17, 24 };
+static const int64_t rows[]    = { 1, 2, 3, 7, 16, 31, 32, 33, 63, 64, 65, 97, 127, 128, 129, 200 };
+static const int64_t sizes[]   = { 1, 2, 3, 8, 16, 20, 32, 33, 40, 63, 64 };
+static const int64_t middle[]  = { 65, 72, 80, 96, 127, 128 };
+static const int64_t high[]    = { 130, 160, 192, 200, 256 };
+static const int64_t groups[]  = { 1, 1, 2, 3, 4 };
+static const int64_t heads[]   = { 1, 1, 2, 3 };
+static const int64_t gaps[]    = { 0, 0, 1, 3, 8, 16 };
+static const int64_t starts[]  = { 0, 0, 1, 8 };
+static const int64_t windows[] = { 0, 0, 1, 5, 64 };
+static const double  scales[]  = { 0, 0, 0.3, 1, -0.5 };
+static const enum beside besides[] = { APART, APART, APART, APART, BESIDE_ROWS, BESIDE_BLOCKS };
+static const enum attention_mask masks[] = { MASK_OF_KEYS, MASK_OF_QUERIES, MASK_OF_SCORES };
+
+enum { WORK = 1 << 19 };          /* multiply-adds, at most: the oracle's time */
+
+/* What a kernel is built for: the head size above or up to 64; a mask; a softcap. */
+enum form { PLAIN_64, MASKED_64, PLAIN_LARGER, CAPPED_64, FORMS };
+
+static int64_t draw_size(struct random *r, enum form form, int which)
+{
+    return form != PLAIN_LARGER ? RANDOM_OF(r, sizes) : which ? RANDOM_OF(r, middle) : RANDOM_OF(r, high);
+}
+
+static void draw(struct problem *p, struct random *r, const struct suite *s, enum form form, int which)
+{
+    struct attention_problem *const a = attention_of(p);
+    const int small = s->extent == SUITE_SMALL;
+
+    do {
+        a->batch   = small ? 1 : 1 + random_below(r, 2);
+        a->shared  = small ? 1 : RANDOM_OF(r, heads);
+        a->heads   = a->shared * (small ? 1 + random_below(r, 2) : RANDOM_OF(r, groups));
+        a->queries = small ? RANDOM_OF(r, few) : RANDOM_OF(r, rows);
+        a->keys    = small ? RANDOM_OF(r, few) : random_chance(r, 0.3) ? a->queries : RANDOM_OF(r, rows);
+        a->d       = draw_size(r, form, which);
+        a->dv      = random_chance(r, 0.2) ? draw_size(r, form, which) : a->d;
+    } while (a->batch * a->heads * a->queries * a->keys * (a->d + a->dv) > WORK);
+    a->causal  = random_chance(r, 0.5) ? VN_CAUSAL_NONE
+               : random_chance(r, 0.6) ? VN_CAUSAL_LAST : VN_CAUSAL_FIRST;
+    a->window  = a->causal ? RANDOM_OF(r, windows) : 0;
+    a->mask    = form == MASKED_64 ? RANDOM_OF(r, masks) : NO_SCORE_MASK;
+    a->softcap = form == CAPPED_64 ? 2 : 0;
+    a->lse     = random_chance(r, 0.4);
+    a->scale   = RANDOM_OF(r, scales);
+    a->rows_outside = random_chance(r, 0.5);
+    p->gap     = RANDOM_OF(r, gaps);
+    p->start   = RANDOM_OF(r, starts);
+    p->beside  = a->lse && vn_type_bytes(p->type) == 2 ? APART : RANDOM_OF(r, besides);
+}
+
+static void draws(struct suite *s, vn_type type, const char *variant, enum kind kind, int times)
+{
+    struct random r = { s->seed + kind };
+    const int which = s->extent == SUITE_FULL ? -1 : (int)(suite_seed(s, variant, (int)type) & 1);
+
+    if (!suite_begin(s, "attention %s %s %s", suite_kinds[kind], vn_type_name(type),
+                     *variant ? variant : "(chosen)"))
+        return;
+    for (int i = 0; i < suite_times(s, times); i++) {
+        const enum form form = (enum form)(i % (s->extent == SUITE_SMALL ? 1 : kind == EXACT ? CAPPED_64 : FORMS));
+        struct problem p;
+
+        problem_usual(&p, &op_attention);
+        p.type = type;
+        strcpy(p.variant, variant);
+        draw(&p, &r, s, form, which < 0 ? i / FORMS % 2 : which);
+        if (kind == EXACT)
+            attention_of(&p)->scale = 1;
+        suite_case(s, &p, kind);
+    }
+    suite_end(s);
+}
+
+static void specials(struct suite *s, vn_type type, const char *variant)
+{
+    static const char *const table[] = {
+        "b1h1s5d7:@",              "b2h4s9d16:@:hk=2:causal:lse",  "b1h2s9d16:@:sk=4:causal:lse",
+        "b1h2s9d16:@:sk=4:causal-first", "b1h1s4d8:@:sk=9:mask=full:lse", "b1h2s3d8:@:sk=0:lse",
+        "b1h2s0d8:@:sk=5",         "b0h2s3d8:@",                   "b1h0s3d8:@:hk=1",
+        "b1h1s1d1:@",              "b1h1s20d12:@:causal:window=4", "b1h3s6d5:@:bshd:gap=3:start=1",
+    };
+
+    if (!suite_begin(s, "attention special %s %s", vn_type_name(type), *variant ? variant : "(chosen)"))
+        return;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const char *const at = strchr(table[i], '@');
+        char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
+        struct problem p;
+
+        snprintf(text, sizeof text, "attention:%.*s%s%s%s%s", (int)(at - table[i]), table[i], vn_type_name(type),
+                 at + 1, *variant ? ":variant=" : "", variant);
+        if (problem_parse(&p, text, why, sizeof why))
+            suite_fault(s, "%s", why);
+        else
+            suite_case(s, &p, SPECIAL);
+    }
+    suite_end(s);
+}
+
+void suite_attention(struct suite *s)
+{
+    for (const char *v = suite_next_variant(s, &op_attention, NULL); v;
+         v = suite_next_variant(s, &op_attention, v))
+        for (int type = 0; type < VN_TYPE_COUNT; type++) {
+            draws(s, (vn_type)type, v, EXACT, 120);
+            draws(s, (vn_type)type, v, REAL, 60);
+            specials(s, (vn_type)type, v);
+        }
+}

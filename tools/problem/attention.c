@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * attention.c - the operation attention.
+ */
+#include <math.h>
+
+#include "attention.h"
+#include "core.h"
+#include "language.h"
+#include "operands.h"
+
+/* ---- the language ---- */
+
+static const struct name mask_names[] = {
+    { "none", NO_SCORE_MASK }, { "keys", MASK_OF_KEYS }, { "queries", MASK_OF_QUERIES },
+    { "full", MASK_OF_SCORES }, { NULL, 0 } };
+
+#define AT(member) OWN(struct attention_problem, member)
+
+static const struct word words[] = {
+    { "causal",       AT(causal),       VN_CAUSAL_LAST,  0 },
+    { "causal-first", AT(causal),       VN_CAUSAL_FIRST, 0 },
+    { "bhsd",         AT(rows_outside), 0,               1 },
+    { "bshd",         AT(rows_outside), 1,               0 },
+    { "lse",          AT(lse),          1,               0 },
+    { NULL, 0, 0, 0 }
+};
+
+static const struct key keys[] = {
+    KEY_INTEGER("hk", AT(shared), 0, 1, INT64_MAX),
+    KEY_INTEGER("sk", AT(keys), 0, 0, INT64_MAX),
+    KEY_INTEGER("dv", AT(dv), 0, 1, INT64_MAX),
+    KEY_INTEGER("window", AT(window), 0, 0, INT64_MAX),
+    KEY_REAL("scale", AT(scale), 0),
+    KEY_REAL("softcap", AT(softcap), 0),
+    KEY_NAME("mask", AT(mask), mask_names),
+    { .name = NULL }
+};
+
+static const struct attention_problem usual = { .batch = 1, .heads = 1, .queries = 1, .d = 1 };
+
+/* "b2h16s8192d128": each letter once, in any order */
+static int sizes(const struct reader *r, const char *text)
+{
+    enum { LETTERS = 4 };
+    struct attention_problem *const a = attention_of(r->p);
+    const struct { char letter; int64_t *to; } letters[LETTERS] = {
+        { 'b', &a->batch }, { 'h', &a->heads }, { 's', &a->queries }, { 'd', &a->d } };
+    unsigned seen = 0;
+
+    for (const char *s = text, *end; *s; s = end) {
+        int i = 0;
+
+        while (i < LETTERS && letters[i].letter != *s)
+            i++;
+        if (i == LETTERS || seen & 1u << i || scan_integer(letters[i].to, s + 1, &end))
+            return wrong(r, "attention: the sizes are \"%s\", wrong from \"%s\" on; they must be letters and "
+                         "numbers such as b2h16s8192d128", text, s);
+        seen |= 1u << i;
+    }
+    for (int i = 0; i < LETTERS; i++)
+        if (!(seen & 1u << i))
+            return wrong(r, "attention: the sizes \"%s\" lack %c", text, letters[i].letter);
+    return 0;
+}
+
+static int complete(const struct reader *r)
+{
+    const struct attention_problem *const a = attention_of(r->p);
+
+    if (attention_shared(a) == 0 ? a->heads != 0 : a->heads % attention_shared(a) != 0)
+        return wrong(r, "attention: hk=%lld does not divide %lld head%s", (long long)a->shared,
+                     (long long)a->heads, PLURAL(a->heads));
+    if (a->window && !a->causal)
+        return wrong(r, "attention: window=%lld needs causal", (long long)a->window);
+    if (r->p->beside && a->lse && vn_type_bytes(r->p->type) == 2)
+        return wrong(r, "attention: operands in one buffer have one type; lse is f32 beside %s",
+                     vn_type_name(r->p->type));
+    return 0;
+}
+
+static void write(struct writer *w, const struct problem *p)
+{
+    static const char *const causal[] = { [VN_CAUSAL_LAST] = ":causal", [VN_CAUSAL_FIRST] = ":causal-first" };
+    const struct attention_problem *const a = attention_of(p);
+
+    write_text(w, "b%lldh%llds%lldd%lld:%s", (long long)a->batch, (long long)a->heads, (long long)a->queries,
+               (long long)a->d, vn_type_name(p->type));
+    write_text(w, "%s%s%s", a->causal ? causal[a->causal] : "", a->rows_outside ? ":bshd" : "",
+               a->lse ? ":lse" : "");
+    write_keys(w, keys, p);
+}
+
+/* ---- operands ---- */
+
+static const char *const names[OPERANDS] = { "queries", "keys", "values", "out", "the mask", "lse" };
+
+static void operands(struct operands *o, const struct problem *p)
+{
+    static const int outside[] = { 0, 2, 1, 3 };
+    const struct attention_problem *const a = attention_of(p);
+    const int64_t extent[][4] = {
+        [ATTENTION_Q]   = { a->batch, a->heads, a->queries, a->d },
+        [ATTENTION_K]   = { a->batch, attention_shared(a), attention_keys(a), a->d },
+        [ATTENTION_V]   = { a->batch, attention_shared(a), attention_keys(a), attention_dv(a) },
+        [ATTENTION_OUT] = { a->batch, a->heads, a->queries, attention_dv(a) } };
+    const int64_t scores[] = { a->batch, a->mask == MASK_OF_KEYS ? 1 : a->heads,
+                               a->mask == MASK_OF_KEYS ? 1 : a->queries,
+                               a->mask == MASK_OF_QUERIES ? 1 : attention_keys(a) };
+
+    o->outputs = 1u << ATTENTION_OUT | (a->lse ? 1u << ATTENTION_LSE : 0);
+    for (int i = ATTENTION_Q; i <= ATTENTION_OUT; i++)
+        o->elements[i] = lay_out(&o->t[i], p, 4, extent[i], a->rows_outside ? outside : NULL);
+    if (a->mask)
+        o->elements[ATTENTION_MASK] = lay_out(&o->t[ATTENTION_MASK], p, 4, scores, NULL);
+    if (a->lse) {
+        o->elements[ATTENTION_LSE] = lay_out(&o->t[ATTENTION_LSE], p, 3, extent[ATTENTION_Q], NULL);
+        o->t[ATTENTION_LSE].type = p->type == VN_F64 ? VN_F64 : VN_F32;
+    }
+}
+
+static vn_status run(vn_queue *q, const struct problem *p, const struct operands *o)
+{
+    const struct attention_problem *const a = attention_of(p);
+    const vn_attention_options options = {
+        .size = sizeof options, .scale = a->scale, .causal = (vn_causal)a->causal, .window = a->window,
+        .softcap = a->softcap, .mask = o->t[ATTENTION_MASK], .lse = o->t[ATTENTION_LSE], .math = p->math,
+        .variant = variant_of(p) };
+
+    return vn_attention(q, o->t[ATTENTION_Q], o->t[ATTENTION_K], o->t[ATTENTION_V], o->t[ATTENTION_OUT],
+                        &options);
+}
+
+struct seen attention_seen(const struct attention_problem *a, int64_t i)
+{
+    const int64_t n = attention_keys(a), at = i + (a->causal == VN_CAUSAL_LAST ? n - a->queries : 0);
+    struct seen s = { 0, n };
+
+    if (!a->causal)
+        return s;
+    s.end = at + 1 < 0 ? 0 : at + 1 < n ? at + 1 : n;
+    s.from = a->window && at + 1 > a->window ? at + 1 - a->window : 0;
+    s.from = s.from < s.end ? s.from : s.end;
+    return s;
+}
+
+/* What is hidden is not counted, as in the literature. */
+static double flops(const struct problem *p)
+{
+    const struct attention_problem *const a = attention_of(p);
+    double pairs = 0;
+
+    for (int64_t i = 0; i < a->queries; i++) {
+        const struct seen s = attention_seen(a, i);
+
+        pairs += (double)(s.end - s.from);
+    }
+    return 2 * (double)a->batch * (double)a->heads * pairs * (double)(a->d + attention_dv(a));
+}
+
+/* ---- checks ---- */
+
+static double summands(const struct problem *p)
+{
+    const struct attention_problem *const a = attention_of(p);
+
+    return (double)(attention_keys(a) + a->d);
+}
+
+/* Some queries of the heads of one head of keys, of one batch: what is causal keeps those whose index says what
+ * they see, the first, or the last.                                                                        */
+static void narrow_attention(struct problem *p, struct operands *o, int last)
+{
+    enum { ROWS = 4 };
+    struct attention_problem *const a = attention_of(p);
+    const int64_t group = attention_shared(a) ? a->heads / attention_shared(a) : 1;
+    const int at_end = a->causal ? a->causal == VN_CAUSAL_LAST : last;
+    const struct range b = end_of(a->batch, 1, last), h = end_of(a->heads, group, last),
+                       k = end_of(attention_shared(a), 1, last), i = end_of(a->queries, ROWS, at_end);
+
+    a->keys = attention_keys(a);                        /* no longer as of the queries */
+    a->dv = attention_dv(a);
+    for (int at = 0; at < ATTENTION_OPERANDS; at++) {
+        const int of_keys = at == ATTENTION_K || at == ATTENTION_V;
+
+        narrow(&o->t[at], 0, b);
+        narrow(&o->t[at], 1, of_keys ? k : h);
+        if (!of_keys)
+            narrow(&o->t[at], 2, i);
+    }
+    a->batch   = b.count;
+    a->heads   = h.count;
+    a->shared  = k.count;
+    a->queries = i.count;
+}
+
+static void shrink(struct problem *p, int shape, int even)
+{
+    static const int64_t most[SHAPES][2] = { { 131, 131 }, { 37, 519 }, { 3, 1031 }, { 259, 67 } };
+    struct attention_problem *const a = attention_of(p);
+    const int64_t group = attention_shared(a) ? a->heads / attention_shared(a) : 1;
+
+    a->keys    = shrunk(attention_keys(a), most[shape][1], shape, even);
+    a->queries = shrunk(a->queries, most[shape][0], shape, even);
+    a->shared  = at_most(attention_shared(a), 2);
+    a->heads   = group * a->shared;
+    a->batch   = at_most(a->batch, 2);
+    a->softcap = 0;
+}
+
+const struct op op_attention = {
+    .name = "attention", .operation = &vn__attention,
+    .words = words, .keys = keys, .usual = &usual, .own_size = sizeof usual,
+    .directions = 1u << FORWARD, .batch = AT(batch),
+    .read_sizes = sizes, .complete = complete, .write = write,
+    .operands = names, .lay_out = operands, .run = run,
+    .flops = flops,
+    .oracle = oracle_attention, .summands = summands, .narrow = narrow_attention, .shrink = shrink,
+    .cases = suite_attention, .fill = data_fill_attention, .patterns = attention_patterns, .has_zeros = 1,
+};
