@@ -111,16 +111,20 @@ static void draw_epilogue(struct problem *p, struct random *r, enum kind kind)
             : random_chance(r, 0.3) ? VN_RELU : VN_IDENTITY;
 }
 
-/* As of gemm: unless the suite is full, a variant and type have one epilogue beside the plain convolution. */
+/* As of gemm: unless the suite is full, a direction, variant and type have one epilogue beside the plain
+ * convolution, another for each, and of random numbers another activation.                             */
 static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
 {
-    if (s->extent == SUITE_FULL || (p->beta == 0 && !p->bias && !p->act) ||
-        (kind == REAL && !*p->variant && s->extent != SUITE_SMALL))
+    struct random r = { suite_seed(s, p->variant, (int)p->direction * VN_TYPE_COUNT + (int)p->type) };
+    static const enum bias kept[] = { BIAS_ROW, BIAS_FULL, NO_BIAS };
+    const enum bias bias = RANDOM_OF(&r, kept);
+    const vn_activation act = (vn_activation)random_below(&r, VN_ACTIVATION_COUNT);
+
+    if (s->extent == SUITE_FULL || (p->beta == 0 && !p->bias && !p->act))
         return;
     p->beta = p->beta == 0 ? 1 : p->beta;
-    p->bias = p->bias ? p->bias : BIAS_FULL;
-    if (kind != REAL || s->extent == SUITE_SMALL)
-        p->act = VN_RELU;
+    p->bias = bias;
+    p->act  = kind == REAL && s->extent != SUITE_SMALL ? act : VN_RELU;
 }
 
 static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
