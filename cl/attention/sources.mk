@@ -2,4 +2,5 @@
 texts += \
 	%D%/attention.h \
 	%D%/attention.tune \
+	%D%/cpu.cl \
 	%D%/tiled.cl

@@ -28,7 +28,7 @@ void vn__attention_begin(struct vn_launch *l, const struct attention *a)
 
 int vn__attention_head(const struct attention *a)
 {
-    return (int)VN_CEIL_DIV(a->dv, 64) * 64;
+    return (int)VN_CEIL_DIV(a->d > a->dv ? a->d : a->dv, 64) * 64;
 }
 
 /* ---- the call -------------------------------------------------------------------- */
@@ -206,6 +206,8 @@ static void describe(struct attention *a)
     for (int i = 0; i < VIEWS; i++)
         wide |= vn__is_wide(&a->t[i]);
     a->head.op = "attention";
+    a->head.epilogue = (struct vn_epilogue){ .type_c = (int)a->head.type, .type_residual = (int)a->head.type,
+                                             .type_bias = (int)a->head.type };
     a->head.bucket = a->keys <= 512 ? VN_SMALL : a->keys <= 2048 ? VN_MEDIUM : VN_LARGE;
     a->head.wide = wide;
     a->head.flops = 2 * heads * visible(a) * (double)(a->d + a->dv);

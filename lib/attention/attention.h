@@ -22,12 +22,19 @@ struct attention {                /* the problem, as variants see it */
 
 /* The arguments that all kernels begin with. */
 void vn__attention_begin(struct vn_launch *l, const struct attention *a);
-/* The value size rounded up to a multiple of 64: a constant of the kernels that keep rows of the output. */
+/* The larger of both head sizes, rounded up to a multiple of 64: a constant of kernels that keep whole rows. */
 int  vn__attention_head(const struct attention *a);
 
 /* tiled.c: any device with local memory */
 vn_status vn__run_attention(vn_queue *q, const struct vn_choice *it, const void *problem,
                             const struct vn_plan *plan);
+
+/* cpu.c: CPUs, through vectors written out */
+const char *vn__fits_attention_cpu(const void *problem, const struct vn_facts *f);
+const char *vn__plan_attention_cpu(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                   const struct vn_site *site);
+vn_status   vn__run_attention_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                  const struct vn_plan *plan);
 
 extern const struct vn_variant vn__attention_variants[];
 #endif

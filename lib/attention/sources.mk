@@ -2,5 +2,6 @@
 libcore_la_SOURCES += \
 	%D%/attention.c \
 	%D%/attention.h \
+	%D%/cpu.c \
 	%D%/tiled.c \
 	%D%/variants.c

@@ -499,7 +499,7 @@ void suite_problem(struct suite *s, const struct problem *p)
     char text[PROBLEM_TEXT];
 
     problem_format(text, p);
-    for (int kind = 0; kind < KIND_COUNT; kind++) {
+    for (int kind = p->op->inexact && p->op->inexact(p) ? REAL : EXACT; kind < KIND_COUNT; kind++) {
         if (!suite_begin(s, "%.80s %s", text, suite_kinds[kind]))
             continue;
         suite_case(s, p, (enum kind)kind);

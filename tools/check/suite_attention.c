@@ -46,11 +46,14 @@ static void fill_keys(void *context, int64_t offset, const int64_t place[VN_RANK
     }
 }
 
-/* Scores of two keys differ by more than 2 `steep`, so that all weights but one are exactly 0. */
+/* Scores of two keys differ by more than 2 `steep` times the scale: all weights but one are exactly 0, also after
+ * a mask of 4 or less.                                                                                     */
 static void fill_query(void *context, int64_t offset, const int64_t place[VN_RANK])
 {
     struct data *const d = context;
-    const double steep = d->p->type == VN_F64 ? 512 : 64, first = sign(&d->random);
+    const struct attention_problem *const a = attention_of(d->p);
+    const double scale = a->scale == 0 ? 1 / sqrt((double)a->d) : fabs(a->scale);
+    const double steep = exp2(ceil(log2((d->p->type == VN_F64 ? 400 : 60) / scale))), first = sign(&d->random);
 
     (void)offset;
     for (int64_t e = 0; e < attention_of(d->p)->d; e++)

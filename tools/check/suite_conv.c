@@ -25,10 +25,11 @@ static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_ROW, BIAS_F
 
 enum { WORK = 1 << 17 };
 
-/* One spatial dimension; 0 if the filter does not fit into it. */
+/* One spatial dimension; 0 if the filter does not fit into it.  Padding that a filter lies in with all of its
+ * elements, and strides over pixels that it never meets, make zeros: those are few.                       */
 static int draw_dimension(struct conv_problem *o, struct random *r, int i)
 {
-    int64_t room;
+    int64_t room, reach;
 
     o->size[i]       = RANDOM_OF(r, sizes);
     o->filter[i]     = RANDOM_OF(r, filters);
@@ -36,7 +37,13 @@ static int draw_dimension(struct conv_problem *o, struct random *r, int i)
     o->dilation[i]   = RANDOM_OF(r, dilations);
     o->pad_before[i] = RANDOM_OF(r, pads);
     o->pad_after[i]  = random_chance(r, 0.6) ? o->pad_before[i] : RANDOM_OF(r, pads);
-    room = o->size[i] + o->pad_before[i] + o->pad_after[i] - o->dilation[i] * (o->filter[i] - 1) - 1;
+    reach = o->dilation[i] * (o->filter[i] - 1);
+    if (random_chance(r, 0.93)) {
+        o->pad_before[i] = o->pad_before[i] < reach ? o->pad_before[i] : (int)reach;
+        o->pad_after[i]  = o->pad_after[i] < reach ? o->pad_after[i] : (int)reach;
+        o->stride[i]     = o->stride[i] <= reach + 1 ? o->stride[i] : 1;
+    }
+    room = o->size[i] + o->pad_before[i] + o->pad_after[i] - reach - 1;
     o->out[i] = room < 0 ? 0 : room / o->stride[i] + 1;
     return room >= 0;
 }

@@ -194,6 +194,16 @@ static void narrow_attention(struct problem *p, struct operands *o, int last)
     a->queries = i.count;
 }
 
+/* A softcap; or a logarithm that is asked for, of scores that the scale rounds. */
+static int inexact(const struct problem *p)
+{
+    const struct attention_problem *const a = attention_of(p);
+    const double scale = a->scale == 0 ? 1 / sqrt((double)a->d) : fabs(a->scale);
+    int e;
+
+    return a->softcap > 0 || (a->lse && frexp(scale, &e) != 0.5);
+}
+
 static void shrink(struct problem *p, int shape, int even)
 {
     static const int64_t most[SHAPES][2] = { { 131, 131 }, { 37, 519 }, { 3, 1031 }, { 259, 67 } };
@@ -217,4 +227,5 @@ const struct op op_attention = {
     .flops = flops,
     .oracle = oracle_attention, .summands = summands, .narrow = narrow_attention, .shrink = shrink,
     .cases = suite_attention, .fill = data_fill_attention, .patterns = attention_patterns, .has_zeros = 1,
+    .inexact = inexact,
 };
