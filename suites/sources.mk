@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Standard workloads, installed with the command.
 suites += \
+	%D%/attention.csv \
 	%D%/batched.csv \
+	%D%/decode.csv \
 	%D%/deepbench_conv.csv \
 	%D%/deepbench_gemm.csv \
 	%D%/epilogues.csv \

@@ -157,17 +157,17 @@ static vn_status check_lse(const vn_tensor t[VIEWS], const vn_queue *q)
 }
 
 /* Neither output may share memory with an input or with the other. */
-static vn_status check_overlaps(const vn_tensor t[VIEWS], int has_mask, int has_lse)
+static vn_status check_overlaps(const vn_tensor t[VIEWS], const struct attention *a)
 {
+    const int there[VIEWS] = { 1, 1, 1, 1, a->has_mask, a->has_lse };
     vn_status s;
 
-    for (int out = OUT; out <= (has_lse ? LSE : OUT); out += LSE - OUT)
-        for (int in = Q; in < out; in++)
-            if ((in != MASK || has_mask) && (s = vn__check_overlap(&t[out], names[out], &t[in], names[in])))
+    for (int out = OUT; out <= LSE; out += LSE - OUT)
+        for (int i = Q; i <= MASK; i++)
+            if (there[out] && there[i] && i != out &&
+                (s = vn__check_overlap(&t[out], names[out], &t[i], names[i])))
                 return s;
-    if (has_lse && has_mask)
-        return vn__check_overlap(&t[LSE], names[LSE], &t[MASK], names[MASK]);
-    return has_mask ? vn__check_overlap(&t[OUT], names[OUT], &t[MASK], names[MASK]) : VN_OK;
+    return VN_OK;
 }
 
 static vn_status check(vn_tensor t[VIEWS], struct attention *a, const vn_queue *q, const struct call *c)
@@ -177,7 +177,7 @@ static vn_status check(vn_tensor t[VIEWS], struct attention *a, const vn_queue *
     if ((s = check_views(t, q)) || (s = check_shapes(t)) || (s = check_options(c)) ||
         (a->has_mask && (s = check_mask(t, q))) || (a->has_lse && (s = check_lse(t, q))))
         return s;
-    return check_overlaps(t, a->has_mask, a->has_lse);
+    return check_overlaps(t, a);
 }
 
 /* ---- the problem ----------------------------------------------------------------- */
@@ -215,6 +215,16 @@ static void describe(struct attention *a)
                   + heads / (double)a->group * size * (double)a->keys * (double)(a->d + a->dv);
 }
 
+/* 1 / sqrt(v), for v from 1 to LARGEST_HEAD: by Newton's method from below, since libm is not linked. */
+static double inverse_root(double v)
+{
+    double root = 1 / v;
+
+    for (int i = 0; i < 24; i++)
+        root *= 1.5 - 0.5 * v * root * root;
+    return root;
+}
+
 static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
 {
     const struct call *const c = given;
@@ -240,7 +250,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     a->causal = c->causal != VN_CAUSAL_NONE;
     a->offset = c->causal == VN_CAUSAL_LAST ? a->keys - a->queries : 0;
     a->window = c->window;
-    a->scale = c->scale == 0 ? 1 / sqrt((double)a->d) : c->scale;
+    a->scale = c->scale == 0 ? inverse_root((double)a->d) : c->scale;
     a->softcap = c->softcap;
     a->units = q->device->facts.units;
     if (!a->has_mask)

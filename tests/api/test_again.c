@@ -15,6 +15,7 @@
 #include "check/oracle.h"
 #include "../start.h"
 #include "check/suite.h"
+#include "problem/attention.h"
 #include "problem/softmax.h"
 #include "../trial.h"
 
@@ -40,6 +41,8 @@ static const char *const texts[] = {
     "softmax:1x200000:f32:forward",
     "softmax:48x100:f16:forward:mask=row:scale=0.5",
     "softmax:32x33:f32:backward:log:causal",
+    "attention:b1h4s40d24:f32:hk=2:causal",
+    "attention:b2h1s33d20:f16:sk=70:lse",
 };
 enum { COUNT = sizeof texts / sizeof *texts };
 
@@ -238,12 +241,15 @@ static void test_prepared(int i)
 /* An option, whichever the operation has of these; and then as before. */
 static void test_options(int i)
 {
+    static const struct op *const attention[] = { &op_attention, NULL };
     static const struct op *const softmax[] = { &op_softmax, NULL };
     struct trial t = trial[i];
 
     t.p.act = VN_TANH;
     if (op_place(softmax, t.p.op) == 0)
         softmax_of(&t.p)->log = !softmax_of(&t.p)->log;
+    if (op_place(attention, t.p.op) == 0)
+        attention_of(&t.p)->scale = 0.25;
     check(!problem_run(queue, &trial[i].p, &trial[i].o), texts[i], "before its options change");
     check(!problem_run(queue, &t.p, &t.o) && seen.chosen == 1, texts[i], "other options, chosen for anew");
     again(&t, texts[i], "other options", SIZE_MAX);

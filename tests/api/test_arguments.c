@@ -7,11 +7,13 @@
  * each tensor, each dimension of it, each option.
  */
 #include <limits.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "problem/attention.h"
 #include "problem/conv.h"
 #include "../start.h"
 
@@ -92,6 +94,10 @@ static const struct signature signatures[] = {
     { "vn_softmax", "softmax:6x9:bf16:causal:mask=row",             { "x", "y", NULL, "options.mask" } },
     { "vn_softmax_backward", "softmax:6x9:f32:backward",            { "y", "dy", "dx" } },
     { "vn_softmax_backward", "softmax:6x9:f16:backward:inner=2:log:batch=3", { "y", "dy", "dx" } },
+    { "vn_attention", "attention:b2h4s5d6:f32:hk=2:sk=7:mask=keys:lse",
+      { "queries", "keys", "values", "out", "options.mask", "options.lse" } },
+    { "vn_attention", "attention:b1h2s3d8:f32:sk=4:causal:mask=full",
+      { "queries", "keys", "values", "out", "options.mask" } },
 };
 
 static int open_call(struct call *c, const struct signature *s)
@@ -394,6 +400,47 @@ static void harm_softmax(const struct call *c)
     expect(run_softmax(c, &across), VN_INVALID, c->function, "options.causal", "causal along axis 1");
 }
 
+/* Shapes that do not go together, and options that no attention has. */
+static void harm_attention(const struct call *c)
+{
+    static const struct op *const attention[] = { &op_attention, NULL };
+    static const double scales[] = { NAN, INFINITY, -INFINITY }, caps[] = { -1, NAN, INFINITY };
+    const vn_tensor *const t = c->o.t;
+    vn_tensor other = t[1];
+
+    if (op_place(attention, c->p.op) < 0)
+        return;
+    for (int i = 0; i < 3; i++) {
+        const vn_attention_options scale = { .scale = scales[i] }, cap = { .softcap = caps[i] };
+
+        expect(vn_attention(queue, t[0], t[1], t[2], t[3], &scale), VN_INVALID, c->function, "options.scale",
+               "a scale that is not finite");
+        expect(vn_attention(queue, t[0], t[1], t[2], t[3], &cap), VN_INVALID, c->function, "options.softcap",
+               "a softcap that is none");
+    }
+    const vn_attention_options size = { .size = 5 }, alone = { .window = 3 },
+                               window = { .causal = VN_CAUSAL_LAST, .window = -1 },
+                               causal = { .causal = (vn_causal)3 }, math = { .math = (vn_math)99 };
+
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &size), VN_INVALID, c->function, "options.size",
+           "a size");
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &alone), VN_INVALID, c->function, "options.window",
+           "a window without causal");
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &window), VN_INVALID, c->function, "options.window",
+           "a negative window");
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &causal), VN_INVALID, c->function, "options.causal",
+           "no vn_causal");
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &math), VN_INVALID, c->function, "options.math",
+           "no vn_math");
+    other.extent[2]--;
+    expect(vn_attention(queue, t[0], other, t[2], t[3], NULL), VN_INVALID, c->function, "values",
+           "fewer keys than values");
+    other = t[1];
+    other.extent[3]--;
+    expect(vn_attention(queue, t[0], other, t[2], t[3], NULL), VN_INVALID, c->function, "keys",
+           "shorter keys");
+}
+
 /* ---- harm to the queue -------------------------------------------------------------------------- */
 
 static void harm_queue(const struct call *c, vn_queue *closed)
@@ -454,6 +501,7 @@ static void harm(struct call *c, vn_queue *closed)
     harm_options(c);
     harm_conv(c);
     harm_softmax(c);
+    harm_attention(c);
     harm_queue(c, closed);
     expect(problem_run(queue, &c->p, &c->o), VN_OK, c->function, NULL, "right, after all that");
     harm_again(c);

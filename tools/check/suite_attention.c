@@ -226,8 +226,8 @@ static void specials(struct suite *s, vn_type type, const char *variant)
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;
 
-        snprintf(text, sizeof text, "attention:%.*s%s%s%s%s", (int)(at - table[i]), table[i], vn_type_name(type),
-                 at + 1, *variant ? ":variant=" : "", variant);
+        snprintf(text, sizeof text, "attention:%.*s%s%s%s%s", (int)(at - table[i]), table[i],
+                 vn_type_name(type), at + 1, *variant ? ":variant=" : "", variant);
         if (problem_parse(&p, text, why, sizeof why))
             suite_fault(s, "%s", why);
         else

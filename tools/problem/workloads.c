@@ -186,13 +186,15 @@ static const struct suite {
     { "mixed",          "mixed.csv",              expand_problem        },
     { "batched",        "batched.csv",            expand_problem        },
     { "softmax-rows",   "softmax_rows.csv",       expand_softmax        },
+    { "attention",      "attention.csv",          expand_problem        },
+    { "decode",         "decode.csv",             expand_problem        },
     { NULL, NULL, NULL }
 };
 
 const char *workloads_suites(void)
 {
     return "squares, resnet50, llama31, deepbench-gemm, deepbench-conv, epilogues, "
-           "mixed, batched, softmax-rows";
+           "mixed, batched, softmax-rows, attention, decode";
 }
 
 /* Beside the program, where it was built; NULL if there are none, or if they may be somebody else's. */

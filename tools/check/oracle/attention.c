@@ -15,7 +15,7 @@ struct row {
     const struct attention_problem *a;
     vn_type                         type;
     double                          scale;
-    long double                    *score, *off;      /* of each key: its score, and by how much that may be off */
+    long double                    *score, *off;      /* of each key, and by how much that may be off */
 };
 
 static long double input(const struct row *r, int i, int64_t b, int64_t h, int64_t s, int64_t d)
@@ -59,9 +59,9 @@ static void score(const struct row *r, const int64_t at[VN_RANK], int64_t j)
 
 struct stats { long double max, sum, off; int poisoned; struct seen seen; };
 
-/* off: by how much, relatively, the sum may be off.  A weight is off by what its score is off, by the rounding
- * of score - maximum, and 8 u for its exponential in either base; the running sum is rescaled at most once for
- * each key, each time with an exponential of its own.                                                      */
+/* off: by how much, relatively, the sum may be off.  A weight is off by what its score is off, by rounding
+ * of score - maximum, and 8 u for its exponential in either base; the running sum is rescaled at most once
+ * for each key, each time with an exponential of its own. */
 static struct stats stats_of(const struct row *r, const int64_t at[VN_RANK])
 {
     struct stats s = { -INFINITY, 0, 0, 0, attention_seen(r->a, at[2]) };
