@@ -46,18 +46,20 @@ static void fill_keys(void *context, int64_t offset, const int64_t place[VN_RANK
     }
 }
 
-/* Scores of two keys differ by more than 2 `steep` times the scale: all weights but one are exactly 0, also after
- * a mask of 4 or less.                                                                                     */
+/* Scores of two keys differ by more than 2 `steep` times the scale: all weights but one are exactly 0, also
+ * after a mask of 4 or less.                                                                             */
 static void fill_query(void *context, int64_t offset, const int64_t place[VN_RANK])
 {
     struct data *const d = context;
     const struct attention_problem *const a = attention_of(d->p);
     const double scale = a->scale == 0 ? 1 / sqrt((double)a->d) : fabs(a->scale);
-    const double steep = exp2(ceil(log2((d->p->type == VN_F64 ? 400 : 60) / scale))), first = sign(&d->random);
+    const double steep = exp2(ceil(log2((d->p->type == VN_F64 ? 400 : 60) / scale)));
+    const double first = sign(&d->random);
 
     (void)offset;
     for (int64_t e = 0; e < attention_of(d->p)->d; e++)
-        set(d, ATTENTION_Q, place, e, e ? steep * (double)(random_below(&d->random, 3) - 1) : 4 * steep * first);
+        set(d, ATTENTION_Q, place, e,
+            e ? steep * (double)(random_below(&d->random, 3) - 1) : 4 * steep * first);
 }
 
 static void fill_mask(void *context, int64_t offset, const int64_t place[VN_RANK])
@@ -196,7 +198,8 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
                      *variant ? variant : "(chosen)"))
         return;
     for (int i = 0; i < suite_times(s, times); i++) {
-        const enum form form = (enum form)(i % (s->extent == SUITE_SMALL ? 1 : kind == EXACT ? CAPPED_64 : FORMS));
+        const int forms = s->extent == SUITE_SMALL ? 1 : kind == EXACT ? CAPPED_64 : FORMS;
+        const enum form form = (enum form)(i % forms);
         struct problem p;
 
         problem_usual(&p, &op_attention);
