@@ -99,13 +99,24 @@ struct vn_backend {
 
     vn_status (*event_record) (vn_event *e, vn_queue *q);
     vn_status (*event_wait)   (vn_queue *q, vn_event *e);
+    vn_status (*event_finish) (vn_event *e);
     vn_status (*event_seconds)(double *out, vn_event *from, vn_event *to);
     void      (*event_close)  (vn_event *e);
 
     vn_status (*buffer_open)  (vn_buffer *b, size_t bytes, void *native);   /* fills b->bytes if native */
+    /* A buffer that is the host's memory itself; VN_UNSUPPORTED where kernels cannot work in that. */
+    vn_status (*buffer_host)  (vn_buffer *b, void *memory, size_t bytes);
     void      (*buffer_close) (vn_buffer *b);
-    vn_status (*write)        (vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes);
-    vn_status (*read)         (vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes);
+    /* waits: until the host's memory may be used again. */
+    vn_status (*write)        (vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes,
+                               int waits);
+    vn_status (*read)         (vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes,
+                               int waits);
+    vn_status (*copy)         (vn_queue *q, vn_buffer *to, size_t to_at, const vn_buffer *from,
+                               size_t from_at, size_t bytes);
+    /* size: of the pattern, 1, 2, 4 or 8, of which `at` and `bytes` are multiples. */
+    vn_status (*fill)         (vn_queue *q, vn_buffer *to, size_t at, size_t bytes, const void *pattern,
+                               size_t size);
 
     vn_status (*program_build)(void **out, vn_device *d, const char *text);
     vn_status (*program_load) (void **out, vn_device *d, const void *blob, size_t bytes);

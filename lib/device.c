@@ -243,6 +243,39 @@ vn_status vn_buffer_open(vn_buffer **out, vn_device *d, size_t bytes)
     return vn__leave(vn__buffer_open(out, d, bytes, NULL));
 }
 
+vn_status vn_buffer_open_host(vn_buffer **out, vn_device *d, void *memory, size_t bytes)
+{
+    vn_buffer *b;
+    vn_status s;
+
+    if ((s = vn__enter("vn_buffer_open_host")))
+        return s;
+    if (!out)
+        return vn__fail(VN_INVALID, "out is NULL; it needs the address of a vn_buffer *");
+    *out = NULL;
+    if ((s = vn__handle_check(d, VN_DEVICE, "device")))
+        return s;
+    if (!memory || (uintptr_t)memory % VN_HOST_ALIGN)
+        return vn__fail(VN_INVALID, "memory is %p; it needs a multiple of %d, such as the one below, "
+                        "from which views start later", memory, VN_HOST_ALIGN);
+    if (!bytes)
+        return vn__fail(VN_INVALID, "bytes is 0; it needs 1 or more");
+    if (bytes > d->facts.buffer_bytes)
+        return vn__fail(VN_NO_MEMORY, "bytes is %zu; %s has buffers of at most %zu", bytes, d->facts.name,
+                        d->facts.buffer_bytes);
+    if (!(b = vn__handle_open(VN_BUFFER, sizeof *b)))
+        return VN_NO_MEMORY;
+    b->device = d;
+    b->bytes = bytes;
+    if ((s = d->backend->buffer_host(b, memory, bytes))) {
+        vn__handle_close(b);
+        return s;
+    }
+    vn__device_keep(d);
+    *out = b;
+    return vn__leave(VN_OK);
+}
+
 void vn__buffer_close(vn_buffer *b)
 {
     if (b) {
@@ -271,41 +304,4 @@ vn_status vn__check_device(const vn_device *d, const char *name, const vn_device
                         "same vn_device, opened once", name, with_name, d->info.spec);
     return vn__fail(VN_INVALID, "%s is of %s and %s of %s; they need to be of one device", name, d->info.spec,
                     with_name, with->info.spec);
-}
-
-static vn_status check_transfer(vn_queue *q, const vn_buffer *b, const char *b_name, size_t at,
-                                const void *host, const char *host_name, size_t bytes)
-{
-    vn_status s;
-
-    if ((s = vn__handle_check(q, VN_QUEUE, "queue")) || (s = vn__handle_check(b, VN_BUFFER, b_name)))
-        return s;
-    if ((s = vn__check_device(b->device, b_name, q->device, "the queue")))
-        return s;
-    if (at > b->bytes || bytes > b->bytes - at)
-        return vn__fail(VN_INVALID, "at is %zu and bytes is %zu; "
-                        "together they need to stay inside the %zu of %s", at, bytes, b->bytes, b_name);
-    if (!host && bytes)
-        return vn__fail(VN_INVALID, "%s is NULL; it needs %zu bytes of host memory", host_name, bytes);
-    return VN_OK;
-}
-
-vn_status vn_write(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes)
-{
-    vn_status s;
-
-    if ((s = vn__enter("vn_write")) || (s = check_transfer(q, to, "to", at, from, "from", bytes)) || !bytes)
-        return s;
-    return vn__leave(q->device->backend->write(q, to, at, from, bytes));
-}
-
-vn_status vn_read(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes)
-{
-    vn_status s;
-
-    if ((s = vn__enter("vn_read")) || (s = check_transfer(q, from, "from", at, to, "to", bytes)) || !bytes)
-        return s;
-    if ((s = q->device->backend->read(q, to, from, at, bytes)) == VN_OK)
-        vn__cache_settle(q->device);
-    return vn__leave(s);
 }

@@ -138,6 +138,15 @@ void vn_event_close(vn_event *e)
     vn__event_close(e);
 }
 
+vn_status vn_event_finish(vn_event *e)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_event_finish")) || (s = vn__handle_check(e, VN_EVENT, "event")))
+        return s;
+    return vn__leave(e->device->backend->event_finish(e));
+}
+
 vn_status vn_queue_wait(vn_queue *q, vn_event *e)
 {
     vn_status s;
@@ -233,7 +242,7 @@ static vn_status write_zeros(vn_buffer *b)
     if (!zeros)
         return vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes of zeros", b->bytes);
     if ((s = vn__queue_open(&q, b->device, NULL)) == VN_OK) {
-        s = b->device->backend->write(q, b, 0, zeros, b->bytes);
+        s = b->device->backend->write(q, b, 0, zeros, b->bytes, 1);
         q->borrowed = 1;                    /* the write has completed: there is nothing to finish */
         vn__queue_close(q);
     }

@@ -24,6 +24,7 @@ libcore_la_SOURCES += \
 	%D%/tensor.c \
 	%D%/text.c \
 	%D%/text.h \
+	%D%/transfer.c \
 	%D%/tune.c
 nodist_libcore_la_SOURCES += %D%/texts.c
 

@@ -41,11 +41,56 @@ vn_tensor vn_packed(vn_buffer *b, vn_type t, int rank, const int64_t *extent)
     return v;
 }
 
+/* Of a view that there is not: each operation refuses it, for its extent of -1. */
+static vn_tensor none_of(vn_tensor t)
+{
+    t.rank = t.rank < 1 || t.rank > VN_RANK ? 1 : t.rank;
+    t.extent[0] = -1;
+    return t;
+}
+
 vn_tensor vn_matrix(vn_buffer *b, vn_type t, int64_t rows, int64_t cols)
 {
     const int64_t extent[2] = { rows, cols };
 
     return vn_packed(b, t, 2, extent);
+}
+
+vn_tensor vn_matrix_ld(vn_buffer *b, vn_type t, int64_t rows, int64_t cols, int64_t ld)
+{
+    vn_tensor v = vn_matrix(b, t, rows, cols);
+
+    v.stride[0] = ld;
+    return ld < cols && rows > 1 ? none_of(v) : v;
+}
+
+vn_tensor vn_slice(vn_tensor t, int dim, int64_t from, int64_t count)
+{
+    int64_t end, step;
+
+    if (dim < 0 || dim >= t.rank || t.rank > VN_RANK || from < 0 || count < 0 ||
+        !vn__add(&end, from, count) || end > t.extent[dim] ||
+        !vn__mul(&step, from, t.stride[dim]) || !vn__add(&t.start, t.start, step))
+        return none_of(t);
+    t.extent[dim] = count;
+    return t;
+}
+
+vn_tensor vn_permute(vn_tensor t, const int *order)
+{
+    vn_tensor v = t;
+    unsigned seen = 0;
+
+    if (!order || t.rank < 0 || t.rank > VN_RANK)
+        return none_of(t);
+    for (int i = 0; i < t.rank; i++) {
+        if (order[i] < 0 || order[i] >= t.rank || seen >> order[i] & 1)
+            return none_of(t);
+        seen |= 1u << order[i];
+        v.extent[i] = t.extent[order[i]];
+        v.stride[i] = t.stride[order[i]];
+    }
+    return v;
 }
 
 vn_tensor vn_transpose(vn_tensor t)

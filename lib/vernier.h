@@ -104,6 +104,7 @@ VN_API vn_status vn_queue_finish(vn_queue *q);
 
 VN_API vn_status vn_event_record(vn_event **out, vn_queue *q);
 VN_API vn_status vn_queue_wait(vn_queue *q, vn_event *e);      /* also of another queue */
+VN_API vn_status vn_event_finish(vn_event *e);      /* the host waits for it */
 /* Seconds of device time between two events; waits for both. */
 VN_API vn_status vn_event_seconds(double *out, vn_event *from, vn_event *to);
 VN_API void      vn_event_close(vn_event *e);
@@ -133,9 +134,28 @@ typedef struct vn_buffer vn_buffer;
 
 VN_API vn_status vn_buffer_open(vn_buffer **out, vn_device *d, size_t bytes);
 VN_API void      vn_buffer_close(vn_buffer *b);  /* work already queued still sees it */
+/* A buffer that is the host's memory itself, without a copy: on CPUs.  Other devices, whose kernels do not
+ * work in that memory, return VN_UNSUPPORTED.  `memory` is a multiple of VN_HOST_ALIGN bytes, as
+ * posix_memalign() gives; of an array elsewhere it is the multiple below, from which the array's views
+ * start later.  The memory must outlive the buffer and the work on it.  The host sees results after
+ * vn_queue_finish() or vn_event_finish(), and must not write while work that uses the memory is in flight. */
+#define VN_HOST_ALIGN 128
+VN_API vn_status vn_buffer_open_host(vn_buffer **out, vn_device *d, void *memory, size_t bytes);
+
 /* Both wait: the host memory may be reused when they return. */
 VN_API vn_status vn_write(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes);
 VN_API vn_status vn_read(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes);
+/* The same without waiting: the host memory belongs to the queue until vn_queue_finish(), or
+ * vn_event_finish() of an event that is recorded after it.                                   */
+VN_API vn_status vn_write_async(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes);
+VN_API vn_status vn_read_async(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes);
+/* Inside the device; queued.  The two ranges must not share memory. */
+VN_API vn_status vn_copy(vn_queue *q, vn_buffer *to, size_t to_at, const vn_buffer *from, size_t from_at,
+                         size_t bytes);
+/* Repeats a pattern of 1, 2, 4 or 8 bytes, such as an element, over `bytes` bytes from byte `at` on,
+ * multiples of its size; queued.  The pattern may be reused at once.                              */
+VN_API vn_status vn_fill(vn_queue *q, vn_buffer *to, size_t at, size_t bytes, const void *pattern,
+                         size_t size);
 
 /* f16 is IEEE binary16, bf16 the upper half of a binary32.  Every device has
  * f32, f16 and bf16 (16-bit types are stored so, and computed in f32).         */
@@ -155,7 +175,10 @@ VN_API const char *vn_type_name(vn_type t);         /* "f32" */
  * addresses of CUDA.  This is decided exactly where the strides of both views, taken
  * together, nest: each a multiple of the next smaller one, or larger than what the smaller
  * ones span; and for most others.  Views whose strides leave too much to be searched are
- * refused: they "may overlap".                                                         */
+ * refused: they "may overlap".
+ *
+ * What makes views does not fail: of a view that there is not (a slice past the end, an order that is
+ * no permutation) the operation that gets it says that an extent of it is -1.                      */
 #define VN_RANK 6
 typedef struct {
     vn_buffer *buffer;
@@ -169,6 +192,12 @@ typedef struct {
 VN_API vn_tensor vn_matrix(vn_buffer *b, vn_type t, int64_t rows, int64_t cols);
 VN_API vn_tensor vn_packed(vn_buffer *b, vn_type t, int rank, const int64_t *extent);
 VN_API vn_tensor vn_transpose(vn_tensor t);      /* swaps the last two dimensions */
+/* Rows that begin every ld elements, the leading dimension of BLAS; ld is at least cols. */
+VN_API vn_tensor vn_matrix_ld(vn_buffer *b, vn_type t, int64_t rows, int64_t cols, int64_t ld);
+/* The elements from, from + 1 ... from + count - 1 along a dimension, counted from 0. */
+VN_API vn_tensor vn_slice(vn_tensor t, int dim, int64_t from, int64_t count);
+/* Dimension i of the result is dimension order[i] of t: { 0, 3, 1, 2 } makes NCHW of NHWC. */
+VN_API vn_tensor vn_permute(vn_tensor t, const int *order);
 
 /* ---- operations --------------------------------------------------------- */
 

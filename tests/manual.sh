@@ -12,7 +12,7 @@ fail()
 
 for header in vernier vernier_cuda vernier_opencl; do
     for function in $(sed -n 's/^VN_API .*[ *]\(vn_[a-z0-9_]*\)(.*/\1/p' lib/$header.h); do
-        grep -q "$function" doc/$header.3 || fail "doc/$header.3 does not say what $function() does"
+        grep -qw "$function" doc/$header*.3 || fail "doc/$header*.3 does not say what $function() does"
     done
 done
 

@@ -19,6 +19,7 @@ test_programs += \
 	%D%/api/test_sizes \
 	%D%/api/test_suite \
 	%D%/api/test_threads \
+	%D%/api/test_transfers \
 	%D%/api/test_tune \
 	%D%/api/test_unload \
 	%D%/api/test_views \

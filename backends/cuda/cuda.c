@@ -350,6 +350,13 @@ static vn_status event_wait(vn_queue *q, vn_event *e)
     return vn__cuda_wait(q, 1, &event);
 }
 
+static vn_status event_finish(vn_event *e)
+{
+    const vn_status s = vn__cuda_enter(e->device);
+
+    return s ? s : vn__cuda_leave(vn__cuda_status(cu->EventSynchronize(e->impl), "cuEventSynchronize"));
+}
+
 static vn_status event_seconds(double *out, vn_event *from, vn_event *to)
 {
     float milliseconds = 0;
@@ -418,28 +425,73 @@ static void buffer_close(vn_buffer *b)
     free(own);
 }
 
-static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes)
+static vn_status buffer_host(vn_buffer *b, void *memory, size_t bytes)
 {
-    vn_status s = vn__cuda_enter(q->device);
+    (void)memory;
+    (void)bytes;
+    return vn__fail(VN_UNSUPPORTED, "%s has memory of its own; "
+                    "it needs a buffer from vn_buffer_open(), and vn_write()", b->device->info.name);
+}
 
-    if (s)
-        return s;
-    if ((s = vn__cuda_status(cu->MemcpyHtoDAsync(vn__cuda_address(to) + at, from, bytes, vn__cuda_stream(q)),
-                             "cuMemcpyHtoDAsync")) == VN_OK)
+/* After the call that queued the transfer. */
+static vn_status wait_for_transfer(vn_queue *q, CUresult e, const char *call, int waits)
+{
+    vn_status s = vn__cuda_status(e, call);
+
+    if (s == VN_OK && waits)
         s = vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize");
     return vn__cuda_leave(s);
 }
 
-static vn_status read_buffer(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes)
+static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes,
+                              int waits)
 {
+    const vn_status s = vn__cuda_enter(q->device);
+
+    return s ? s : wait_for_transfer(q, cu->MemcpyHtoDAsync(vn__cuda_address(to) + at, from, bytes,
+                                                            vn__cuda_stream(q)), "cuMemcpyHtoDAsync", waits);
+}
+
+static vn_status read_buffer(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes, int waits)
+{
+    const vn_status s = vn__cuda_enter(q->device);
+
+    return s ? s : wait_for_transfer(q, cu->MemcpyDtoHAsync(to, vn__cuda_address(from) + at, bytes,
+                                                            vn__cuda_stream(q)), "cuMemcpyDtoHAsync", waits);
+}
+
+static vn_status copy_buffer(vn_queue *q, vn_buffer *to, size_t to_at, const vn_buffer *from, size_t from_at,
+                             size_t bytes)
+{
+    const vn_status s = vn__cuda_enter(q->device);
+
+    return s ? s : wait_for_transfer(q, cu->MemcpyDtoDAsync(vn__cuda_address(to) + to_at,
+                                                            vn__cuda_address(from) + from_at, bytes,
+                                                            vn__cuda_stream(q)), "cuMemcpyDtoDAsync", 0);
+}
+
+/* CUDA fills with up to 4 bytes: 8 are two columns of a matrix. */
+static vn_status fill_buffer(vn_queue *q, vn_buffer *to, size_t at, size_t bytes, const void *pattern,
+                             size_t size)
+{
+    const CUdeviceptr p = vn__cuda_address(to) + at;
+    const CUstream stream = vn__cuda_stream(q);
+    union { unsigned char byte; unsigned short half; unsigned word[2]; } v;
+    CUresult e;
     vn_status s = vn__cuda_enter(q->device);
 
     if (s)
         return s;
-    if ((s = vn__cuda_status(cu->MemcpyDtoHAsync(to, vn__cuda_address(from) + at, bytes, vn__cuda_stream(q)),
-                             "cuMemcpyDtoHAsync")) == VN_OK)
-        s = vn__cuda_status(cu->StreamSynchronize(vn__cuda_stream(q)), "cuStreamSynchronize");
-    return vn__cuda_leave(s);
+    memcpy(&v, pattern, size);
+    if (size == 1)
+        e = cu->MemsetD8Async(p, v.byte, bytes, stream);
+    else if (size == 2)
+        e = cu->MemsetD16Async(p, v.half, bytes / 2, stream);
+    else if (size == 4)
+        e = cu->MemsetD32Async(p, v.word[0], bytes / 4, stream);
+    else if (!(e = cu->MemsetD2D32Async(p, 8, v.word[0], 1, bytes / 8, stream)))
+        e = cu->MemsetD2D32Async(p + 4, 8, v.word[1], 1, bytes / 8, stream);
+    return wait_for_transfer(q, e, "cuMemset", 0);
 }
 
 /* ---- programs ------------------------------------------------------------------------- */
@@ -700,12 +752,16 @@ const struct vn_backend vn__cuda = {
     .flush = flush,
     .event_record = event_record,
     .event_wait = event_wait,
+    .event_finish = event_finish,
     .event_seconds = event_seconds,
     .event_close = event_close,
     .buffer_open = buffer_open,
+    .buffer_host = buffer_host,
     .buffer_close = buffer_close,
     .write = write_buffer,
     .read = read_buffer,
+    .copy = copy_buffer,
+    .fill = fill_buffer,
     .program_build = program_build,
     .program_load = program_load,
     .program_save = program_save,

@@ -69,6 +69,15 @@ enum { CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_STREAM_NON_BLOCKING = 1 };
         CUstream s))                                                                                         \
     F(CUresult, MemcpyDtoHAsync,    cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t n,             \
         CUstream s))                                                                                         \
+    F(CUresult, MemcpyDtoDAsync,    cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t n,       \
+        CUstream s))                                                                                         \
+    F(CUresult, MemsetD8Async,      cuMemsetD8Async,  (CUdeviceptr p, unsigned char v, size_t n,             \
+        CUstream s))                                                                                         \
+    F(CUresult, MemsetD16Async,     cuMemsetD16Async, (CUdeviceptr p, unsigned short v, size_t n,            \
+        CUstream s))                                                                                         \
+    F(CUresult, MemsetD32Async,     cuMemsetD32Async, (CUdeviceptr p, unsigned v, size_t n, CUstream s))     \
+    F(CUresult, MemsetD2D32Async,   cuMemsetD2D32Async, (CUdeviceptr p, size_t pitch, unsigned v,            \
+        size_t width, size_t height, CUstream s))                                                            \
     F(CUresult, ModuleLoadData,     cuModuleLoadData,             (CUmodule *out, const void *image))        \
     F(CUresult, ModuleUnload,       cuModuleUnload,               (CUmodule m))                              \
     F(CUresult, ModuleGetFunction,  cuModuleGetFunction, (CUfunction *out, CUmodule m, const char *name))    \

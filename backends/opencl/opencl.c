@@ -151,6 +151,13 @@ static vn_status event_wait(vn_queue *q, vn_event *e)
     return vn__cl_wait(q, 1, &event);
 }
 
+static vn_status event_finish(vn_event *e)
+{
+    const cl_event event = e->impl;
+
+    return vn__cl_status(clWaitForEvents(1, &event), "clWaitForEvents");
+}
+
 /* Some drivers (rusticl 22.3) succeed and return 0. */
 static vn_status nanoseconds(cl_ulong *out, cl_event event)
 {
@@ -258,24 +265,75 @@ static void buffer_close(vn_buffer *b)
     clReleaseMemObject(b->impl);
 }
 
-static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes)
+static vn_status buffer_host(vn_buffer *b, void *memory, size_t bytes)
 {
-    const vn_status s = bytes ? vn__cl_fence(q) : VN_OK;
+    const struct vn_cl_device *d = b->device->impl;
+    int shares;
+    cl_int error;
+    vn_status s = vn__cl_shares_host(&shares, b->device);
 
-    if (s || !bytes)
+    if (s)
         return s;
-    return vn__cl_status(clEnqueueWriteBuffer(id_of(q), to->impl, CL_TRUE, at, bytes, from, 0, NULL, NULL),
-                         "clEnqueueWriteBuffer");
+    if (shares < 0)
+        return vn__fail(VN_UNSUPPORTED, "%s does not compute in the host's memory; "
+                        "it needs a buffer of its own, from vn_buffer_open() and vn_write()",
+                        b->device->info.name);
+    b->impl = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory, &error);
+    if (error)
+        return vn__fail(VN_NO_MEMORY, "a buffer of %zu bytes of the host: clCreateBuffer: %s (%d)", bytes,
+                        vn__cl_error_name(error), error);
+    b->memory = host_memory;
+    b->at     = (int64_t)(uintptr_t)memory;
+    return VN_OK;
 }
 
-static vn_status read_buffer(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes)
+/* Every command of ours on an out-of-order queue has a fence before it, and one behind it. */
+static vn_status fence_behind(vn_queue *q, cl_int error, const char *call)
+{
+    return error ? vn__cl_status(error, call) : vn__cl_fence(q);
+}
+
+static vn_status write_buffer(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes,
+                              int waits)
 {
     const vn_status s = bytes ? vn__cl_fence(q) : VN_OK;
 
     if (s || !bytes)
         return s;
-    return vn__cl_status(clEnqueueReadBuffer(id_of(q), from->impl, CL_TRUE, at, bytes, to, 0, NULL, NULL),
-                         "clEnqueueReadBuffer");
+    return fence_behind(q, clEnqueueWriteBuffer(id_of(q), to->impl, waits ? CL_TRUE : CL_FALSE, at, bytes,
+                                                from, 0, NULL, NULL),
+                        "clEnqueueWriteBuffer");
+}
+
+static vn_status read_buffer(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes, int waits)
+{
+    const vn_status s = bytes ? vn__cl_fence(q) : VN_OK;
+
+    if (s || !bytes)
+        return s;
+    return fence_behind(q, clEnqueueReadBuffer(id_of(q), from->impl, waits ? CL_TRUE : CL_FALSE, at, bytes,
+                                               to, 0, NULL, NULL),
+                        "clEnqueueReadBuffer");
+}
+
+static vn_status copy_buffer(vn_queue *q, vn_buffer *to, size_t to_at, const vn_buffer *from, size_t from_at,
+                             size_t bytes)
+{
+    const vn_status s = vn__cl_fence(q);
+
+    return s ? s : fence_behind(q, clEnqueueCopyBuffer(id_of(q), from->impl, to->impl, from_at, to_at, bytes,
+                                                       0, NULL, NULL),
+                                "clEnqueueCopyBuffer");
+}
+
+static vn_status fill_buffer(vn_queue *q, vn_buffer *to, size_t at, size_t bytes, const void *pattern,
+                             size_t size)
+{
+    const vn_status s = vn__cl_fence(q);
+
+    return s ? s : fence_behind(q, clEnqueueFillBuffer(id_of(q), to->impl, pattern, size, at, bytes, 0, NULL,
+                                                       NULL),
+                                "clEnqueueFillBuffer");
 }
 
 /* ---- programs -------------------------------------------------------------- */
@@ -674,12 +732,16 @@ const struct vn_backend vn__opencl = {
     .flush         = flush,
     .event_record  = event_record,
     .event_wait    = event_wait,
+    .event_finish  = event_finish,
     .event_seconds = event_seconds,
     .event_close   = event_close,
     .buffer_open   = buffer_open,
+    .buffer_host   = buffer_host,
     .buffer_close  = buffer_close,
     .write         = write_buffer,
     .read          = read_buffer,
+    .copy          = copy_buffer,
+    .fill          = fill_buffer,
     .program_build = program_build,
     .program_load  = program_load,
     .program_save  = program_save,

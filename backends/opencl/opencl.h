@@ -27,6 +27,8 @@ struct vn_cl_device {
                                      256 for a kernel that it built for 288.) */
     int          in_line;         /* all work-groups are enqueued along the third dimension (grid.c) */
     struct vn_cl_awake *awake;    /* NULL where threads need not be kept awake */
+    int          shares_host;     /* whether kernels work in the host's memory: 0 if that was not tried yet,
+                                     1 if so, -1 if not */
 };
 
 struct vn_cl_queue {
@@ -61,6 +63,9 @@ void      vn__cl_stay_awake(struct vn_cl_awake *w, cl_event launch);
 /* ptx.c: turns PTX for the architecture in general ("sm_90") into PTX for the exact one ("sm_90a"), with the
  * instructions that ARCH_ONLY had commented out. 0: there was nothing to do.               */
 int       vn__cl_retarget(void **ptx, size_t *bytes, const char *arch);
+
+/* host.c: whether kernels work in the host's memory itself: 1, or -1 if not. */
+vn_status vn__cl_shares_host(int *out, vn_device *device);
 
 /* On an out-of-order queue, a barrier: later commands run after earlier ones. */
 vn_status vn__cl_fence(vn_queue *q);

@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/device.c \
 	%D%/error.c \
 	%D%/grid.c \
+	%D%/host.c \
 	%D%/interop.c \
 	%D%/opencl.c \
 	%D%/opencl.h \

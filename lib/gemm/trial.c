@@ -56,7 +56,7 @@ static vn_status fill(vn_queue *q, vn_tensor *t, vn_type type, int (*of)(int, in
     for (int i = 0; i < t->extent[0]; i++)
         for (int j = 0; j < t->extent[1]; j++)
             encode(room, type, (size_t)(i * t->stride[0] + j * t->stride[1]), of(i, j));
-    return q->device->backend->write(q, t->buffer, 0, room, MOST * vn_type_bytes(type));
+    return q->device->backend->write(q, t->buffer, 0, room, MOST * vn_type_bytes(type), 1);
 }
 
 /* What the epilogue reads: entries of a matrix of C's extents, or of one row or column of it. */
@@ -107,7 +107,7 @@ static vn_status compare(vn_queue *q, const struct gemm *g)
 {
     static __thread double room[M * N];
     vn_status s = q->device->backend->read(q, room, g->c.buffer, 0,
-                                           (size_t)g->m * N * vn_type_bytes(g->c.type));
+                                           (size_t)g->m * N * vn_type_bytes(g->c.type), 1);
 
     for (int m = 0; m < g->m && s == VN_OK; m++)
         for (int n = 0; n < N; n++) {

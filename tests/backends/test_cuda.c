@@ -146,6 +146,31 @@ static vn_status open_all(struct work *w)
     return VN_OK;
 }
 
+/* Patterns of each size, copied, read without waiting. */
+static vn_status move_bytes(struct work *w)
+{
+    static unsigned char to[64];
+    static const unsigned char pattern[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    vn_event *e = NULL;
+    vn_status s;
+
+    for (size_t size = 1; size < 16; size *= 2) {
+        if ((s = vn_write_async(w->q, w->b[3], 0, pattern, sizeof pattern)) ||
+            (s = vn_fill(w->q, w->b[3], 8, 32, pattern, size)) ||
+            (s = vn_copy(w->q, w->b[2], 64, w->b[3], 0, sizeof to)) ||
+            (s = vn_read_async(w->q, to, w->b[2], 64, sizeof to)) || (s = vn_event_record(&e, w->q)))
+            return s;
+        if ((s = vn_event_finish(e))) {
+            w->to = e;                          /* closed with the others: closing clears the sentence */
+            return s;
+        }
+        vn_event_close(e);
+        for (int i = 0; i < 40; i++)
+            CHECK(to[i] == pattern[i < 8 ? (size_t)i : (size_t)i % size]);
+    }
+    return VN_OK;
+}
+
 static vn_status use_all(struct work *w)
 {
     static float host[ROOM / sizeof(float)];
@@ -157,7 +182,7 @@ static vn_status use_all(struct work *w)
     for (int i = 0; i < PROBLEMS; i++)
         if ((s = solve(w, problems[i])))
             return s;
-    if ((s = vn_event_record(&w->to, w->q)) || (s = vn_queue_wait(w->q, w->from)) ||
+    if ((s = move_bytes(w)) || (s = vn_event_record(&w->to, w->q)) || (s = vn_queue_wait(w->q, w->from)) ||
         (s = vn_event_seconds(&seconds, w->from, w->to)) ||
         (s = vn_read(w->q, host, w->b[2], 0, sizeof host)))
         return s;
@@ -406,6 +431,19 @@ static void expect(const char *text, vn_status status, const char *part, ...)
 static const char any[] = "gemm:8x8x8:f32:nn", cublas[] = "gemm:8x8x8:f32:nn:variant=cublas",
                   cudnn[] = "softmax:8x8:f32:variant=cudnn";
 
+static void memory_of_the_host(void)
+{
+    static char memory[256] __attribute__((aligned(VN_HOST_ALIGN)));
+    struct work w = { NULL, NULL, { NULL }, NULL, NULL, { 0 } };
+
+    CHECK(open_all(&w) == VN_OK);
+    vn_buffer_close(w.b[0]);
+    CHECK(vn_buffer_open_host(&w.b[0], w.d, memory, sizeof memory) == VN_UNSUPPORTED);
+    CHECK(strstr(vn_last_error(), "memory of its own"));
+    close_all(&w);
+    CHECK(open_things() == 0);
+}
+
 static void no_driver(void)
 {
     expect(any, VN_NO_DEVICE, "libcuda.so.1 was not found", "install NVIDIA's driver", NULL);
@@ -515,6 +553,7 @@ static const struct { const char *name; void (*play)(void); enum state states[LI
     { "a row prefers what is missing",    preferred_may_be_missing,
       { [CUBLAS] = MISSING, [CUDNN] = MISSING } },
     { "a caller's own objects",           callers_objects,             { THERE } },
+    { "memory of the host",               memory_of_the_host,          { THERE } },
     { "what does not fit",                does_not_fit,                { THERE } },
     { "no driver",                        no_driver,                   { [CUDA] = MISSING } },
     { "a driver without functions",       driver_lacks_functions,      { [CUDA] = EMPTY } },

@@ -148,6 +148,7 @@ static void multiply_twice(void)
     vn_queue *q = NULL;
     vn_buffer *a = NULL, *b = NULL, *c = NULL, *d = NULL;
     cl_event before, after = NULL;
+    const uint32_t marked = 0x7fc00000;         /* NaN, which products must overwrite */
     cl_int error;
     long finishes, flushes;
 
@@ -162,6 +163,8 @@ static void multiply_twice(void)
     flushes = layer.calls("clFlush");
     before = clCreateUserEvent(app.context, &error);
     OK(vn_opencl_queue_wait(q, 1, &before));
+    OK(vn_fill(q, c, 0, N * N * sizeof(float), &marked, 4));
+    OK(vn_copy(q, d, 0, c, 0, N * N * sizeof(float)));
     OK(vn_gemm(q, 1, vn_matrix(a, VN_F32, N, N), vn_matrix(b, VN_F32, N, N), 0, vn_matrix(c, VN_F32, N, N),
                NULL));
     OK(vn_gemm(q, 1, vn_matrix(c, VN_F32, N, N), vn_matrix(b, VN_F32, N, N), 0, vn_matrix(d, VN_F32, N, N),
@@ -299,6 +302,19 @@ static void softmax_in_place(vn_queue *q, vn_device *d, cl_mem memory)
     vn_buffer_close(y);
 }
 
+static void fill_read_only(vn_queue *q, vn_device *d)
+{
+    const float one = 1;
+    vn_buffer *b = NULL, *whole = NULL;
+
+    OK(vn_opencl_buffer_open(&b, d, app.b));
+    OK(vn_opencl_buffer_open(&whole, d, app.whole));
+    REFUSED(vn_fill(q, b, 0, 64, &one, 4), "only read");
+    REFUSED(vn_copy(q, b, 0, whole, 0, 64), "only read");
+    vn_buffer_close(b);
+    vn_buffer_close(whole);
+}
+
 static void one_memory(void)
 {
     static float host[64] __attribute__((aligned(4096)));
@@ -328,6 +344,7 @@ static void one_memory(void)
     multiply_into(q, d, app.c, 15, app.whole, IN_PART, "C overlaps A");
     multiply_into(q, d, parts[0], IN_PART, parts[1], 15, "C overlaps A");
     multiply_into(q, d, app.whole, 0, app.b, 0, "only read");
+    fill_read_only(q, d);
     if (of_host[0] && of_host[1]) {
         multiply_into(q, d, of_host[0], 16, of_host[1], 0, NULL);
         multiply_into(q, d, of_host[0], 17, of_host[1], 0, "C overlaps A");

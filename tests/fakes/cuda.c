@@ -305,6 +305,42 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream s)
     return 0;
 }
 
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s)
+{
+    (void)s;
+    FAILS();
+    IN_CONTEXT();
+    memcpy((void *)(size_t)to, (const void *)(size_t)from, n);
+    return 0;
+}
+
+CUresult cuMemsetD2D32Async(CUdeviceptr p, size_t pitch, unsigned v, size_t width, size_t height, CUstream s)
+{
+    (void)s;
+    FAILS();
+    IN_CONTEXT();
+    FAKE_NEEDS(p % 4 == 0 && pitch % 4 == 0);
+    for (size_t i = 0; i < height; i++)
+        for (size_t j = 0; j < width; j++)
+            memcpy((char *)(size_t)p + i * pitch + 4 * j, &v, 4);
+    return 0;
+}
+
+#define SET(name, type) \
+    CUresult name(CUdeviceptr p, type v, size_t n, CUstream s) \
+    { \
+        (void)s; \
+        FAILS(); \
+        IN_CONTEXT(); \
+        FAKE_NEEDS(p % sizeof v == 0); \
+        for (size_t i = 0; i < n; i++) \
+            memcpy((char *)(size_t)p + i * sizeof v, &v, sizeof v); \
+        return 0; \
+    }
+SET(cuMemsetD8Async, unsigned char)
+SET(cuMemsetD16Async, unsigned short)
+SET(cuMemsetD32Async, unsigned)
+
 /* ---- modules and launches ----------------------------------------------------------------- */
 
 CUresult cuModuleLoadData(CUmodule *out, const void *image)
