@@ -125,6 +125,7 @@ test_scripts  += \
 	%D%/tools/gap.sh \
 	%D%/tools/messages.sh \
 	%D%/tools/new_operation.sh \
+	%D%/tools/python.sh \
 	%D%/tools/rates.sh \
 	%D%/tools/report.sh \
 	%D%/tools/surroundings.sh \

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays as operands: NumPy's own memory where the device computes in it, else copies on the device.
+
+A `Call` collects the operands of one operation.  Each operand is a NumPy array, whatever has __dlpack__ or
+__array_interface__ on the host, or a vernier.Tensor.
+"""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import numpy as np
+
+from ._device import Buffer, Handle, Queue, default_queue
+from ._library import (ACTIVATIONS, HOST_ALIGN, MATHS, RANK, TYPES, CTensor, Extents, InvalidError, check, lib)
+
+__all__ = ["Tensor", "Call", "tensor", "empty"]
+
+try:
+    import ml_dtypes
+    bfloat16: Any = np.dtype(ml_dtypes.bfloat16)
+except ImportError:                     # then there are no arrays of bf16 either
+    bfloat16 = None
+
+_CODES: dict[Any, int] = {np.dtype(np.float32): 0, np.dtype(np.float16): 1, np.dtype(np.float64): 3}
+if bfloat16 is not None:
+    _CODES[bfloat16] = 2
+_DTYPES = {code: dtype for dtype, code in _CODES.items()}
+_NO_TENSOR = CTensor()
+
+
+def code_of(dtype: Any, name: str) -> int:
+    code = _CODES.get(dtype)
+    if code is None:
+        raise TypeError(f"{name} has dtype {dtype}; it needs float32, float16, float64 or ml_dtypes.bfloat16")
+    return code
+
+
+class Tensor:
+    """A view of a device buffer: shape, dtype and strides (in elements).  Operations on it do not wait.
+
+    >>> import numpy as np, vernier
+    >>> t = vernier.tensor(np.arange(6, dtype="f4").reshape(2, 3))
+    >>> t.T.shape, t.T.numpy()[2].tolist()
+    ((3, 2), [2.0, 5.0])
+    """
+
+    def __init__(self, buffer: Buffer, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None,
+                 start: int = 0) -> None:
+        self.buffer, self.dtype, self.start = buffer, np.dtype(dtype), start
+        self.shape = tuple(int(n) for n in shape)
+        if strides is None:
+            step, packed = 1, []
+            for n in reversed(self.shape):
+                packed.append(step)
+                step *= max(n, 1)
+            strides = packed[::-1]
+        self.strides = tuple(int(n) for n in strides)
+        if len(self.strides) != len(self.shape):
+            raise InvalidError(f"strides has {len(self.strides)} values; it needs {len(self.shape)}, as shape")
+        code_of(self.dtype, "dtype")
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def T(self) -> Tensor:
+        """It with its dimensions in reverse order, without a copy."""
+        return self.transpose(*range(self.ndim)[::-1])
+
+    def transpose(self, *order: int) -> Tensor:
+        """Dimension i of the result is dimension order[i] of it; without a copy."""
+        return Tensor(self.buffer, self.dtype, [self.shape[i] for i in order], [self.strides[i] for i in order],
+                      self.start)
+
+    def numpy(self, queue: Queue | None = None) -> Any:
+        """A NumPy array of its elements; waits for the queue's work."""
+        size = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
+        flat = np.empty(size if 0 not in self.shape else 0, self.dtype)
+        queue = queue or default_queue()
+        check(lib.vn_read(queue.handle, flat.ctypes.data, self.buffer.handle, self.start * self.dtype.itemsize,
+                          flat.nbytes))
+        steps = [s * self.dtype.itemsize for s in self.strides]
+        return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, self.shape, steps, writeable=False))
+
+    def __repr__(self) -> str:
+        return f"<vernier.Tensor {self.dtype}{list(self.shape)} on {self.buffer.device.info.spec}>"
+
+    __reduce__ = Handle.__reduce__
+    _instead = "send the array, tensor.numpy()"
+
+
+def empty(shape: Sequence[int], dtype: Any = np.float32, queue: Queue | None = None) -> Tensor:
+    """A tensor on the device, of undefined elements."""
+    dtype = np.dtype(dtype)
+    nbytes = int(np.prod([int(n) for n in shape], dtype=object)) * dtype.itemsize
+    return Tensor(Buffer((queue or default_queue()).device, nbytes), dtype, shape)
+
+
+def tensor(array: Any, queue: Queue | None = None) -> Tensor:
+    """A copy of an array on the device."""
+    queue = queue or default_queue()
+    array = np.ascontiguousarray(as_array(array, "array"))
+    out = empty(array.shape, array.dtype, queue)
+    check(lib.vn_write(queue.handle, out.buffer.handle, 0, array.ctypes.data, array.nbytes))
+    return out
+
+
+def as_array(x: Any, name: str) -> Any:
+    """A NumPy array on the same memory, where there is one on the host."""
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "__dlpack_device__") and not hasattr(x, "__array_interface__"):
+        kind = x.__dlpack_device__()[0]
+        if int(kind) != 1:
+            raise TypeError(f"{name} is in memory of DLPack's device type {int(kind)}; it needs the host's, 1")
+        return np.from_dlpack(x)
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        return np.asarray(x)
+    raise TypeError(f"{name} is a {type(x).__name__}; it needs a NumPy array, a vernier.Tensor, or what has "
+                    "__dlpack__ or __array_interface__")
+
+
+# What a shape, strides in bytes and a dtype are as a view: (type, rank, extents, strides, bytes spanned), or None
+# where a view cannot say it (negative or odd strides).
+_views: dict[Any, Any] = {}
+
+
+def _view_of(a: Any, name: str) -> Any:
+    key = a.shape, a.strides, a.dtype
+    try:
+        return _views[key]
+    except KeyError:
+        pass
+    code = code_of(a.dtype, name)
+    size = a.dtype.itemsize
+    if a.ndim > RANK:
+        raise InvalidError(f"{name} has {a.ndim} dimensions; it needs at most {RANK}")
+    view = None
+    if all(n <= 1 or (s >= 0 and s % size == 0) for n, s in zip(a.shape, a.strides)):
+        steps = [0 if n <= 1 else s // size for n, s in zip(a.shape, a.strides)]
+        span = 0 if 0 in a.shape else size * (1 + sum((n - 1) * s for n, s in zip(a.shape, steps)))
+        view = code, a.ndim, Extents(*a.shape), Extents(*steps), span, size
+    if len(_views) > 4096:
+        _views.clear()
+    _views[key] = view
+    return view
+
+
+class Call:
+    """One operation: its queue, its operands as structs, and what is to be done after it."""
+
+    def __init__(self, queue: Queue | None, *operands: Any) -> None:
+        self.queue = queue or default_queue()
+        self.on_device = any(isinstance(x, Tensor) for x in operands)
+        self._after: list[Any] = []
+
+    def input(self, x: Any, name: str, rank: int = 0) -> CTensor:
+        """The operand, with leading dimensions of 1 up to `rank`."""
+        if isinstance(x, Tensor):
+            return self._tensor(x, rank)
+        a = x if isinstance(x, np.ndarray) else as_array(x, name)
+        if a.ndim < rank:
+            a = a.reshape((1,) * (rank - a.ndim) + a.shape)
+        if not self.on_device and self.queue.device.shares_host:
+            return self._shared(a, name, True)
+        return self._copied(a, name, True)
+
+    def output(self, x: Any, name: str, is_read: bool) -> CTensor:
+        """What is written; is_read: and read before that."""
+        if isinstance(x, Tensor):
+            return self._tensor(x, 0)
+        if not isinstance(x, np.ndarray):
+            raise TypeError(f"{name} is a {type(x).__name__}; it needs a NumPy array, or a vernier.Tensor")
+        if not x.flags.writeable:
+            raise InvalidError(f"{name} is read-only; it needs an array that can be written to")
+        if not self.on_device and self.queue.device.shares_host:
+            return self._shared(x, name, is_read, x)
+        return self._copied(x, name, is_read, x)
+
+    def finish(self) -> None:
+        """Waits for what is in NumPy's memory, and copies what was not computed there."""
+        if not self.on_device:
+            check(lib.vn_queue_finish(self.queue.handle))
+        for target, copy, buffer in self._after:
+            if buffer is not None:
+                check(lib.vn_read(self.queue.handle, copy.ctypes.data, buffer, 0, copy.nbytes))
+            if target is not copy:
+                target[...] = copy
+        self._after.clear()
+
+    def _tensor(self, t: Tensor, rank: int) -> CTensor:
+        more = max(rank - t.ndim, 0)
+        return CTensor(t.buffer.handle, code_of(t.dtype, "dtype"), t.ndim + more, t.start,
+                       Extents(*(1,) * more, *t.shape), Extents(*(0,) * more, *t.strides))
+
+    def _shared(self, a: Any, name: str, is_read: bool, target: Any = None) -> CTensor:
+        view = _view_of(a, name)
+        address = a.__array_interface__["data"][0]
+        if view is None or address % view[5]:
+            a = a.copy() if is_read else np.empty(a.shape, a.dtype)
+            if target is not None:
+                self._after.append((target, a, None))
+            else:
+                self._after.append((a, a, None))            # kept until the work is done
+            view = _view_of(a, name)
+            address = a.__array_interface__["data"][0]
+        code, rank, extents, strides, span, size = view
+        if not span:
+            return CTensor(None, code, rank, 0, extents, strides)
+        lead = address % HOST_ALIGN
+        return CTensor(self.queue._on_host(address - lead, lead + span), code, rank, lead // size, extents,
+                       strides)
+
+    def _copied(self, a: Any, name: str, is_read: bool, target: Any = None) -> CTensor:
+        """On the device: a copy in its scratch memory for this operand."""
+        code_of(a.dtype, name)
+        if a.ndim > RANK:
+            raise InvalidError(f"{name} has {a.ndim} dimensions; it needs at most {RANK}")
+        packed = np.ascontiguousarray(a) if target is None or is_read else np.empty(a.shape, a.dtype)
+        buffer = self.queue._scratch_of(name, packed.nbytes)
+        if is_read:
+            check(lib.vn_write(self.queue.handle, buffer, 0, packed.ctypes.data, packed.nbytes))
+        if target is not None:
+            direct = target.flags.c_contiguous
+            self._after.append((target, target if direct else np.empty(a.shape, a.dtype), buffer))
+        return self._tensor(_Scratch(buffer, a.dtype, packed.shape), 0)
+
+
+class _Scratch(Tensor):
+    """A packed view of a queue's scratch buffer."""
+
+    class _Handle:
+        def __init__(self, handle: int) -> None:
+            self.handle = handle
+
+    def __init__(self, handle: int, dtype: Any, shape: Sequence[int]) -> None:
+        super().__init__(self._Handle(handle), dtype, shape)    # type: ignore[arg-type]
+
+
+def result(call: Call, like: Any, shape: Sequence[int], dtype: Any) -> Any:
+    """An array or tensor for what is computed, as the operands are."""
+    return empty(shape, dtype, call.queue) if isinstance(like, Tensor) or call.on_device else np.empty(shape, dtype)
+
+
+def dtype_of(x: Any, name: str) -> tuple[Any, Any]:
+    """The operand as array or tensor, and its dtype."""
+    if not isinstance(x, (np.ndarray, Tensor)):
+        x = as_array(x, name)
+    return x, x.dtype
+
+
+def activation_code(act: str | None) -> int:
+    return choice_code(act or "identity", ACTIVATIONS, "act")
+
+
+def math_code(math: str | None) -> int:
+    return choice_code(math or "default", MATHS, "math")
+
+
+def choice_code(value: str, among: Sequence[str], name: str) -> int:
+    try:
+        return among.index(value)
+    except ValueError:
+        raise InvalidError(f"{name} is {value!r}; it needs one of {', '.join(among)}") from None
+
+
+def variant_name(variant: str | None) -> bytes | None:
+    return None if variant is None else variant.encode()
+
+
+assert len(TYPES) == 4 and set(_DTYPES) <= set(range(len(TYPES)))

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""conv() and its gradients: convolutions of one to three spatial dimensions, without flipping the filter."""
+from __future__ import annotations
+
+from ctypes import byref
+from typing import Any, Sequence
+
+from ._arrays import (Call, activation_code, choice_code, dtype_of, math_code, result, variant_name)
+from ._device import Queue, each
+from ._library import CConvOptions, InvalidError, check, lib
+
+LAYOUTS = ("NCHW", "NHWC")
+
+
+def _inner(x: Any, layout: int) -> Any:
+    """The operand with its channels behind its first dimension, which is where the library has them."""
+    if x is None or not layout or x.ndim < 3:
+        return x
+    order = (0, x.ndim - 1, *range(1, x.ndim - 1))
+    return x.transpose(*order)          # of NumPy's arrays and of tensors: without a copy
+
+
+def _outer(shape: Sequence[int], layout: int) -> tuple[int, ...]:
+    return (shape[0], *shape[2:], shape[1]) if layout else tuple(shape)
+
+
+class _Shape:
+    """What the options say of a convolution with so many spatial dimensions."""
+
+    def __init__(self, spatial: int, stride: Any, padding: Any, dilation: Any, groups: int) -> None:
+        if not 1 <= spatial <= 3:
+            raise InvalidError(f"x has {spatial + 2} dimensions; it needs 3 to 5: images, channels, and 1 to 3 "
+                               "spatial ones")
+        self.groups = groups
+        self.stride = tuple(each(stride, spatial, "stride"))
+        self.dilation = tuple(each(dilation, spatial, "dilation"))
+        if isinstance(padding, int) or all(isinstance(p, int) for p in padding):
+            self.before = self.after = tuple(each(padding, spatial, "padding"))
+        else:
+            pairs = [tuple(p) for p in padding]
+            if len(pairs) != spatial or any(len(p) != 2 for p in pairs):
+                raise InvalidError(f"padding is {padding!r}; it needs a number, {spatial} numbers, or {spatial} "
+                                   "pairs (before, after)")
+            self.before, self.after = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
+
+    def outputs(self, image: Sequence[int], filters: Sequence[int]) -> list[int]:
+        """The spatial extents of y."""
+        sizes = zip(image, filters, self.stride, self.dilation, self.before, self.after)
+        return [max((n + p + q - d * (r - 1) - 1) // max(s, 1) + 1, 0) for n, r, s, d, p, q in sizes]
+
+    def options(self, act: str | None, math: str | None, variant: str | None) -> CConvOptions:
+        o = CConvOptions(groups=self.groups, math=math_code(math), activation=activation_code(act),
+                         variant=variant_name(variant))
+        for i, v in enumerate(zip(self.stride, self.dilation, self.before, self.after)):
+            o.stride[i], o.dilation[i], o.pad_before[i], o.pad_after[i] = v
+        return o
+
+
+def _run(function: Any, names: Sequence[str], x: Any, w: Any, out: Any, made: Any, shape: _Shape, layout: int,
+         alpha: float, beta: float, bias: Any, act: str | None, math: str | None, variant: str | None,
+         queue: Queue | None) -> Any:
+    call = Call(queue, x, w, out)
+    if out is None:
+        if beta:
+            raise InvalidError(f"beta is {beta} and out is None; it needs what beta multiplies")
+        out = result(call, x, _outer(made, layout), x.dtype)
+    options = shape.options(act, math, variant)
+    if bias is not None:
+        bias, _ = dtype_of(bias, "bias")
+        options.bias = call.input(_inner(bias, layout), "bias")
+    check(function(call.queue.handle, alpha, call.input(_inner(x, layout), names[0]),
+                   call.input(_inner(w, layout), names[1]), beta,
+                   call.output(_inner(out, layout), names[2], beta != 0), byref(options)))
+    call.finish()
+    return out
+
+
+def conv(x: Any, w: Any, out: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+         layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0, bias: Any = None, act: str | None = None,
+         math: str | None = None, variant: str | None = None, queue: Queue | None = None) -> Any:
+    """out := act(alpha conv(x, w) + beta out + bias)
+
+    x         (N, C, spatial...), with one to three spatial dimensions; dtypes as of gemm()
+    w         (K, C / groups, spatial...)
+    out       (N, K, spatial...), made if None; extents floor((in + pads - dilation (filter - 1) - 1) / stride) + 1
+    layout    "NCHW" as above; "NHWC": channels are the last dimension of x, w and out, as in (N, H, W, C)
+    stride, dilation   a number, or one for each spatial dimension
+    padding   zeros around x: a number, one for each spatial dimension, or pairs (before, after)
+    bias      K elements, or what broadcasts to out
+    act, math, variant, queue, and what is raised: as of gemm()
+
+    >>> import numpy as np, vernier
+    >>> x = np.arange(5, dtype=np.float32).reshape(1, 1, 5)
+    >>> vernier.conv(x, np.ones((1, 1, 3), np.float32), padding=1).tolist()
+    [[[1.0, 3.0, 6.0, 9.0, 7.0]]]
+    """
+    n = choice_code(layout, LAYOUTS, "layout")
+    x, _ = dtype_of(x, "x")
+    w, _ = dtype_of(w, "w")
+    shape = _Shape(x.ndim - 2, stride, padding, dilation, groups)
+    made = None
+    if out is None:
+        if x.ndim != w.ndim:
+            raise InvalidError(f"x has {x.ndim} dimensions and w has {w.ndim}; they need as many")
+        xs, ws = _inner(x, n).shape, _inner(w, n).shape
+        made = (xs[0], ws[0], *shape.outputs(xs[2:], ws[2:]))
+    return _run(lib.vn_conv_forward, ("x", "w", "out"), x, w, out, made, shape, n, alpha, beta, bias, act, math,
+                variant, queue)
+
+
+def conv_backward_data(dy: Any, w: Any, out: Any, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+                       groups: int = 1, layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0,
+                       bias: Any = None, act: str | None = None, math: str | None = None,
+                       variant: str | None = None, queue: Queue | None = None) -> Any:
+    """out := act(alpha conv^T(dy, w) + beta out + bias): the gradient of x, or a transposed convolution.
+
+    dy (N, K, spatial...), w (K, C / groups, spatial...), out (N, C, spatial...), whose extents several strides
+    could lead to, so that it is given.  The rest as of conv().
+
+    >>> import numpy as np, vernier
+    >>> dx = np.empty((1, 1, 4), np.float32)
+    >>> vernier.conv_backward_data(np.ones((1, 1, 2), np.float32), np.ones((1, 1, 2), np.float32), dx,
+    ...                            stride=2).tolist()
+    [[[1.0, 1.0, 1.0, 1.0]]]
+    """
+    n = choice_code(layout, LAYOUTS, "layout")
+    dy, _ = dtype_of(dy, "dy")
+    w, _ = dtype_of(w, "w")
+    shape = _Shape(dy.ndim - 2, stride, padding, dilation, groups)
+    return _run(lib.vn_conv_backward_data, ("dy", "w", "out"), dy, w, out, None, shape, n, alpha, beta, bias, act,
+                math, variant, queue)
+
+
+def conv_backward_filter(x: Any, dy: Any, out: Any, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+                         groups: int = 1, layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0,
+                         math: str | None = None, variant: str | None = None, queue: Queue | None = None) -> Any:
+    """out := alpha (gradient of w) + beta out; with beta 1 gradients accumulate.
+
+    x (N, C, spatial...), dy (N, K, spatial...), out (K, C / groups, spatial...).  The rest as of conv().
+
+    >>> import numpy as np, vernier
+    >>> x = np.arange(4, dtype=np.float32).reshape(1, 1, 4)
+    >>> dw = np.empty((1, 1, 2), np.float32)
+    >>> vernier.conv_backward_filter(x, np.ones((1, 1, 3), np.float32), dw).tolist()
+    [[[3.0, 6.0]]]
+    """
+    n = choice_code(layout, LAYOUTS, "layout")
+    x, _ = dtype_of(x, "x")
+    dy, _ = dtype_of(dy, "dy")
+    shape = _Shape(x.ndim - 2, stride, padding, dilation, groups)
+    return _run(lib.vn_conv_backward_filter, ("x", "dy", "out"), x, dy, out, None, shape, n, alpha, beta, None, None,
+                math, variant, queue)
