@@ -2,6 +2,7 @@
 # What the operations share: devices, queues, choosing, tuning, the cache, the log.
 include_HEADERS += \
 	%D%/vernier.h \
+	%D%/vernier.hpp \
 	%D%/vernier_cuda.h \
 	%D%/vernier_opencl.h
 libcore_la_SOURCES += \

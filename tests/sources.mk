@@ -25,6 +25,7 @@ test_programs += \
 	%D%/api/test_views \
 	%D%/api/test_warm
 test_scripts  += \
+	%D%/api/cpp.sh \
 	%D%/api/headers.sh \
 	%D%/api/install.sh
 
@@ -130,7 +131,7 @@ test_scripts  += \
 	%D%/tools/report.sh \
 	%D%/tools/surroundings.sh \
 	%D%/tools/tune.sh
-EXTRA_DIST    += %D%/tools/command.sh %D%/tools/gap_report.json %D%/tools/report.json %D%/tools/waiting.sh %D%/start.h
+EXTRA_DIST    += %D%/api/cpp.cpp %D%/tools/command.sh %D%/tools/gap_report.json %D%/tools/report.json %D%/tools/waiting.sh %D%/start.h
 EXTRA_DIST    += \
 	%D%/tools/new_operation/cl/l2norm/l2norm.tune \
 	%D%/tools/new_operation/cl/l2norm/rows.cl \

@@ -28,5 +28,10 @@ for header in vernier.h vernier_cuda.h vernier_opencl.h; do
         echo "C++ left out: install g++"
     fi
 done
+if command -v "$CXX" > /dev/null; then
+    for standard in c++17 c++20 'c++17 -fno-exceptions'; do
+        compile vernier.hpp "$CXX" "$standard" cpp
+    done
+fi
 echo "$count compiled, $failures failures"
 [ $failures = 0 ]

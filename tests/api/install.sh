@@ -39,7 +39,7 @@ grep -q '^prefix=' "$pc" || wrong "vernier.pc names no prefix"
 prefix=$stage$(sed -n 's/^prefix=//p' "$pc")
 
 for file in "$lib/libvernier.so" "$lib/libvernier.a" "$lib/cmake/Vernier/VernierConfig.cmake" \
-            "$prefix/include/vernier.h" "$prefix/include/vernier_cuda.h" "$prefix/include/vernier_opencl.h" \
+            "$prefix/include/vernier.h" "$prefix/include/vernier.hpp" "$prefix/include/vernier_cuda.h" "$prefix/include/vernier_opencl.h" \
             "$prefix/share/man/man3/vernier.3" "$prefix/share/doc/vernier/method.md"; do
     [ -e "$file" ] || wrong "not installed: ${file#"$stage"}"
 done
