@@ -290,8 +290,8 @@ def explain(queue: Queue | None = None) -> Explanation:
     """How the last operation ran, on this thread's default queue or another.
 
     >>> import numpy, vernier
-    >>> c = vernier.gemm(numpy.ones((8, 8), "f4"), numpy.ones((8, 8), "f4"))
-    >>> vernier.explain()["op"]
+    >>> c = vernier.gemm(numpy.ones((8, 8), "f4"), numpy.ones((8, 8), "f4"), variant="gemm")
+    >>> vernier.explain()["variant"]
     'gemm'
     """
     return (queue or default_queue()).explain()

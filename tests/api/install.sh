@@ -40,7 +40,7 @@ prefix=$stage$(sed -n 's/^prefix=//p' "$pc")
 
 for file in "$lib/libvernier.so" "$lib/libvernier.a" "$lib/cmake/Vernier/VernierConfig.cmake" \
             "$prefix/include/vernier.h" "$prefix/include/vernier.hpp" "$prefix/include/vernier_cuda.h" "$prefix/include/vernier_opencl.h" \
-            "$prefix/share/man/man3/vernier.3" "$prefix/share/doc/vernier/method.md"; do
+            "$prefix/share/man/man3/vernier.3" "$prefix/share/doc/vernier/method.md" "$prefix/share/doc/vernier/examples/two_queues.c"; do
     [ -e "$file" ] || wrong "not installed: ${file#"$stage"}"
 done
 

@@ -107,15 +107,12 @@ def test_backward(random, case):
     same(vernier.conv_backward_filter(x, dy, out, beta=1, **options), dw + before)
 
 
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_bias_and_activation(random, layout):
-    x, w, bias = integers(random, (2, 3, 8, 9), most=3), integers(random, (4, 3, 3, 2), most=3), integers(random, 4, most=9)
+def test_bias_and_activation(random):
+    x, w = integers(random, (2, 3, 8, 9), most=3), integers(random, (4, 3, 3, 2), most=3)
+    bias = integers(random, 4, most=9)
     wanted = np.maximum(forward(x, w) + double(bias)[:, None, None], 0)
-    if layout == "NHWC":
-        y = vernier.conv(channels_last(x), channels_last(w), bias=bias, act="relu", layout=layout)
-        same(np.moveaxis(y, -1, 1), wanted)
-    else:
-        same(vernier.conv(x, w, bias=bias, act="relu"), wanted)
+    y = vernier.conv(channels_last(x), channels_last(w), bias=bias, act="relu", layout="NHWC")
+    same(np.moveaxis(y, -1, 1), wanted)
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])

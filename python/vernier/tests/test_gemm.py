@@ -124,7 +124,7 @@ def test_outputs(random, monkeypatch, view, beta, copies):
 
 # ---- what is added --------------------------------------------------------------------------------
 
-SIDES = [(7,), (1, 7), (6, 1), (6, 7), (1, 1), (3, 6, 7), (3, 1, 1), (1, 6, 1)]
+SIDES = [(7,), (1, 7), (6, 7), (1, 1, 7), (3, 6, 7), (1, 6, 7)]
 
 
 @pytest.mark.parametrize("shape", SIDES)
@@ -140,8 +140,8 @@ def test_bias(random, monkeypatch, shape, copies):
 def test_residual_and_scale(random, shape):
     a, b = integers(random, (3, 6, 5)), integers(random, (3, 5, 7))
     residual, scale = integers(random, shape, most=9), integers(random, shape, most=3)
-    same(vernier.gemm(a, b, alpha=2, beta=-1, residual=residual, **ONE), 2 * double(a) @ double(b) - double(residual))
-    same(vernier.gemm(a, b, scale=scale, **ONE), (double(a) @ double(b)) * double(scale))
+    same(vernier.gemm(a, b, alpha=2, scale=scale, beta=-1, residual=residual, **ONE),
+         2 * double(scale) * (double(a) @ double(b)) - double(residual))
 
 
 @pytest.mark.parametrize("act", ["relu", "gelu"])

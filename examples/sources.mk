@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs to begin with.  Each checks its own output, and `make check` runs them; they are installed as sources.
+examples = \
+	%D%/gradient_accumulation \
+	%D%/nhwc_chain \
+	%D%/opencl_context \
+	%D%/packed_weights \
+	%D%/two_queues
+test_programs         += $(examples)
+examplesdir            = $(docdir)/examples
+dist_examples_DATA     = $(examples:=.c) %D%/example.h
+examples_with          = libvernier.la -lm
+%C%_gradient_accumulation_LDADD = $(examples_with)
+%C%_nhwc_chain_LDADD            = $(examples_with)
+%C%_opencl_context_LDADD        = $(examples_with)
+%C%_packed_weights_LDADD        = $(examples_with)
+%C%_two_queues_LDADD            = $(examples_with)
