@@ -630,3 +630,86 @@ vn_status vn__cache_build(void **program, int *proved, vn_device *d, const char 
     free(k.text);
     return s;
 }
+
+/* ---- what is kept -------------------------------------------------------------------- */
+
+const char *vn__cache_directory(void)
+{
+    pthread_once(&once, find_directory);
+    return directory;
+}
+
+/* A field of the key; returns what is behind it. NULL: the text ends before that, or it has no room. */
+static const char *read_field(char *out, size_t room, const char *at, const char *end)
+{
+    const char *const stop = at ? memchr(at, 0, (size_t)(end - at)) : NULL;
+
+    if (!stop || (size_t)(stop - at) >= room)
+        return NULL;
+    memcpy(out, at, (size_t)(stop - at) + 1);
+    return stop + 1;
+}
+
+/* Reads the beginning of an entry, which says what it is of. */
+static void examine(struct vn_cached *it, int dir)
+{
+    char file[sizeof(struct header) + 1024], version[32] = "";
+    const char *at = file + sizeof(struct header);
+    const int fd = openat(dir, it->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, file, sizeof file);
+    struct header h;
+
+    if (fd >= 0)
+        close(fd);
+    if (n <= (ssize_t)sizeof h)
+        return;
+    memcpy(&h, file, sizeof h);
+    at = read_field(version, sizeof version, at, file + n);
+    at = read_field(it->backend, sizeof it->backend, at, file + n);
+    read_field(it->toolchain, sizeof it->toolchain, at, file + n);
+    it->current = !memcmp(h.magic, MAGIC, sizeof h.magic) && h.format == FORMAT &&
+                  !strcmp(version, "vernier " VERSION) && h.key_bytes <= it->bytes &&
+                  h.payload_bytes == it->bytes - sizeof h - h.key_bytes;
+}
+
+vn_status vn__cache_list(struct vn_cached **out, size_t *count)
+{
+    const int dir = open_directory();
+    struct file *files;
+
+    *out = NULL;
+    *count = 0;
+    if (dir < 0)
+        return vn__fail(VN_FAILED, "%s: there is no such directory, or it is not the user's own",
+                        directory[0] ? directory : "VERNIER_CACHE is 0");
+    files = list(count, dir);
+    if (*count && !(*out = calloc(*count, sizeof **out))) {
+        free(files);
+        close(dir);
+        return vn__fail(VN_NO_MEMORY, "host memory ran out: a list of %zu entries", *count);
+    }
+    if (*count)
+        qsort(files, *count, sizeof *files, by_use);
+    for (size_t i = 0; i < *count; i++) {
+        struct vn_cached *const it = *out + i;
+
+        *it = (struct vn_cached){ .bytes = files[i].bytes, .used = (int64_t)files[i].used.tv_sec };
+        strcpy(it->name, files[i].name);
+        examine(it, dir);
+    }
+    free(files);
+    close(dir);
+    return VN_OK;
+}
+
+int vn__cache_remove(const char *name)
+{
+    const int dir = is_entry(name) ? open_directory() : -1;
+    int error;
+
+    if (dir < 0)
+        return ENOENT;
+    error = unlinkat(dir, name, 0) ? errno : 0;
+    close(dir);
+    return error;
+}

@@ -383,6 +383,18 @@ void      vn__cache_forget(vn_device *d, void *program);
 /* Stores the program if it is not yet, and closes it. */
 void      vn__cache_close(vn_device *d, void *program);
 
+/* What is kept, for `vernier cache`: the least recently used first; *out is malloc'd. */
+struct vn_cached {
+    char     name[48];
+    uint64_t bytes;
+    int64_t  used;                            /* seconds since 1970 */
+    int      current;                         /* of this version of the library, and whole */
+    char     backend[16], toolchain[544];     /* what it was built for; "" where that cannot be read */
+};
+const char *vn__cache_directory(void);        /* "": there is none */
+vn_status vn__cache_list(struct vn_cached **out, size_t *count);
+int       vn__cache_remove(const char *name); /* 0, or an errno */
+
 /* ---- the texts inside the library (texts.c, generated) -------------------- */
 
 struct vn_text { const char *path, *text; size_t length; };

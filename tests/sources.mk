@@ -120,8 +120,10 @@ test_programs += \
 	%D%/tools/test_problem \
 	%D%/tools/test_tuner
 test_scripts  += \
+	%D%/tools/cache.sh \
 	%D%/tools/check.sh \
 	%D%/tools/choice.sh \
+	%D%/tools/completion.sh \
 	%D%/tools/warm.sh \
 	%D%/tools/gap.sh \
 	%D%/tools/messages.sh \

@@ -311,14 +311,15 @@ static void print(FILE *to, const json_t *result)
     print_names(to, "only in B", json_object_get(own, "added"));
 }
 
+const struct argp compare_parser = { options, parse, "A.json B.json", doc, children, NULL, NULL };
+
 int compare_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "A.json B.json", doc, children, NULL, NULL };
     struct request r = { .files = 0 };
     json_t *a, *b, *result;
     int status = 0;
 
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&compare_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     a = report_load(r.file[0]);
     b = a ? report_load(r.file[1]) : NULL;

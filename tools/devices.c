@@ -101,13 +101,14 @@ static void print_device(FILE *to, const vn_device_info *i, const struct facts *
     fprintf(to, " (family %s%s%s)\n", f->family, *f->arch ? ", " : "", f->arch);
 }
 
+const struct argp devices_parser = { NULL, parse, NULL, doc, children, NULL, NULL };
+
 int devices_main(int argc, char **argv)
 {
-    static const struct argp argp = { NULL, parse, NULL, doc, children, NULL, NULL };
     struct common r = { .json = NULL };
     char chosen[32];
 
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&devices_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
 
     const int count = vn_device_count();

@@ -296,9 +296,10 @@ static void complain_of_user_file(void)
     free(text);
 }
 
+const struct argp explain_parser = { options, parse, "PROBLEM", doc, children, NULL, NULL };
+
 int explain_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "PROBLEM", doc, children, NULL, NULL };
     struct request r = { .problem = NULL };
     struct explained e = { .how = NULL };
     json_t *plans = NULL, *report;
@@ -307,7 +308,7 @@ int explain_main(int argc, char **argv)
     char why[512];
     int status;
 
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&explain_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     if (r.plans)
         take_interrupts();

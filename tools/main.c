@@ -12,20 +12,19 @@
 #include "commands.h"
 #include "report/errors.h"
 
-static const struct command {
-    const char *name, *title;
-    int       (*run)(int argc, char **argv);
-} commands[] = {
-    { "devices", "vernier devices", devices_main },
-    { "bench",   "vernier bench",   bench_main   },
-    { "check",   "vernier check",   check_main   },
-    { "explain", "vernier explain", explain_main },
-    { "gap",     "vernier gap",     gap_main     },
-    { "compare", "vernier compare", compare_main },
-    { "tune",    "vernier tune",    tune_main    },
-    { "choice",  "vernier choice",  choice_main  },
-    { "warm",    "vernier warm",    warm_main    },
-    { NULL, NULL, NULL }
+const struct command commands[] = {
+    { "devices",    "vernier devices",    &devices_parser,     devices_main    },
+    { "bench",      "vernier bench",      &bench_parser,       bench_main      },
+    { "check",      "vernier check",      &check_parser,       check_main      },
+    { "explain",    "vernier explain",    &explain_parser,     explain_main    },
+    { "gap",        "vernier gap",        &gap_parser,         gap_main        },
+    { "compare",    "vernier compare",    &compare_parser,     compare_main    },
+    { "tune",       "vernier tune",       &tune_parser,        tune_main       },
+    { "choice",     "vernier choice",     &choice_parser,      choice_main     },
+    { "warm",       "vernier warm",       &warm_parser,        warm_main       },
+    { "cache",      "vernier cache",      &cache_parser,       cache_main      },
+    { "completion", "vernier completion", &completion_parser,  completion_main },
+    { NULL, NULL, NULL, NULL }
 };
 
 static const char doc[] =
@@ -40,6 +39,8 @@ static const char doc[] =
     "  tune      search better kernel parameters for a device, and keep them\n"
     "  choice    time every way to solve a problem, beside the one that the library chooses\n"
     "  warm      build the kernels of problems and suites, for later processes\n"
+    "  cache     say how large the cache of built kernels is, list it, clear it\n"
+    "  completion  print what makes bash complete these words\n"
     "\n"
     "Each has its own --help; vernier(1) says how problems are named."
     "\v"
@@ -54,7 +55,8 @@ static const char doc[] =
     "  vernier compare before.json after.json\n"
     "  vernier tune gemm:3000x3000x3000:f32:nn --budget 60s\n"
     "  vernier choice squares --random 100\n"
-    "  vernier warm llama31 --type f16";
+    "  vernier warm llama31 --type f16\n"
+    "  vernier cache prune --days 90";
 
 void complain(const char *sentence, ...)
 {
@@ -104,7 +106,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
         if (!c)
             argp_error(state, "there is no command \"%s\": devices, bench, check, explain, gap, compare, "
-                              "tune, choice or warm", arg);
+                              "tune, choice, warm, cache or completion", arg);
         argv[0] = (char *)c->title;
         errors_keep();
         *status = c->run(state->argc - state->next + 1, argv);
@@ -112,8 +114,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     }
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "which command? devices, bench, check, explain, gap, compare, tune, "
-                          "choice or warm");
+        argp_error(state, "which command? devices, bench, check, explain, gap, compare, tune, choice, "
+                          "warm, cache or completion");
         return 0;
     }
     return ARGP_ERR_UNKNOWN;

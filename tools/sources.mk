@@ -4,12 +4,23 @@
 if TOOLS
 bin_PROGRAMS      = vernier
 dist_pkgdata_DATA = $(suites)
+
+# Where bash-completion looks; made by the command, so not where that cannot run.
+if NATIVE
+completionsdir   = $(datadir)/bash-completion/completions
+completions_DATA = %D%/completion/vernier
+CLEANFILES      += %D%/completion/vernier
+endif
+%D%/completion/vernier: vernier$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) %D%/completion && ./vernier$(EXEEXT) completion > $@.tmp && mv $@.tmp $@
 endif
 vernier_SOURCES += \
+	%D%/cache.c \
 	%D%/commands.h \
 	%D%/compare.c \
 	%D%/compare.h \
 	%D%/compare_html.c \
+	%D%/completion.c \
 	%D%/devices.c \
 	%D%/explain.c \
 	%D%/main.c \

@@ -200,16 +200,17 @@ static int list(struct workloads *out, const struct work *work)
     return EXIT_USAGE;
 }
 
+const struct argp warm_parser = { options, parse, "WHAT...", doc, children, NULL, NULL };
+
 int warm_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
     struct request r = { .work = WORK_UNSAID };
     struct workloads all = { .count = 0 };
     json_t *rows;
     vn_device *d;
     int status;
 
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&warm_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     take_interrupts();
     if (!(status = list(&all, &r.work)) && !(status = device_open(&d, NULL, r.common.device))) {

@@ -360,14 +360,15 @@ static int bench(const struct request *r, const struct plan *plan, const char *p
     return status;
 }
 
+const struct argp bench_parser = { options, parse, "WHAT...", doc, children, NULL, NULL };
+
 int bench_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
     struct request r = { .common = { .budget = BUDGET_USUAL }, .work = WORK_UNSAID };
     struct plan plan = { .groups = 0 };
     int status;
 
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&bench_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     if (r.first_call)
         return startup_first_call(r.first_call);

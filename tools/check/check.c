@@ -366,10 +366,12 @@ static int told_open(struct told *t, const struct request *r)
     return 0;
 }
 
+static char doc[sizeof doc_form + 128];         /* filled in with the names of the operations */
+
+const struct argp check_parser = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
+
 int check_main(int argc, char **argv)
 {
-    static char doc[sizeof doc_form + 128];
-    static const struct argp argp = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
     struct request r = { .extent = SUITE_USUAL, .seed = SUITE_SEED, .jobs = 1 };
     const double   began = vn__seconds();
     struct told    told;
@@ -379,7 +381,7 @@ int check_main(int argc, char **argv)
     char           list[128];
 
     snprintf(doc, sizeof doc, doc_form, op_list(list));
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&check_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     if (r.whats == 0)
         r.what[r.whats++] = "all";

@@ -358,13 +358,14 @@ static int rewrite(const struct request *r)
     return status;
 }
 
+const struct argp gap_parser = { options, parse, "WHAT...", doc, children, NULL, NULL };
+
 int gap_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "WHAT...", doc, children, NULL, NULL };
     struct request r = { .common = { .budget = BUDGET_USUAL, .compare = "cublas,cudnn,clblast" },
                          .work = WORK_UNSAID };
 
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&gap_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     peer_calm();
     if (!r.from)

@@ -417,16 +417,18 @@ static int choose(const struct request *r, const struct workloads *w, const char
     return status;
 }
 
+static const struct argp_child children[] = { OPTIONS_CHILD(work_argp), OPTIONS_END };
+
+const struct argp choice_parser = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
+
 int choice_main(int argc, char **argv)
 {
-    static const struct argp_child children[] = { { &work_argp, 0, NULL, 0 }, { NULL, 0, NULL, 0 } };
-    static const struct argp argp = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
     struct request r = { .work = WORK_UNSAID, .limits = { .bytes = 0x1.8p30, .flops = 6e12 }, .seed = 1,
                          .samples = 5 };
     struct workloads w = { .count = 0 };
     int status;
 
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&choice_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     take_interrupts();
     if (!(status = make_list(&w, &r)))

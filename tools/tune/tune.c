@@ -491,15 +491,16 @@ static int add_whats(struct workloads *w, const struct request *r)
     return w->count || !r->work.whats ? 0 : EXIT_USAGE;
 }
 
+const struct argp tune_parser = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
+
 int tune_main(int argc, char **argv)
 {
-    static const struct argp argp = { options, parse, "[WHAT...]", doc, children, NULL, NULL };
     struct request r = { .work = WORK_UNSAID };
     struct workloads w = { .count = 0 };
     struct tune t = { .request = &r, .journal = { .fd = -1 } };
     int status;
 
-    if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+    if (argp_parse(&tune_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;
     if (!r.measure)
         setenv("VERNIER_CACHE", "0", 1);      /* rows that are tried would crowd out what programs use */
