@@ -167,8 +167,8 @@ static double summands(const struct problem *p)
     return (double)(attention_keys(a) + a->d);
 }
 
-/* Some queries of the heads of one head of keys, of one batch: what is causal keeps those whose index says what
- * they see, the first, or the last.                                                                        */
+/* Some queries of the heads of one head of keys, of one batch: what is causal keeps those whose index says
+ * what they see, the first, or the last.                                                                */
 static void narrow_attention(struct problem *p, struct operands *o, int last)
 {
     enum { ROWS = 4 };

@@ -7,7 +7,8 @@
 
 #include "check/data.h"
 
-enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_OUT, ATTENTION_MASK, ATTENTION_LSE, ATTENTION_OPERANDS };
+enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_OUT, ATTENTION_MASK, ATTENTION_LSE,
+       ATTENTION_OPERANDS };
 enum attention_mask { NO_SCORE_MASK, MASK_OF_KEYS, MASK_OF_QUERIES, MASK_OF_SCORES };
 
 struct attention_problem {
@@ -27,9 +28,21 @@ static inline struct attention_problem *attention_of(const struct problem *p)
     return (struct attention_problem *)p->own;
 }
 
-static inline int64_t attention_shared(const struct attention_problem *a) { return a->shared ? a->shared : a->heads; }
-static inline int64_t attention_keys(const struct attention_problem *a) { return a->keys ? a->keys : a->queries; }
-static inline int64_t attention_dv(const struct attention_problem *a) { return a->dv ? a->dv : a->d; }
+/* The heads of keys and values, the keys, the elements of a value. */
+static inline int64_t attention_shared(const struct attention_problem *a)
+{
+    return a->shared ? a->shared : a->heads;
+}
+
+static inline int64_t attention_keys(const struct attention_problem *a)
+{
+    return a->keys ? a->keys : a->queries;
+}
+
+static inline int64_t attention_dv(const struct attention_problem *a)
+{
+    return a->dv ? a->dv : a->d;
+}
 
 /* The keys that query i sees: from, and behind the last. */
 struct seen { int64_t from, end; };
