@@ -10,7 +10,9 @@
  *
  * and extents: eTaps of the filter (s3 its channels), eIn of the source tensor, eOut of the
  * pixels that are iterated over (s2 images, s3 rows or columns), vStep (s1 to s3 the dilation,
- * s4 to s6 the stride) and vPad. A row is an output channel.
+ * s4 to s6 the stride), vPad, and vMeet (s4 to s6 the step from tap to tap that contribute to one
+ * phase, s1 to s3 the inverse of dilation / gcd(dilation, stride) modulo that step). A row is an
+ * output channel.
  *
  * A phase, in backward data, is the set of pixels with one remainder modulo the stride: the same
  * taps contribute to all of them. Forward and backward filter have one phase.
@@ -53,24 +55,42 @@ DEVICE INDEX phases_along(INDEX extent, INDEX stride)
  * shifts of their sources are shift, shift + delta, ...                                      */
 struct taps { INDEX first, step, count, shift, delta; };
 
-DEVICE void find_taps(struct taps *m, INDEX taps, INDEX dilation, INDEX stride, INDEX pad, INDEX phase)
-{
 #if DIRECTION == 1
-    for (m->first = 0; m->first < taps && (phase + pad - m->first * dilation) % stride; m->first++)
-        ;
-    for (m->step = 1; m->step < stride && m->step * dilation % stride; m->step++)
-        ;
-    m->count = (taps - m->first + m->step - 1) / m->step;
-    m->shift = (phase + pad - m->first * dilation) / stride;
-    m->delta = -(m->step * dilation / stride);
+/* Tap m contributes where stride divides phase + pad - m dilation. With g their greatest common divisor,
+ * these are the solutions of one congruence modulo step = stride / g, and inverse is that of dilation / g. */
+DEVICE void find_taps(struct taps *m, INDEX taps, INDEX dilation, INDEX stride, INDEX pad, INDEX phase,
+                      INDEX step, INDEX inverse)
+{
+    const INDEX g = stride / step, at = phase + pad;
+
+    m->first = step == 1 ? 0 : (INDEX)((INT64)(at / g % step) * inverse % step);
+    m->step = step;
+    m->count = at % g || m->first >= taps ? 0 : (taps - 1 - m->first) / step + 1;
+    m->shift = m->count ? (at - m->first * dilation) / stride : 0;
+    m->delta = -(dilation / g);
+}
 #else
+DEVICE void find_taps(struct taps *m, INDEX taps, INDEX dilation, INDEX stride, INDEX pad, INDEX phase,
+                      INDEX step, INDEX inverse)
+{
     m->first = 0;
     m->step = 1;
     m->count = taps;
     m->shift = -pad;
     m->delta = dilation;
-#endif
 }
+#endif
+
+/* The taps of all dimensions, for the phase (d, h, w). */
+#define FIND_TAPS(t, r, s, d, h, w)                                                                       \
+    do {                                                                                                  \
+        find_taps(t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, d, (INDEX)vMeet.s4, \
+                  (INDEX)vMeet.s1);                                                                       \
+        find_taps(r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, h, (INDEX)vMeet.s5, \
+                  (INDEX)vMeet.s2);                                                                       \
+        find_taps(s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, w, (INDEX)vMeet.s6, \
+                  (INDEX)vMeet.s3);                                                                       \
+    } while (0)
 
 /* The offset of an element in a view, by group and index. */
 #define OFFSET(v, group, i0, i1, d, h, w) \

@@ -303,7 +303,7 @@ DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length,
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
          GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
-         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
+         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
          R alpha, R beta, int panels, int group_rows)
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N + VEC);
@@ -335,9 +335,7 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     const INDEX whole = (INDEX)eIn.s0 - (VEC - 1) * b_step;
     struct taps t, r, s;
 
-    find_taps(&t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
-    find_taps(&r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
-    find_taps(&s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+    FIND_TAPS(&t, &r, &s, phase_d, phase_h, phase_w);
 
     const INDEX channels = (INDEX)eTaps.s3;
     const INDEX some = t.count * r.count * s.count > 1 ? CHANNELS : imax(1, channels);
@@ -494,7 +492,7 @@ DEVICE void store_weight(const struct output *o, R sum, INDEX group, INDEX row, 
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
          GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
-         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
+         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
          R alpha, R beta, int splits, int group_panels, GLOBAL R *RESTRICT gSum)
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N);

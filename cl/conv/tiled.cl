@@ -112,7 +112,7 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 KERNEL(FMA_ITEMS) void
 conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
      GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
-     VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad,
+     VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
      R alpha, R beta, int panels)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
@@ -125,9 +125,7 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
     const INDEX phase_h = divmod(&phase_d, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
     struct taps t, r, s;
 
-    find_taps(&t, (INDEX)eTaps.s4, (INDEX)vStep.s1, (INDEX)vStep.s4, (INDEX)vPad.s4, phase_d);
-    find_taps(&r, (INDEX)eTaps.s5, (INDEX)vStep.s2, (INDEX)vStep.s5, (INDEX)vPad.s5, phase_h);
-    find_taps(&s, (INDEX)eTaps.s6, (INDEX)vStep.s3, (INDEX)vStep.s6, (INDEX)vPad.s6, phase_w);
+    FIND_TAPS(&t, &r, &s, phase_d, phase_h, phase_w);
 
     const INDEX channels = (INDEX)eTaps.s3;
     const INDEX depth  = pixels_along((INDEX)eOut.s4, (INDEX)vStep.s4, phase_d);

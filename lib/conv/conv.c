@@ -137,6 +137,47 @@ void vn__conv_arg_epilogue(struct vn_launch *l, const struct conv *c)
     vn__arg_real(l, c->p.type, c->beta);
 }
 
+/* The inverse of a modulo n, by Euclid's algorithm; a and n have no common divisor. */
+static int64_t inverse_of(int64_t a, int64_t n)
+{
+    int64_t r0 = n, r1 = a % n, t0 = 0, t1 = 1;
+
+    while (r1) {
+        const int64_t q = r0 / r1, r = r0 - q * r1, t = t0 - q * t1;
+
+        r0 = r1;
+        r1 = r;
+        t0 = t1;
+        t1 = t;
+    }
+    return t0 < 0 ? t0 + n : t0;
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t r = a % b;
+
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* Which taps contribute to one phase of backward data: see find_taps() of cl/conv/conv.h. */
+static void arg_meet(struct vn_launch *l, const struct conv *c)
+{
+    int64_t v[8] = { 0 };
+
+    for (int d = 0; d < DIMS; d++) {
+        const int64_t g = gcd(c->dilation[d], c->stride[d]);
+
+        v[4 + d] = c->stride[d] / g;
+        v[1 + d] = inverse_of(c->dilation[d] / g, c->stride[d] / g);
+    }
+    vn__arg_view(l, v);
+}
+
 void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
 {
     const enum direction d = c->direction;
@@ -157,6 +198,7 @@ void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
     arg_extents(l, 0, 0, images, out_channels, out->extent + 2);
     arg_extents(l, 0, c->dilation[0], c->dilation[1], c->dilation[2], c->stride);
     arg_extents(l, 0, 0, 0, 0, c->pad);
+    arg_meet(l, c);
     vn__conv_arg_epilogue(l, c);
 }
 
