@@ -10,7 +10,8 @@
  *
  * and extents: eTaps of the filter (s3 its channels), eIn of the source tensor, eOut of the
  * pixels that are iterated over (s2 images, s3 rows or columns), vStep (s1 to s3 the dilation,
- * s4 to s6 the stride), vPad, and vMeet (s4 to s6 the step from tap to tap that contribute to one
+ * s4 to s6 the stride), vPad, and vMeet (s0 the elements of
+ * vA's buffer, s4 to s6 the step from tap to tap that contribute to one
  * phase, s1 to s3 the inverse of dilation / gcd(dilation, stride) modulo that step). A row is an
  * output channel.
  *
@@ -29,6 +30,9 @@
 #define PIXEL_STEP(stride)  1
 #define SOURCE_STEP(stride) (stride)
 #endif
+
+DEVICE INDEX imin(INDEX a, INDEX b) { return a < b ? a : b; }
+DEVICE INDEX imax(INDEX a, INDEX b) { return a > b ? a : b; }
 
 /* Returns *x modulo n, and leaves *x / n in *x: an index is taken apart from its innermost dimension on. */
 DEVICE INDEX divmod(INDEX *x, INDEX n)

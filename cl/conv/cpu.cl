@@ -29,37 +29,6 @@
 #error "THR_M must divide BLK_M"
 #endif
 
-#if TYPE == TYPE_F16
-/* Conversions by bits: compilers vectorise these, but not vload_half and vstore_half. */
-DEVICE R half_of(unsigned short h)
-{
-    const unsigned int u = h & 0x7fffu;
-    const R x = u < 0x7c00u ? BITS_FLOAT(u << 13) * 5.192296858534828e33f : BITS_FLOAT(u << 13 | 0x7f800000u);
-
-    return BITS_FLOAT(FLOAT_BITS(x) | (h & 0x8000u) << 16);
-}
-
-/* Rounds to nearest even. Subnormals: the last place of 0.5 is that of theirs. */
-DEVICE unsigned short half_bits(R x)
-{
-    const unsigned int u = FLOAT_BITS(x), a = u & 0x7fffffffu;
-    const unsigned int normal = (a - 0x38000000u + 0xfffu + (a >> 13 & 1u)) >> 13;
-    const unsigned int tiny = FLOAT_BITS(BITS_FLOAT(a) + 0.5f) - 0x3f000000u;
-    const unsigned int large = a > 0x7f800000u ? 0x7e00u : 0x7c00u;
-
-    return (unsigned short)((a < 0x38800000u ? tiny : a < 0x477ff000u ? normal : large) |
-                            (u >> 16 & 0x8000u));
-}
-#define LOAD_BITS(p, i)  half_of(((GLOBAL const unsigned short *)(p))[i])
-#define STORE_BITS(p, i, x) (((GLOBAL unsigned short *)(p))[i] = half_bits(x))
-#else
-#define LOAD_BITS(p, i)  LOAD(p, i)
-#define STORE_BITS(p, i, x) STORE(p, i, x)
-#endif
-
-DEVICE INDEX imin(INDEX a, INDEX b) { return a < b ? a : b; }
-DEVICE INDEX imax(INDEX a, INDEX b) { return a > b ? a : b; }
-
 /* ---- the tile ------------------------------------------------------------------- */
 
 /* sC += A sB, for THR_M rows of A and nv vectors of columns; nv is constant at each call.

@@ -3,4 +3,5 @@ texts += \
 	%D%/conv.h \
 	%D%/conv.tune \
 	%D%/cpu.cl \
+	%D%/slab.cl \
 	%D%/tiled.cl

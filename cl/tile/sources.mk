@@ -7,6 +7,7 @@ texts += \
 	%D%/epilogue.h \
 	%D%/fma.h \
 	%D%/fragment.h \
+	%D%/half.h \
 	%D%/operand.h \
 	%D%/pipeline.h \
 	%D%/roles.h \

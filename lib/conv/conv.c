@@ -164,10 +164,15 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* Which taps contribute to one phase of backward data: see find_taps() of cl/conv/conv.h. */
-static void arg_meet(struct vn_launch *l, const struct conv *c)
+int64_t vn__conv_tap_step(const struct conv *c, int d)
 {
-    int64_t v[8] = { 0 };
+    return c->direction == BACKWARD_DATA ? c->stride[d] / gcd(c->dilation[d], c->stride[d]) : 1;
+}
+
+/* Which taps contribute to one phase of backward data: see find_taps() of cl/conv/conv.h. */
+static void arg_meet(struct vn_launch *l, const struct conv *c, int64_t limit)
+{
+    int64_t v[8] = { limit };
 
     for (int d = 0; d < DIMS; d++) {
         const int64_t g = gcd(c->dilation[d], c->stride[d]);
@@ -198,7 +203,7 @@ void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
     arg_extents(l, 0, 0, images, out_channels, out->extent + 2);
     arg_extents(l, 0, c->dilation[0], c->dilation[1], c->dilation[2], c->stride);
     arg_extents(l, 0, 0, 0, 0, c->pad);
-    arg_meet(l, c);
+    arg_meet(l, c, c->is_empty ? 0 : (int64_t)(a->buffer->bytes / vn_type_bytes(a->type)));
     vn__conv_arg_epilogue(l, c);
 }
 

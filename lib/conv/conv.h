@@ -47,6 +47,9 @@ int64_t vn__conv_phases (const struct conv *c);     /* that the pixels of the ou
 int64_t vn__conv_columns(const struct conv *c);     /* of the largest phase, which is the first */
 int64_t vn__conv_depth  (const struct conv *c);
 
+/* In backward data, the step from tap to tap that contribute to one phase along dimension d; else 1. */
+int64_t vn__conv_tap_step(const struct conv *c, int d);
+
 /* The arguments that kernels take (cl/conv/conv.h): all that most of them begin with, and parts of it. */
 void vn__conv_arg_problem (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_output  (struct vn_launch *l, const struct conv *c);
@@ -69,4 +72,10 @@ const char *vn__plan_conv_cpu_filter(struct vn_plan *out, const void *problem, c
                                      const struct vn_site *site);
 vn_status   vn__run_conv_cpu_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan);
+
+/* slab.c: CPUs, out of a slab that holds the source with its padding */
+const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                               const struct vn_site *site);
+vn_status   vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan);
 #endif

@@ -4,5 +4,6 @@ libcore_la_SOURCES += \
 	%D%/conv.c \
 	%D%/conv.h \
 	%D%/cpu.c \
+	%D%/slab.c \
 	%D%/tiled.c \
 	%D%/variants.c

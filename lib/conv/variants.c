@@ -66,7 +66,8 @@ static void direction_of(int *c, const void *problem)
 /* ---- the table ---------------------------------------------------------------------------- */
 
 #define EPILOGUE "cl/atoms/nvidia/math.h cl/tile/activation.h cl/tile/epilogue.h "
-#define CPU EPILOGUE "cl/conv/conv.h cl/tile/cpu.h cl/conv/cpu.cl"
+#define CPU EPILOGUE "cl/conv/conv.h cl/tile/half.h cl/tile/cpu.h cl/conv/cpu.cl"
+#define SLAB EPILOGUE "cl/conv/conv.h cl/tile/half.h cl/tile/cpu.h cl/conv/slab.cl"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of
 
@@ -75,6 +76,9 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_depthwise", .fits = fits_depthwise, .run = vn__run_conv_depthwise,
       .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"),
       .defines = "#define DEPTHWISE 1\n" },
+    { .name = "conv_slab", .fits = fits_cpu, .plan = vn__plan_conv_slab, .run = vn__run_conv_slab,
+      .texts = SLAB, .entries = "conv_slab", .params = "THR_M THR_V VEC BLK_K BLK_S BLK_C",
+      DIRECTIONS("0 1") },
     { .name = "conv_cpu", .fits = fits_cpu, .run = vn__run_conv_cpu,
       .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"),
       .defines = "#define DEPTHWISE 0\n" },
