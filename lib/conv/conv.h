@@ -73,6 +73,13 @@ const char *vn__plan_conv_cpu_filter(struct vn_plan *out, const void *problem, c
 vn_status   vn__run_conv_cpu_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan);
 
+/* product.c: a filter of 1x1, as a matrix product */
+const char *vn__fits_conv_gemm(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                               const struct vn_site *site);
+vn_status   vn__run_conv_gemm(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan);
+
 /* slab.c: CPUs, out of a slab that holds the source with its padding */
 const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site);

@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/conv.c \
 	%D%/conv.h \
 	%D%/cpu.c \
+	%D%/product.c \
 	%D%/slab.c \
 	%D%/tiled.c \
 	%D%/variants.c

@@ -76,6 +76,8 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_depthwise", .fits = fits_depthwise, .run = vn__run_conv_depthwise,
       .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"),
       .defines = "#define DEPTHWISE 1\n" },
+    { .name = "conv_gemm", .fits = vn__fits_conv_gemm, .plan = vn__plan_conv_gemm, .run = vn__run_conv_gemm,
+      .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS", .engine = "" },
     { .name = "conv_slab", .fits = fits_cpu, .plan = vn__plan_conv_slab, .run = vn__run_conv_slab,
       .texts = SLAB, .entries = "conv_slab", .params = "THR_M THR_V VEC BLK_K BLK_S BLK_C",
       DIRECTIONS("0 1") },

@@ -310,30 +310,38 @@ struct call {
     const vn_pack *packed_b;
 };
 
-static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
+int vn__gemm_settle(struct gemm *g)
 {
-    const struct call *const call = given;
-    struct gemm *const g = problem;
-    vn_status s;
-
-    *g = (struct gemm){ .head = { .op = "gemm", .type = call->a.type, .shape = shape },
-                        .alpha = call->alpha, .beta = call->beta,
-                        .a = call->a, .b = call->b, .c = call->c, .bias = call->bias,
-                        .residual = call->residual, .scale = call->scale,
-                        .fast = vn__fast_act(call->math, &q->device->facts),
-                        .activation = call->activation, .math = call->math };
-    if ((s = check(g, q)) || (call->packed_b && (s = vn__gemm_take(g, q, call->packed_b))))
-        return s;
+    g->head.op = "gemm";
+    g->head.type = g->a.type;
+    g->head.shape = shape;
     g->m = g->c.extent[g->c.rank - 2];
     g->n = g->c.extent[g->c.rank - 1];
     g->k = g->alpha == 0 ? 0 : g->a.extent[g->a.rank - 1];
     g->batches = 1;
     for (int i = 0; i < g->c.rank - 2; i++)
         g->batches *= g->c.extent[i];           /* cannot wrap: C was checked */
-    if ((*done = g->m == 0 || g->n == 0 || g->batches == 0))
-        return VN_OK;
+    if (g->m == 0 || g->n == 0 || g->batches == 0)
+        return 1;
     orient(g);
     vn__gemm_size_up(g);
+    return 0;
+}
+
+static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
+{
+    const struct call *const call = given;
+    struct gemm *const g = problem;
+    vn_status s;
+
+    *g = (struct gemm){ .head.type = call->a.type, .alpha = call->alpha, .beta = call->beta,
+                        .a = call->a, .b = call->b, .c = call->c, .bias = call->bias,
+                        .residual = call->residual, .scale = call->scale,
+                        .fast = vn__fast_act(call->math, &q->device->facts),
+                        .activation = call->activation, .math = call->math };
+    if ((s = check(g, q)) || (call->packed_b && (s = vn__gemm_take(g, q, call->packed_b))))
+        return s;
+    *done = vn__gemm_settle(g);
     return VN_OK;
 }
 

@@ -30,6 +30,9 @@ extern const struct vn_variant vn__gemm_variants[];
 static inline int64_t vn__row(const vn_tensor *t) { return t->stride[t->rank - 2]; }
 static inline int64_t vn__col(const vn_tensor *t) { return t->stride[t->rank - 1]; }
 
+/* Completes a problem whose operands, scalars and epilogue are given: head, sizes, and which way round it is
+ * computed.  True if C is empty.                                                                         */
+int  vn__gemm_settle(struct gemm *g);
 /* Fills in head, but for op and type, from the rest. */
 void vn__gemm_size_up(struct gemm *g);
 /* Batch extents of 1 broadcast: they take over those of C, with stride 0. */
