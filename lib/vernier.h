@@ -276,20 +276,30 @@ typedef struct {
     vn_tensor     bias;           /* K elements (rank 1), or the shape of the output with
                                      extents of 1 that broadcast; rank 0 or buffer NULL: none */
     vn_activation activation;
+    uint32_t      size;           /* sizeof(vn_conv_options); 0: what follows variant is not read */
     const char   *variant;
+    vn_tensor     residual;       /* what beta multiplies, in place of the output; shapes as of the bias */
 } vn_conv_options;
 
 /* Convolution, without flipping the filter, over one to three spatial dimensions:
  *
- *   forward          y  := act(alpha conv(x, w) + beta y + bias)
- *   backward data    dx := act(alpha conv^T(dy, w) + beta dx + bias)   (transposed convolution)
- *   backward filter  dw := act(alpha (gradient of w) + beta dw + bias)
+ *   forward          y  := act(alpha conv(x, w) + beta R + bias)
+ *   backward data    dx := act(alpha conv^T(dy, w) + beta R + bias)   (transposed convolution)
+ *   backward filter  dw := act(alpha (gradient of w) + beta R + bias)
  *
  * x is N x C x spatial, w is K x C/groups x spatial, y is N x K x spatial, always
  * in this order; NCHW or NHWC is a matter of their strides.  The extents of y are
  * floor((in + before + after - dilation (filter - 1) - 1) / stride) + 1.
- * All tensors have one type.  The output must not overlap an input or the bias; it is not
- * read when beta is 0, the inputs not when alpha is 0.  Statuses as of vn_gemm().        */
+ * R is the residual if there is one, else the output.  Where a filter reaches over more than the padded
+ * input, that extent of y is 0.
+ *
+ * The inputs are of one type, and so is the output; with inputs of 16 bits it may be f32, as gradients of
+ * weights are, and bias and residual may be f32 or of the type of the inputs or the output.  The output must
+ * not overlap an input, the bias, nor the residual unless that is the same view.  R is not read when beta
+ * is 0, the inputs not when alpha is 0.  Statuses as of vn_gemm().
+ *
+ * The same call gives the same bits each time on one device, in every direction: sums are never added in an
+ * order that depends on which work finishes first.                                                      */
 VN_API vn_status vn_conv_forward(vn_queue *q, double alpha, vn_tensor x, vn_tensor w,
                                               double beta, vn_tensor y, const vn_conv_options *o);
 VN_API vn_status vn_conv_backward_data(vn_queue *q, double alpha, vn_tensor dy, vn_tensor w,

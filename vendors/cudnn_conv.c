@@ -143,6 +143,9 @@ const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f)
         return "it sums in another order than VN_MATH_BITWISE promises";
     if (c->has_bias || c->activation != VN_IDENTITY)
         return "it is not used with bias or activation";
+    if (vn__conv_output(c)->type != c->p.type ||
+        (c->beta != 0 && !vn__same_view(&c->residual, vn__conv_output(c))))
+        return "it is not used with an output of another type, nor with a residual";
     if (c->is_empty)
         return "there is nothing to sum";
     if (repeats(&c->x) || repeats(&c->w) || repeats(&c->y))

@@ -7,6 +7,7 @@
  *      vA      filter: row, channel, tap       x:  image, channel, pixel
  *      vB      source: image, channel, pixel   dy: image, column, pixel
  *      vC      output: image, row, pixel       dw: column, channel, tap
+ *      vR vBias  the residual and the bias likewise
  *
  * and extents: eTaps of the filter (s3 its channels), eIn of the source tensor, eOut of the
  * pixels that are iterated over (s2 images, s3 rows or columns), vStep (s1 to s3 the dilation,
@@ -19,8 +20,22 @@
  * taps contribute to all of them. Forward and backward filter have one phase.
  */
 
-/* C, for epilogue_at(): the residual is C itself, and the bias has an element for each of C. */
-#define CONV_OUTPUT { 0, 0, alpha, gC, 0, 0, 0, 0, 0, beta, gC, 0, 0, gBias, 0, 0 }
+/* What is not added has no parameters; where a place in it is asked for, that of C will do. */
+#define CONV_PARAMS GLOBAL TC *C_RESTRICT gC, VIEW vC RESIDUAL_PARAMS BIAS_PARAMS
+#if RESIDUAL
+#define CONV_RESIDUAL beta, gR
+#else
+#define CONV_RESIDUAL ZERO, 0
+#define vR            vC
+#endif
+#if BIAS
+#define CONV_BIAS     gBias
+#else
+#define CONV_BIAS     0
+#define vBias         vC
+#endif
+/* C, for epilogue_at(): residual and bias have an element for each of C. */
+#define CONV_OUTPUT { 0, 0, alpha, gC, 0, 0, 0, 0, 0, CONV_RESIDUAL, 0, 0, CONV_BIAS, 0, 0 }
 
 /* Pixel q of a phase lies at phase + q * PIXEL_STEP; its source for a tap, at q * SOURCE_STEP + shift. */
 #if DIRECTION == 1

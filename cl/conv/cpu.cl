@@ -244,14 +244,14 @@ DEVICE void add_scaled(LOCAL R *sums, R a, LOCAL const R *s, int first)
 /* ---- storing ------------------------------------------------------------------------ */
 
 /* Stores the row of accumulators at s through the epilogue, to `length` pixels `pitch` apart. */
-DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length, LOCAL R *s, INDEX bias_at,
-                      INDEX bias_pitch)
+DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length, LOCAL R *s,
+                      INDEX residual_at, INDEX residual_pitch, INDEX bias_at, INDEX bias_pitch)
 {
     int j = 0;
 
 #if !RESIDUAL && ACT <= ACT_RELU
     if (pitch == 1 && BIAS * bias_pitch == 0) {
-        const R bias = BIAS ? LOAD(o->bias, bias_at) : ZERO;
+        const R bias = BIAS ? LOAD_BIAS(o->bias, bias_at) : ZERO;
 
         for (; j + VEC <= length; j += VEC)
             for (int i = 0; i < VEC; i++) {
@@ -263,17 +263,17 @@ DEVICE void store_run(const struct output *o, INDEX at, INDEX pitch, int length,
     }
 #endif
     for (; j < length; j++)
-        STORE(o->c, at + j * pitch,
-              epilogue_at(o, at + j * pitch, bias_at + j * bias_pitch, o->alpha * s[j]));
+        STORE_C(o->c, at + j * pitch, epilogue_at(o, residual_at + j * residual_pitch,
+                                                  bias_at + j * bias_pitch, o->alpha * s[j]));
 }
 
 /* ---- forward and backward data --------------------------------------------------------- */
 
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-         GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+         CONV_PARAMS,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
-         R alpha, R beta, int panels, int group_rows)
+         R alpha, int panels, int group_rows)
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N + VEC);
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
@@ -369,21 +369,28 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
         for (int i = 0; i < rows * THR_N; i++)
             sC[i] = ZERO;
 
-    /* a bias that differs between pixels is found like the output, run by run */
+    /* a residual, and a bias that differs between pixels, are found like the output, run by run */
     const struct output output = CONV_OUTPUT;
-    const int pixel_bias = BIAS && (vBias.s2 | vBias.s4 | vBias.s5 | vBias.s6);
-    const int places = find_output(sOutput, sRun, runs, phase_d, phase_h, phase_w, vStep, vC, !pixel_bias);
+    const int pixel_bias = BIAS != 0 && (vBias.s2 | vBias.s4 | vBias.s5 | vBias.s6) != 0;
+    const int join = !pixel_bias && !RESIDUAL;
+    const int places = find_output(sOutput, sRun, runs, phase_d, phase_h, phase_w, vStep, vC, join);
+    LOCAL struct segment *const sResidual = sSegment + THR_N;
     const INDEX c_pitch = PIXEL_STEP((INDEX)vStep.s6) * (INDEX)vC.s6;
+    const INDEX residual_pitch = PIXEL_STEP((INDEX)vStep.s6) * (INDEX)vR.s6;
     const INDEX bias_pitch = pixel_bias ? PIXEL_STEP((INDEX)vStep.s6) * (INDEX)vBias.s6 : 0;
     const INDEX c_row = (INDEX)vC.s0 + group * (INDEX)vC.s1 + first_row * (INDEX)vC.s3;
+    const INDEX residual_row = (INDEX)vR.s0 + group * (INDEX)vR.s1 + first_row * (INDEX)vR.s3;
     const INDEX bias_row = (INDEX)vBias.s0 + group * (INDEX)vBias.s1 + first_row * (INDEX)vBias.s3;
 
     if (pixel_bias)
         find_output(sSegment, sRun, runs, phase_d, phase_h, phase_w, vStep, vBias, 0);
+    if (RESIDUAL)
+        find_output(sResidual, sRun, runs, phase_d, phase_h, phase_w, vStep, vR, 0);
     for (int i = 0; i < places; i++)
         for (int m = 0; m < rows; m++)
             store_run(&output, c_row + m * (INDEX)vC.s3 + sOutput[i].offset, c_pitch, sOutput[i].length,
                       sC + m * THR_N + sOutput[i].at,
+                      residual_row + m * (INDEX)vR.s3 + (RESIDUAL ? sResidual[i].offset : 0), residual_pitch,
                       bias_row + m * (INDEX)vBias.s3 + (pixel_bias ? sSegment[i].offset : 0), bias_pitch);
 }
 
@@ -444,15 +451,16 @@ DEVICE int find_sources(LOCAL INDEX *sK, LOCAL INDEX *sP, LOCAL const struct pix
 }
 
 /* Stores one element of dw; row: tap and channel. */
-DEVICE void store_weight(const struct output *o, R sum, INDEX group, INDEX row, INDEX column, VIEW vC,
-                         VIEW vBias, VIEW eTaps)
+DEVICE void store_weight(const struct output *o, R sum, INDEX group, INDEX row, INDEX column, VIEW c_view,
+                         VIEW residual, VIEW bias, VIEW eTaps)
 {
     INDEX t = row;
     const INDEX c = divmod(&t, (INDEX)eTaps.s3), s = divmod(&t, (INDEX)eTaps.s6),
                 r = divmod(&t, (INDEX)eTaps.s5);
-    const INDEX at = OFFSET(vC, group, column, c, t, r, s);
 
-    STORE(o->c, at, epilogue_at(o, at, OFFSET(vBias, group, column, c, t, r, s), o->alpha * sum));
+    STORE_C(o->c, OFFSET(c_view, group, column, c, t, r, s),
+            epilogue_at(o, OFFSET(residual, group, column, c, t, r, s),
+                        OFFSET(bias, group, column, c, t, r, s), o->alpha * sum));
 }
 
 /* The row panels of all taps are numbered; a work-group computes `group_panels` of them, of one panel of
@@ -460,9 +468,9 @@ DEVICE void store_weight(const struct output *o, R sum, INDEX group, INDEX row, 
  * gSum[split][group][row][column], which conv_sum adds.                                           */
 KERNEL(1) void
 conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-         GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+         CONV_PARAMS,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
-         R alpha, R beta, int splits, int group_panels, GLOBAL R *RESTRICT gSum)
+         R alpha, int splits, int group_panels, GLOBAL R *RESTRICT gSum)
 {
     LOCAL_ARRAY(R, sB, BLK_K * THR_N);
     LOCAL_ARRAY(R, sC, BLK_M * THR_N);
@@ -522,14 +530,14 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
                     gSum[((split * (INDEX)eTaps.s0 + group) * all_rows + row + m) * (INDEX)eOut.s3 + column +
                          n] = s[m * THR_N + n];
                 else
-                    store_weight(&c, s[m * THR_N + n], group, row + m, column + n, vC, vBias, eTaps);
+                    store_weight(&c, s[m * THR_N + n], group, row + m, column + n, vC, vR, vBias, eTaps);
     }
 }
 
 /* Adds the partial sums of all splits, in order; a work-group takes a row of a group. */
 KERNEL(1) void
-conv_sum(GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias, VIEW eTaps,
-         R alpha, R beta, int splits, int columns, GLOBAL const R *RESTRICT gSum)
+conv_sum(CONV_PARAMS, VIEW eTaps,
+         R alpha, int splits, int columns, GLOBAL const R *RESTRICT gSum)
 {
     const struct output c = CONV_OUTPUT;
     const INDEX row = GROUP_ID(0), group = GROUP_ID(2);
@@ -540,7 +548,7 @@ conv_sum(GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW 
 
         for (INDEX split = 0; split < splits; split++)
             sum += gSum[((split * (INDEX)eTaps.s0 + group) * rows + row) * columns + n];
-        store_weight(&c, sum, group, row, n, vC, vBias, eTaps);
+        store_weight(&c, sum, group, row, n, vC, vR, vBias, eTaps);
     }
 }
 #endif

@@ -294,72 +294,83 @@ DEVICE void find_places(LOCAL INDEX *place, int images, int depth, int height, i
                    + (phase_w + (w0 + w) * PIXEL_STEP((INDEX)vStep.s6)) * (INDEX)v.s6;
 }
 
-/* Stores VEC contiguous elements through the epilogue. bias_step: 1, or 0 where all have one bias. */
-DEVICE void store_lanes(const struct output *o, INDEX at, INDEX bias_at, INDEX bias_step, RV v)
+/* Whether the places of `count` pixels are the same, 0, or follow each other, 1; else -1. */
+DEVICE int step_of(LOCAL const INDEX *place, int count)
+{
+    int same = 1, next = 1;
+
+    for (int i = 1; i < count; i++) {
+        same &= place[i] == place[0];
+        next &= place[i] == place[0] + i;
+    }
+    return same ? 0 : next ? 1 : -1;
+}
+
+/* A vector of the residual or the bias; step: 1, or 0 where all have one element. */
+#define SIDE_LANES(SIDE, p, at, step) \
+    ((step) ? OF(LOAD_VECTOR, TYPE_##SIDE)(VEC, (p) + (at)) : (RV)(LOAD_##SIDE(p, at)))
+
+/* Stores VEC contiguous elements through the epilogue. */
+DEVICE void store_lanes(const struct output *o, INDEX at, INDEX residual_at, INDEX residual_step,
+                        INDEX bias_at, INDEX bias_step, RV v)
 {
     v = (RV)(o->alpha) * v;
     if (RESIDUAL)
-        v = FMA((RV)(o->beta), OF(LOAD_VECTOR, TYPE_RESIDUAL)(VEC, o->residual + at), v);
+        v = FMA((RV)(o->beta), SIDE_LANES(RESIDUAL, o->residual, residual_at, residual_step), v);
     if (BIAS)
-        v = v + (bias_step ? OF(LOAD_VECTOR, TYPE_BIAS)(VEC, o->bias + bias_at)
-                           : (RV)(LOAD_BIAS(o->bias, bias_at)));
+        v = v + SIDE_LANES(BIAS, o->bias, bias_at, bias_step);
     CPU_STORE(o->c + at, activate_lanes(v));
 }
 
-/* Stores elements one by one: at + place[i] + i step. */
-DEVICE void store_each(const struct output *o, INDEX at, INDEX bias_at, LOCAL const INDEX *place,
-                       LOCAL const INDEX *bias_place, INDEX step, INDEX bias_step, int count, RV v)
-{
-    R each[VEC];
+/* The places of a box's pixels in the output, the residual and the bias. */
+struct places { LOCAL const INDEX *c, *residual, *bias; };
 
-    VSTORE(VEC, each, v);
-    for (int i = 0; i < count; i++)
-        STORE_C(o->c, at + (place ? place[i] : 0) + i * step,
-                epilogue_at(o, at + (place ? place[i] : 0) + i * step,
-                            bias_at + (bias_place ? bias_place[i] : 0) + i * bias_step, o->alpha * each[i]));
-}
-
-/* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, of which `channels` are. */
+/* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, of which `channels` are: the first
+ * of them at c_at, residual_at and bias_at.                                                           */
 DEVICE void store_pixels(const struct output *o, LOCAL const RV *sums, int vectors, int pixels, int channels,
-                         INDEX at, INDEX bias_at, LOCAL const INDEX *place, LOCAL const INDEX *bias_place,
-                         VIEW vC, VIEW vBias)
+                         struct places place, INDEX c_at, INDEX c_step, INDEX residual_at,
+                         INDEX residual_step, INDEX bias_at, INDEX bias_step)
 {
-    const INDEX c_step = (INDEX)vC.s3, bias_step = (INDEX)vBias.s3;
-    const int lone_bias = !BIAS || !bias_place;
+    const int by_channel = c_step == 1;
+    const int whole = channels == VEC && residual_step < 2 && bias_step < 2;
 
-    if (c_step == 1) {
-        const int lanes = channels == VEC && (!BIAS || bias_step < 2);
-
-        for (int p = 0; p < pixels; p++) {
-            const INDEX to = at + place[p], bias = bias_at + (lone_bias ? 0 : bias_place[p]);
-
-            if (lanes)
-                store_lanes(o, to, bias, bias_step, sums[p * vectors]);
-            else
-                store_each(o, to, bias, 0, 0, 1, bias_step, channels, sums[p * vectors]);
-        }
-        return;
-    }
-    for (int p = 0; p < pixels; p += VEC) {
-        const int count = pixels - p < VEC ? pixels - p : VEC;
-        int lanes = count == VEC;
+    for (int p = 0, count; p < pixels; p += count) {
         RV v[VEC];
 
-        for (int i = 1; i < count; i++)
-            lanes &= place[p + i] == place[p] + i && (lone_bias || bias_place[p + i] == bias_place[p] + i);
+        count = by_channel ? 1 : pixels - p < VEC ? pixels - p : VEC;
+        if (by_channel && whole) {
+            store_lanes(o, c_at + place.c[p], residual_at + place.residual[p], residual_step,
+                        bias_at + place.bias[p], bias_step, sums[p * vectors]);
+            continue;
+        }
         UNROLL for (int i = 0; i < VEC; i++)
             v[i] = sums[(p + (i < count ? i : 0)) * vectors];
         transpose_lanes(v);
-        for (int c = 0; c < channels; c++) {
-            const INDEX to = at + c * c_step, bias = bias_at + c * bias_step;
 
-            if (lanes)
-                store_lanes(o, to + place[p], bias + (lone_bias ? 0 : bias_place[p]), !lone_bias, v[c]);
-            else
-                store_each(o, to, bias, place + p, lone_bias ? 0 : bias_place + p, 0, 0, count, v[c]);
+        const int residual_pixel = RESIDUAL ? step_of(place.residual + p, count) : 0;
+        const int bias_pixel = BIAS ? step_of(place.bias + p, count) : 0;
+        const int lanes = count == VEC && step_of(place.c + p, count) == 1 && residual_pixel >= 0 &&
+                          bias_pixel >= 0;
+
+        for (int c = 0; c < channels; c++) {
+            const INDEX to = c_at + c * c_step, residual = residual_at + c * residual_step;
+            const INDEX bias = bias_at + c * bias_step;
+            R each[VEC];
+
+            if (lanes) {
+                store_lanes(o, to + place.c[p], residual + place.residual[p], residual_pixel,
+                            bias + place.bias[p], bias_pixel, v[c]);
+                continue;
+            }
+            VSTORE(VEC, each, v[c]);
+            for (int i = 0; i < count; i++)
+                STORE_C(o->c, to + place.c[p + i], epilogue_at(o, residual + place.residual[p + i],
+                                                              bias + place.bias[p + i], o->alpha * each[i]));
         }
     }
 }
+
+#define FIRST_CHANNEL(v, group, c) ((INDEX)(v).s0 + (group) * (INDEX)(v).s1 + (c) * (INDEX)(v).s3)
 
 /* ---- forward and backward data --------------------------------------------------------- */
 
@@ -367,23 +378,24 @@ DEVICE void store_pixels(const struct output *o, LOCAL const RV *sums, int vecto
  * channels of a block. `taken` counts the tasks, of which there are `all`, taken by `groups` work-groups. */
 KERNEL(1) void
 conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-          GLOBAL TC *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+          CONV_PARAMS,
           VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
-          R alpha, R beta, VIEW eBox, VIEW eBoxes, int some, int all, int groups, GLOBAL int *RESTRICT taken)
+          R alpha, VIEW eBox, VIEW eBoxes, int some, int all, int groups, GLOBAL int *RESTRICT taken)
 {
     LOCAL_ARRAY(R, sSlab, BLK_S + VEC);
     LOCAL_ARRAY(RV, sW, BLK_K * THR_V);
     LOCAL_ARRAY(RV, sC, BLK_C / VEC);
     LOCAL_ARRAY(int, sPixel, PIXELS_MOST);
     LOCAL_ARRAY(INDEX, sPlace, PIXELS_MOST);
-    LOCAL_ARRAY(INDEX, sBias, PIXELS_MOST);
+    LOCAL_ARRAY(INDEX, sResidual, RESIDUAL ? PIXELS_MOST : 1);
+    LOCAL_ARRAY(INDEX, sBias, BIAS ? PIXELS_MOST : 1);
     LOCAL_ARRAY(int, sStep, STEPS_MOST);
     LOCAL_ARRAY(INDEX, sFilter, STEPS_MOST);
 
-    const int pixel_bias = BIAS != 0 && (vBias.s2 | vBias.s4 | vBias.s5 | vBias.s6) != 0;
     const int all_vectors = (int)((eOut.s3 + VEC - 1) / VEC), all_panels = (all_vectors + THR_V - 1) / THR_V;
     const INDEX channels = (INDEX)eTaps.s3;
     const struct output output = CONV_OUTPUT;
+    const struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace };
 
     for (int task = ATOMIC_ADD(taken, 1); task < all; task = ATOMIC_ADD(taken, 1)) {
         INDEX group = task;
@@ -459,7 +471,9 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
                 sC[i] = (RV)(ZERO);
 
         find_places(sPlace, nn, nd, nh, nw, n0, phase_d, phase_h, phase_w, d0, h0, w0, vStep, vC);
-        if (pixel_bias)
+        if (RESIDUAL)
+            find_places(sResidual, nn, nd, nh, nw, n0, phase_d, phase_h, phase_w, d0, h0, w0, vStep, vR);
+        if (BIAS)
             find_places(sBias, nn, nd, nh, nw, n0, phase_d, phase_h, phase_w, d0, h0, w0, vStep, vBias);
         for (int panel = panel0; panel < panel1; panel++) {
             const int v0 = (int)((INT64)panel * all_vectors / all_panels);
@@ -467,10 +481,10 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
 
             for (int v = v0; v < v1; v++)
                 store_pixels(&output, sC + (v0 - vector0) * pixels + v - v0, v1 - v0, pixels,
-                             (int)imin(VEC, (INDEX)eOut.s3 - v * VEC),
-                             (INDEX)vC.s0 + group * (INDEX)vC.s1 + v * VEC * (INDEX)vC.s3,
-                             (INDEX)vBias.s0 + group * (INDEX)vBias.s1 + v * VEC * (INDEX)vBias.s3,
-                             sPlace, pixel_bias ? sBias : 0, vC, vBias);
+                             (int)imin(VEC, (INDEX)eOut.s3 - v * VEC), places,
+                             FIRST_CHANNEL(vC, group, v * VEC), (INDEX)vC.s3,
+                             FIRST_CHANNEL(vR, group, v * VEC), (INDEX)vR.s3,
+                             FIRST_CHANNEL(vBias, group, v * VEC), (INDEX)vBias.s3);
         }
     }
     if (ATOMIC_ADD(taken + 1, 1) == groups - 1) {   /* the last one leaves the counters at 0 */

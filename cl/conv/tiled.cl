@@ -111,9 +111,9 @@ DEVICE R load_b(const struct operand_b *b, int k, int n)
 
 KERNEL(FMA_ITEMS) void
 conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-     GLOBAL T *C_RESTRICT gC, VIEW vC, GLOBAL const T *RESTRICT gBias, VIEW vBias,
+     CONV_PARAMS,
      VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
-     R alpha, R beta, int panels)
+     R alpha, int panels)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
     LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
@@ -170,7 +170,8 @@ conv(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
 #endif
                 const INDEX at = OFFSET(vC, group, i0, i1, d, h, w);
 
-                STORE_C(gC, at, epilogue_at(&c, at, OFFSET(vBias, group, i0, i1, d, h, w), alpha * rC[i][j]));
+                STORE_C(gC, at, epilogue_at(&c, OFFSET(vR, group, i0, i1, d, h, w),
+                                            OFFSET(vBias, group, i0, i1, d, h, w), alpha * rC[i][j]));
             }
         }
     }

@@ -2,8 +2,8 @@
  *
  * Compilers vectorise these conversions, but not vload_half and vstore_half.
  *
- * Takes  T R TYPE (cl/types.h)
- * Gives  LOAD_BITS STORE_BITS
+ * Takes  T R TYPE (cl/types.h); TYPE_C STORE_C (cl/tile/epilogue.h)
+ * Gives  LOAD_BITS, of type T; STORE_BITS, of type TC
  */
 #if TYPE == TYPE_F16
 DEVICE R half_of(unsigned short h)
@@ -26,8 +26,11 @@ DEVICE unsigned short half_bits(R x)
                             (u >> 16 & 0x8000u));
 }
 #define LOAD_BITS(p, i)  half_of(((GLOBAL const unsigned short *)(p))[i])
-#define STORE_BITS(p, i, x) (((GLOBAL unsigned short *)(p))[i] = half_bits(x))
 #else
 #define LOAD_BITS(p, i)  LOAD(p, i)
-#define STORE_BITS(p, i, x) STORE(p, i, x)
+#endif
+#if TYPE_C == TYPE_F16
+#define STORE_BITS(p, i, x) (((GLOBAL unsigned short *)(p))[i] = half_bits(x))
+#else
+#define STORE_BITS(p, i, x) STORE_C(p, i, x)
 #endif

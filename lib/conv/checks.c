@@ -11,6 +11,19 @@ static const struct { const char *x, *w, *y, *out; } names[] = {
     [BACKWARD_FILTER] = { "x",  "dw", "dy", "dw" },
 };
 
+/* The inputs have one type, and so has the output, or f32 where theirs has 16 bits. */
+static vn_status check_types(const struct conv *c, const char *x, const char *w, const char *y)
+{
+    const vn_type out = vn__conv_output(c)->type, in = c->p.type;
+    const vn_type other = c->direction == FORWARD ? c->w.type : c->y.type;
+
+    if (in == other && (out == in || (out == VN_F32 && vn_type_bytes(in) == 2)))
+        return VN_OK;
+    return vn__fail(VN_INVALID, "%s, %s and %s have types %s, %s and %s; they need one type, or f32 as %s of "
+                    "16 bits", x, w, y, vn_type_name(c->x.type), vn_type_name(c->w.type),
+                    vn_type_name(c->y.type), names[c->direction].out);
+}
+
 static vn_status check_views(const struct conv *c, const vn_queue *q)
 {
     const char *const x = names[c->direction].x, *const w = names[c->direction].w;
@@ -24,10 +37,7 @@ static vn_status check_views(const struct conv *c, const vn_queue *q)
     if (c->x.rank != c->w.rank || c->x.rank != c->y.rank)
         return vn__fail(VN_INVALID, "%s, %s and %s have ranks %d, %d and %d; they need one rank", x, w, y,
                         c->x.rank, c->w.rank, c->y.rank);
-    if (c->x.type != c->w.type || c->x.type != c->y.type)
-        return vn__fail(VN_INVALID, "%s, %s and %s have types %s, %s and %s; they need one type", x, w, y,
-                        vn_type_name(c->x.type), vn_type_name(c->w.type), vn_type_name(c->y.type));
-    return VN_OK;
+    return check_types(c, x, w, y);
 }
 
 static vn_status check_option(int v, const char *name, int i)
@@ -94,6 +104,11 @@ static vn_status find_extent(int64_t *out, const struct conv *c, int i, int64_t 
         return vn__fail(VN_INVALID, "the extents, padding and dilation along dimension %d overflow 63 bits; "
                         "they need to be smaller", 2 + i);
     *out = padded < window ? 0 : (padded - window) / c->stride[d] + 1;
+    if (padded < window && c->y.extent[2 + i] != 0)
+        return vn__fail(VN_INVALID, "%s reaches over %lld elements along dimension %d, where the padded %s has "
+                        "%lld; %s needs extent 0 there, not %lld", names[c->direction].w, (long long)window,
+                        2 + i, names[c->direction].x, (long long)padded, names[c->direction].y,
+                        (long long)c->y.extent[2 + i]);
     return VN_OK;
 }
 
@@ -114,42 +129,69 @@ static vn_status check_pixels(const struct conv *c, const struct conv_call *o)
 }
 
 /* One value for each channel of the output becomes a tensor that repeats. */
-static void spread_bias(struct conv *c)
+static void spread(vn_tensor *t, const struct conv *c)
 {
-    const vn_tensor one = c->bias, *out = vn__conv_output(c);
+    const vn_tensor one = *t, *out = vn__conv_output(c);
     const int channel = c->direction == BACKWARD_FILTER ? 0 : 1;
 
-    c->bias.rank = out->rank;
+    t->rank = out->rank;
     for (int i = 0; i < out->rank; i++) {
-        c->bias.extent[i] = i == channel ? one.extent[0] : 1;
-        c->bias.stride[i] = i == channel ? one.stride[0] : 0;
+        t->extent[i] = i == channel ? one.extent[0] : 1;
+        t->stride[i] = i == channel ? one.stride[0] : 0;
     }
 }
 
-static vn_status check_bias(struct conv *c, const vn_queue *q, const char *out_name)
+/* A tensor that is added to the output, with its extents.  Beside types of 16 bits, f32 is taken, too. */
+static vn_status check_summand(vn_tensor *t, const char *name, const struct conv *c, const vn_queue *q,
+                               const char *out_name)
 {
     const vn_tensor *out = vn__conv_output(c);
     vn_status s;
 
-    if (!(c->has_bias = vn__given(&c->bias)))
-        return VN_OK;
-    if ((s = vn__check_tensor(&c->bias, "options.bias", q, 1, RANK, 0)))
+    if ((s = vn__check_tensor(t, name, q, 1, RANK, 0)))
         return s;
-    if (c->bias.type != out->type)
-        return vn__fail(VN_INVALID, "options.bias has type %s; it needs that of %s, %s",
-                        vn_type_name(c->bias.type), out_name, vn_type_name(out->type));
-    if (c->bias.rank == 1) {
+    if (t->type != out->type && t->type != c->p.type &&
+        !(t->type == VN_F32 && vn_type_bytes(out->type) == 2))
+        return vn__fail(VN_INVALID, "%s has type %s; it needs that of %s, %s%s", name, vn_type_name(t->type),
+                        out_name, vn_type_name(out->type),
+                        vn_type_bytes(c->p.type) == 2 ? ", f32, or that of the inputs" : "");
+    if (t->rank == 1) {
         const int64_t channels = out->extent[c->direction == BACKWARD_FILTER ? 0 : 1];
 
-        if (c->bias.extent[0] != channels && c->bias.extent[0] != 1)
+        if (t->extent[0] != channels && t->extent[0] != 1)
             return vn__fail(VN_INVALID,
-                            "options.bias has %lld elements; it needs one for each of the %lld channels of "
-                            "%s", (long long)c->bias.extent[0], (long long)channels, out_name);
-        spread_bias(c);
+                            "%s has %lld elements; it needs one for each of the %lld channels of %s", name,
+                            (long long)t->extent[0], (long long)channels, out_name);
+        spread(t, c);
     }
-    if ((s = vn__broadcast(&c->bias, "options.bias", out, out_name)))
+    return vn__broadcast(t, name, out, out_name);
+}
+
+static vn_status check_bias(struct conv *c, const vn_queue *q, const char *out_name)
+{
+    vn_status s;
+
+    if (!(c->has_bias = vn__given(&c->bias)))
+        return VN_OK;
+    if ((s = check_summand(&c->bias, "options.bias", c, q, out_name)))
         return s;
-    return vn__check_overlap(out, out_name, &c->bias, "options.bias");
+    return vn__check_overlap(vn__conv_output(c), out_name, &c->bias, "options.bias");
+}
+
+/* What beta multiplies: the output itself, unless something else is given. */
+static vn_status check_residual(struct conv *c, const vn_queue *q, const char *out_name)
+{
+    const vn_tensor *out = vn__conv_output(c);
+    vn_status s;
+
+    if (!vn__given(&c->residual)) {
+        c->residual = *out;
+        return VN_OK;
+    }
+    if ((s = check_summand(&c->residual, "options.residual", c, q, out_name)))
+        return s;
+    return vn__same_view(&c->residual, out)
+         ? VN_OK : vn__check_overlap(out, out_name, &c->residual, "options.residual");
 }
 
 static vn_status check_overlaps(const struct conv *c)
@@ -190,7 +232,8 @@ vn_status vn__conv_check(struct conv *c, const vn_queue *q, const struct conv_ca
         return s;
     take_options(c, o);
     if ((s = check_channels(c)) || (s = check_pixels(c, o)) ||
-        (s = check_bias(c, q, names[c->direction].out)) || (s = check_overlaps(c)))
+        (s = check_bias(c, q, names[c->direction].out)) ||
+        (s = check_residual(c, q, names[c->direction].out)) || (s = check_overlaps(c)))
         return s;
     return VN_OK;
 }

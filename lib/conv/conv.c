@@ -116,11 +116,16 @@ static const vn_tensor *role(const struct conv *c, size_t at)
 
 void vn__conv_arg_output(struct vn_launch *l, const struct conv *c)
 {
-    const vn_tensor *out = vn__conv_output(c), *bias = c->has_bias ? &c->bias : out;
+    const vn_tensor *out = vn__conv_output(c);
     const int grouped = roles[c->direction].c_group;
 
     arg_operand(l, out, out->buffer, c->groups, grouped, 0);
-    arg_operand(l, bias, bias->buffer, c->groups, grouped, 0);
+    if (c->p.epilogue.residual) {
+        vn__arg_real(l, c->p.type, c->beta);
+        arg_operand(l, &c->residual, c->residual.buffer, c->groups, grouped, 0);
+    }
+    if (c->p.epilogue.bias)
+        arg_operand(l, &c->bias, c->bias.buffer, c->groups, grouped, 0);
 }
 
 void vn__conv_arg_taps(struct vn_launch *l, const struct conv *c)
@@ -131,10 +136,9 @@ void vn__conv_arg_taps(struct vn_launch *l, const struct conv *c)
     arg_extents(l, c->groups, 0, 0, sums_channels && c->is_empty ? 0 : channels, c->w.extent + 2);
 }
 
-void vn__conv_arg_epilogue(struct vn_launch *l, const struct conv *c)
+void vn__conv_arg_alpha(struct vn_launch *l, const struct conv *c)
 {
     vn__arg_real(l, c->p.type, c->alpha);
-    vn__arg_real(l, c->p.type, c->beta);
 }
 
 /* The inverse of a modulo n, by Euclid's algorithm; a and n have no common divisor. */
@@ -204,7 +208,7 @@ void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
     arg_extents(l, 0, c->dilation[0], c->dilation[1], c->dilation[2], c->stride);
     arg_extents(l, 0, 0, 0, 0, c->pad);
     arg_meet(l, c, c->is_empty ? 0 : (int64_t)(a->buffer->bytes / vn_type_bytes(a->type)));
-    vn__conv_arg_epilogue(l, c);
+    vn__conv_arg_alpha(l, c);
 }
 
 /* ---- the call --------------------------------------------------------------------------------- */
@@ -244,16 +248,19 @@ static void join(vn_tensor *t, int d)
 /* Long rows are what kernels gather and store well. */
 static void flatten(struct conv *c)
 {
-    const int bias_too = c->has_bias && c->direction != BACKWARD_FILTER;
+    const int sides_too = c->direction != BACKWARD_FILTER, bias_too = c->has_bias && sides_too;
+    const int residual_too = c->beta != 0 && sides_too;
 
     for (int d = DIMS - 2; d >= 0 && is_plain(c, DIMS - 1); d--) {
         if (!is_plain(c, d) || !follows(&c->x, d) || !follows(&c->y, d) ||
-            (bias_too && !follows(&c->bias, d)))
+            (bias_too && !follows(&c->bias, d)) || (residual_too && !follows(&c->residual, d)))
             return;
         join(&c->x, d);
         join(&c->y, d);
         if (bias_too)
             join(&c->bias, d);
+        if (residual_too)
+            join(&c->residual, d);
     }
 }
 
@@ -271,12 +278,14 @@ static void size_up(struct conv *c)
     c->p.epilogue = (struct vn_epilogue){
         .act = (int)c->activation, .residual = c->beta != 0 ? VN_FULL : VN_NONE,
         .bias = c->has_bias ? VN_FULL : VN_NONE,
-        .fast_act = c->activation && vn_type_bytes(c->p.type) == 2 ? c->fast : 0,
-        .type_c = (int)c->p.type, .type_residual = (int)c->p.type, .type_bias = (int)c->p.type,
+        .fast_act = c->activation && vn_type_bytes(out->type) == 2 ? c->fast : 0,
+        .type_c = (int)out->type, .type_residual = (int)(c->beta != 0 ? c->residual.type : out->type),
+        .type_bias = (int)(c->has_bias ? c->bias.type : out->type),
     };
     c->p.bucket = macs <= 0x1p24 ? VN_SMALL : macs <= 0x1p30 ? VN_MEDIUM : VN_LARGE;
     c->p.wide = vn__is_wide(&c->x) || vn__is_wide(&c->w) || vn__is_wide(&c->y) ||
-                (c->has_bias && vn__is_wide(&c->bias)) || vn__conv_pixels(&c->x) > VN_CONV_MOST ||
+                (c->has_bias && vn__is_wide(&c->bias)) ||
+                (c->beta != 0 && vn__is_wide(&c->residual)) || vn__conv_pixels(&c->x) > VN_CONV_MOST ||
                 vn__conv_pixels(&c->y) > VN_CONV_MOST || vn__conv_depth(c) > VN_CONV_MOST;
     for (int d = 0; d < DIMS; d++)              /* places in the padding */
         if ((double)c->x.extent[2 + d] + (double)c->dilation[d] * (double)c->w.extent[2 + d] +
@@ -294,10 +303,12 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     int64_t row;
     vn_status s;
 
-    *c = (struct conv){ .p = { .op = ops[call->head.function], .type = call->x.type },
+    *c = (struct conv){ .p = { .op = ops[call->head.function],
+                               .type = call->head.function == BACKWARD_DATA ? call->w.type : call->x.type },
                         .direction = (enum direction)call->head.function,
                         .alpha = call->alpha, .beta = call->beta,
                         .x = call->x, .w = call->w, .y = call->y, .bias = call->bias,
+                        .residual = call->residual,
                         .math = call->math, .activation = call->activation,
                         .fast = vn__fast_act(call->math, &q->device->facts) };
     if ((s = vn__conv_check(c, q, call)))
@@ -309,6 +320,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     widen(&c->y);
     if (c->has_bias)
         widen(&c->bias);
+    widen(&c->residual);
     c->is_empty = c->alpha == 0.0 || vn__elements(&c->x) == 0 || vn__elements(&c->w) == 0 ||
                   vn__elements(&c->y) == 0;
     row = c->x.extent[RANK - 1];
@@ -329,14 +341,30 @@ const struct vn_operation vn__conv = {
     .call_size = sizeof(struct conv_call), .problem_size = sizeof(struct conv), .pose = pose,
 };
 
+/* The options' residual; what 0.1 called the options had none. */
+static vn_status take_residual(vn_tensor *residual, enum direction d, const vn_conv_options *o)
+{
+    vn_status s;
+
+    *residual = o->size ? o->residual : (vn_tensor){ .rank = 0 };
+    if (o->size == 0 || o->size == sizeof *o)
+        return VN_OK;
+    return (s = vn__enter(vn__conv.functions[d]))
+         ? s : vn__fail(VN_INVALID, "options.size is %u; it needs 0 or sizeof(vn_conv_options), %zu",
+                        (unsigned)o->size, sizeof *o);
+}
+
 static vn_status conv(vn_queue *q, enum direction d, double alpha, const vn_tensor *x, const vn_tensor *w,
                       double beta, const vn_tensor *y, const vn_conv_options *o)
 {
     static const vn_conv_options usual;
     struct conv_call call;                      /* a literal would be cleared as a whole first */
+    vn_status s;
 
     if (!o)
         o = &usual;
+    if ((s = take_residual(&call.residual, d, o)))
+        return s;
     call.head = (struct vn_call){ &vn__conv, o->variant, (int)d, 0 };
     call.w = *w;
     call.x = *x;

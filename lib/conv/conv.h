@@ -23,12 +23,12 @@ struct conv {                           /* the problem, as variants see it */
     int64_t    stride[DIMS], dilation[DIMS], pad[DIMS];     /* pad: before */
     int64_t    joined;                  /* rows of pixels that the last dimension was joined from */
     vn_tensor  x, w, y;                 /* rank 5, whichever of them is the output */
-    vn_tensor  bias;                    /* a view of the output's shape */
+    vn_tensor  bias, residual;          /* views of the output's shape */
 };
 
 struct conv_call {                      /* what a call says: first what tells one from another */
     struct vn_call head;                /* its function is a direction */
-    vn_tensor  w, x, y, bias;           /* whichever of them is the output */
+    vn_tensor  w, x, y, bias, residual; /* whichever of them is the output */
     double     alpha, beta;
     int        stride[DIMS], dilation[DIMS], pad_before[DIMS], pad_after[DIMS], groups;
     vn_math    math;
@@ -54,7 +54,7 @@ int64_t vn__conv_tap_step(const struct conv *c, int d);
 void vn__conv_arg_problem (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_output  (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_taps    (struct vn_launch *l, const struct conv *c);
-void vn__conv_arg_epilogue(struct vn_launch *l, const struct conv *c);
+void vn__conv_arg_alpha   (struct vn_launch *l, const struct conv *c);
 
 /* checks.c: VN_INVALID, or the options taken over into the problem */
 vn_status vn__conv_check(struct conv *c, const vn_queue *q, const struct conv_call *o);

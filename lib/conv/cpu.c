@@ -104,7 +104,7 @@ static vn_status run_sum(vn_queue *q, const struct vn_choice *it, const struct c
     l.nargs = 0;
     vn__conv_arg_output(&l, c);
     vn__conv_arg_taps(&l, c);
-    vn__conv_arg_epilogue(&l, c);
+    vn__conv_arg_alpha(&l, c);
     vn__arg_int(&l, splits);
     vn__arg_int(&l, vn__conv_columns(c));
     vn__arg_buffer(&l, sums);

@@ -74,7 +74,8 @@ static struct product product_of(const struct conv *c)
 {
     const int to_filter = c->direction == BACKWARD_FILTER;
     const int joined = is_one_matrix(&c->x) && is_one_matrix(&c->y) &&
-                       (to_filter || !c->has_bias || is_one_matrix(&c->bias));
+                       (to_filter || ((!c->has_bias || is_one_matrix(&c->bias)) &&
+                                      (c->beta == 0 || is_one_matrix(&c->residual))));
     const int64_t images = joined ? 1 : c->x.extent[0], outputs = to_filter ? 1 : images;
     vn_tensor (*const view)(const vn_tensor *, int64_t, int64_t) = to_filter ? filter_of : pixels_of;
     const vn_tensor w = filter_of(&c->w, c->groups, images);
@@ -98,7 +99,7 @@ static struct product product_of(const struct conv *c)
         g->b = pixels_of(&c->x, c->groups, images);
     }
     g->c = view(vn__conv_output(c), c->groups, outputs);
-    g->residual = g->c;
+    g->residual = view(&c->residual, c->groups, outputs);
     if (c->has_bias)
         g->bias = view(&c->bias, c->groups, outputs);
     return p;

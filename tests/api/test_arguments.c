@@ -83,6 +83,10 @@ static const struct signature signatures[] = {
     { "vn_conv_forward", "conv:n2c3h7w8k4r3s2:f16:nhwc:pad=1:beta=1:bias=full",
       { "x", "w", "y", "options.bias" } },
     { "vn_conv_forward", "conv:n1c2d4h5w6k3t2r3s2:bf16:stride=2",   { "x", "w", "y" } },
+    { "vn_conv_forward", "conv:n2c3h7w8k4r3s2:f16:beta=1:bias:residual=full",
+      { "x", "w", "y", "options.bias", "options.residual" } },
+    { "vn_conv_backward_filter", "conv:n2c3h7w8k4r3s2:f16>f32:beta=1:backward-filter:residual=row",
+      { "x", "dy", "dw", NULL, "options.residual" } },
     { "vn_conv_backward_data", "conv:n2c3h7w8k4r3s2:f32:pad=1:backward-data:bias",
       { "dy", "w", "dx", "options.bias" } },
     { "vn_conv_backward_data", "conv:n2c4w8k6s3:f16:backward-data:groups=2:nhwc", { "dy", "w", "dx" } },
@@ -365,6 +369,10 @@ static void harm_conv(const struct call *c)
 
         o->dilation[d] = INT_MAX;
         try_call(c, &p, &c->o, NULL, "a dilation out of all bounds", 0);
+        p = c->p;
+        o->dilation[d] = 1000;                  /* all fit the buffers, but none the padded input */
+        if (of->filter[d] > 1)
+            try_call(c, &p, &c->o, "reaches over", "a filter larger than the padded input", 0);
         p = c->p;
         o->pad_before[d] = o->pad_after[d] = INT_MAX;
         try_call(c, &p, &c->o, NULL, "padding out of all bounds", 0);
@@ -786,6 +794,26 @@ static void test_names(void)
     failures += vn_transpose(vn_packed(NULL, VN_F32, 1, extent)).extent[0] != 1;
 }
 
+/* The same of a convolution: of one pixel with one channel. */
+static void test_sizes_of_conv_options(vn_buffer *buffer, unsigned char *next_page)
+{
+    const size_t old = offsetof(vn_conv_options, residual);
+    const vn_tensor a = { buffer, VN_F32, 3, 0, { 1, 1, 1 }, { 1, 1, 1 } };
+    vn_tensor y = a;
+    vn_conv_options whole = { .activation = VN_RELU };
+
+    y.start = 64;
+    memcpy(next_page - old, &whole, old);
+    expect(vn_conv_forward(queue, 1, a, a, 0, y, (const vn_conv_options *)(next_page - old)), VN_OK,
+           "vn_conv_forward", NULL, "the options of 0.1");
+    whole.size = sizeof whole;
+    expect(vn_conv_forward(queue, 1, a, a, 0, y, &whole), VN_OK, "vn_conv_forward", NULL,
+           "options with their size");
+    whole.size--;
+    expect(vn_conv_forward(queue, 1, a, a, 0, y, &whole), VN_INVALID, "vn_conv_forward", "options.size",
+           "a wrong size");
+}
+
 /* Options as 0.1 had them end before the next page, which cannot be read; and sizes that no version had. */
 static void test_sizes_of_options(vn_buffer *buffer)
 {
@@ -807,6 +835,7 @@ static void test_sizes_of_options(vn_buffer *buffer)
     memcpy(pages + page - old, &whole, old);
     expect(vn_gemm(queue, 1, a, a, 0, c, (const vn_gemm_options *)(pages + page - old)), VN_OK, "vn_gemm",
            NULL, "the options of 0.1");
+    test_sizes_of_conv_options(buffer, pages + page);
     munmap(pages, 2 * page);
     whole.size = sizeof whole;
     expect(vn_gemm(queue, 1, a, a, 0, c, &whole), VN_OK, "vn_gemm", NULL, "options with their size");

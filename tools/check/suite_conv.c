@@ -99,6 +99,8 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     p->gap   = RANDOM_OF(r, gaps);
     p->start = RANDOM_OF(r, starts);
     p->beside = RANDOM_OF(r, besides);
+    if (!conv_has_one_type(p))
+        p->beside = APART;
 }
 
 static void draw_real(struct problem *p, struct random *r)
@@ -116,6 +118,11 @@ static void draw_epilogue(struct problem *p, struct random *r, enum kind kind)
     p->bias = RANDOM_OF(r, biases);
     p->act  = kind == REAL ? (vn_activation)random_below(r, VN_ACTIVATION_COUNT)
             : random_chance(r, 0.3) ? VN_RELU : VN_IDENTITY;
+    conv_of(p)->residual = random_chance(r, 0.4) ? (int)RANDOM_OF(r, biases) : NO_BIAS;
+    if (vn_type_bytes(p->type) == 2) {
+        conv_of(p)->to_f32    = random_chance(r, 0.3);
+        conv_of(p)->sides_f32 = random_chance(r, 0.3);
+    }
 }
 
 /* As of gemm: unless the suite is full, a direction, variant and type have one epilogue beside the plain
@@ -126,12 +133,18 @@ static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
     static const enum bias kept[] = { BIAS_ROW, BIAS_FULL, NO_BIAS };
     const enum bias bias = RANDOM_OF(&r, kept);
     const vn_activation act = (vn_activation)random_below(&r, VN_ACTIVATION_COUNT);
+    const enum bias residual = RANDOM_OF(&r, kept);
+    const int f32 = (int)random_below(&r, 2);
 
-    if (s->extent == SUITE_FULL || (p->beta == 0 && !p->bias && !p->act))
+    if (s->extent == SUITE_FULL || (p->beta == 0 && !p->bias && !p->act && !conv_of(p)->to_f32))
         return;
     p->beta = p->beta == 0 ? 1 : p->beta;
     p->bias = bias;
     p->act  = kind == REAL && s->extent != SUITE_SMALL ? act : VN_RELU;
+    conv_of(p)->residual = (int)residual;
+    conv_of(p)->to_f32 = conv_of(p)->sides_f32 = f32 && vn_type_bytes(p->type) == 2;
+    if (!conv_has_one_type(p))
+        p->beside = APART;
 }
 
 static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
@@ -170,13 +183,14 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
 {
     static const struct { const char *sizes, *parts; } table[] = {
         { "n1c3h5w7k4r3s3",     ":pad=1" },
-        { "n2c5h6w5k7r2s3",     ":nhwc:beta=1:bias" },
+        { "n2c5h6w5k7r2s3",     ":nhwc:beta=1:bias:residual=full" },
         { "n1c4h7w6k6r1s1",     ":beta=-1:gap=2:act=relu" },
         { "n2c6w17k4s3",        ":groups=2:stride=2:bias=full:act=gelu" },
         { "n1c3d4h3w5k2t2r2s2", ":bias=full:act=gelu:start=1" },
         { "n1c4h9w8k4r3s3",     ":groups=4:pad=0-1x2-0:dil=2" },
-        { "n1c2h9w23k3r3s5",    ":stride=4x6:dil=6x4:pad=5x7" },
-        { "n2c2w3k3s3",         ":stride=2147483647:pad=1" },
+        { "n1c2h9w23k3r3s5",    ":stride=4x6:dil=6x4:pad=5x7:beta=1" },
+        { "n2c2w3k3s3",         ":stride=2147483647:pad=1:beta=1" },
+        { "n1c40w1600k17s2",    ":dil=1500:beta=1" },
         { "n1c3h5w7k4r3s3",     ":alpha=0" },
         { "n1c3h5w7k4r3s3",     ":alpha=nan:pad=1" },
         { "n2c3h5w7k4r1s1",     ":nhwc:beside=rows" },

@@ -376,6 +376,8 @@ static const char *gemm_lacks(const struct problem *p)
 
 static const char *conv_lacks(const struct problem *p)
 {
+    if (conv_of(p)->to_f32 || conv_of(p)->sides_f32 || conv_of(p)->residual)
+        return "it is compared in one type, and with the output as the residual";
     return p->direction != FORWARD && (p->alpha != 1 || p->beta != 0 || p->bias || p->act != VN_IDENTITY)
          ? "its backward convolutions have no alpha, beta, bias or activation" : NULL;
 }

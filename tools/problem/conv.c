@@ -95,6 +95,9 @@ DIMENSIONS(dil, dilation, NULL, dilation)
 DIMENSIONS(pad, pad_before, c->pad_after, pad_after)
 
 static const struct key keys[] = {
+    { "to", read_name, write_nothing, AT(to_f32), 0, 0, 0, f32_names },
+    KEY_NAME("sides", AT(sides_f32), f32_names),
+    KEY_NAME("residual", AT(residual), bias_names),
     { .name = "stride", .read = read_stride, .write = write_stride, .usual = 1, .low = 1 },
     { .name = "dil",    .read = read_dil,    .write = write_dil,    .usual = 1, .low = 1 },
     { .name = "pad",    .read = read_pad,    .write = write_pad,    .usual = 0, .low = 0 },
@@ -177,6 +180,12 @@ static int complete(const struct reader *r)
         return wrong(r, "conv: %lld groups do not divide %lld channel%s and %lld filter%s",
                      (long long)c->groups, (long long)c->c, PLURAL(c->c), (long long)c->filters,
                      PLURAL(c->filters));
+    if (r->p->beside && !conv_has_one_type(r->p))
+        return wrong(r, "conv: operands in one buffer have one type; here some are f32 beside %s",
+                     vn_type_name(r->p->type));
+    if ((c->to_f32 || c->sides_f32) && vn_type_bytes(r->p->type) != 2)
+        return wrong(r, "conv: %s is f32; that needs f16 or bf16, not %s",
+                     c->to_f32 ? "the output" : "bias or residual", vn_type_name(r->p->type));
     return find_out(r);
 }
 
@@ -191,7 +200,7 @@ static void write(struct writer *w, const struct problem *p)
     write_text(w, "k%lld", (long long)c->filters);
     for (int i = from; i < 3; i++)
         write_text(w, "%c%lld", "trs"[i], (long long)c->filter[i]);
-    write_text(w, ":%s", vn_type_name(p->type));
+    write_text(w, ":%s%s", vn_type_name(p->type), c->to_f32 ? ">f32" : "");
     write_keys(w, keys, p);
     write_text(w, ":%s:%s", c->channels_last ? "nhwc" : "nchw", direction_names[p->direction]);
 }
@@ -199,7 +208,21 @@ static void write(struct writer *w, const struct problem *p)
 /* ---- operands ---- */
 
 static const char *const names[OPERANDS] = {
-    "the first operand", "the second operand", "the third operand", "the bias" };
+    "the first operand", "the second operand", "the third operand", "the bias", "the residual" };
+
+/* For each channel of the output, in forward as a tensor of rank 1; or all of its extents. */
+static void lay_out_side(struct operands *o, int at, const struct problem *p, int which)
+{
+    const struct conv_problem *const c = conv_of(p);
+
+    if (!which)
+        return;
+    if (which == BIAS_ROW && p->direction == FORWARD)
+        o->elements[at] = lay_out(&o->t[at], p, 1, &c->filters, NULL);
+    else
+        o->elements[at] = lay_out_part(&o->t[at], p, &o->t[2], which == BIAS_FULL ? ~0u : 1u << c->spatial);
+    o->t[at].type = c->sides_f32 ? VN_F32 : o->t[2].type;
+}
 
 /* forward x w y, backward data dy w dx, backward filter x dy dw */
 static void operands(struct operands *o, const struct problem *p)
@@ -219,11 +242,10 @@ static void operands(struct operands *o, const struct problem *p)
         memcpy(extent[i] + 2, spatial[i] + from, (size_t)c->spatial * sizeof extent[i][0]);
         o->elements[at] = lay_out(&o->t[at], p, rank, extent[i], order);
     }
-    if (p->bias == BIAS_ROW && p->direction == FORWARD)
-        o->elements[CONV_BIAS] = lay_out(&o->t[CONV_BIAS], p, 1, &c->filters, NULL);
-    else if (p->bias)
-        o->elements[CONV_BIAS] = lay_out_part(&o->t[CONV_BIAS], p, &o->t[2],
-                                              p->bias == BIAS_FULL ? ~0u : 1u << c->spatial);
+    if (c->to_f32)
+        o->t[2].type = VN_F32;
+    lay_out_side(o, CONV_BIAS, p, (int)p->bias);
+    lay_out_side(o, CONV_RESIDUAL, p, c->residual);
 }
 
 static vn_status run(vn_queue *q, const struct problem *p, const struct operands *o)
@@ -233,7 +255,8 @@ static vn_status run(vn_queue *q, const struct problem *p, const struct operands
         { vn_conv_forward, vn_conv_backward_data, vn_conv_backward_filter };
     const struct conv_problem *const c = conv_of(p);
     vn_conv_options options = { .groups = (int)c->groups, .math = p->math, .bias = o->t[CONV_BIAS],
-                                .activation = p->act, .variant = variant_of(p) };
+                                .activation = p->act, .size = sizeof options, .variant = variant_of(p),
+                                .residual = o->t[CONV_RESIDUAL] };
     const int    from = 3 - c->spatial;
     const size_t bytes = (size_t)c->spatial * sizeof(int);
 
@@ -281,16 +304,17 @@ static void narrow_conv(struct problem *p, struct operands *o, int last)
     const struct range filters  = { group * k_each + k.from, k.count };
     const struct range channels = { group * c_each + c.from, c.count };
     const struct range of[3][2] = { { n, channels }, { filters, c }, { n, filters } };
-    vn_tensor *const bias = &o->t[CONV_BIAS];
 
     for (int i = 0; i < 3; i++)
         for (int d = 0; d < 2; d++) {
             narrow(&o->t[place[i]], d, of[i][d]);
-            if (place[i] == o->output && bias->rank > 1)
-                narrow(bias, d, of[i][d]);
+            for (int at = CONV_BIAS; at <= CONV_RESIDUAL && place[i] == o->output; at++)
+                if (o->t[at].rank > 1)
+                    narrow(&o->t[at], d, of[i][d]);
         }
-    if (bias->rank == 1)
-        narrow(bias, 0, filters);
+    for (int at = CONV_BIAS; at <= CONV_RESIDUAL; at++)
+        if (o->t[at].rank == 1)
+            narrow(&o->t[at], 0, filters);
     g->images  = n.count;
     g->c       = c.count;
     g->filters = k.count;

@@ -8,7 +8,7 @@
 
 #include "op.h"
 
-enum { CONV_BIAS = 3 };
+enum { CONV_BIAS = 3, CONV_RESIDUAL };
 
 struct conv_problem {
     int     spatial;                         /* 1, 2 or 3; arrays are filled from the end: [2] is w */
@@ -16,10 +16,20 @@ struct conv_problem {
     int64_t images, c, filters, groups;
     int64_t size[3], filter[3], out[3];
     int     stride[3], dilation[3], pad_before[3], pad_after[3];
+    int     residual;                        /* enum bias: what beta multiplies in place of the output */
+    int     to_f32, sides_f32;               /* the output, of 16-bit inputs; bias and residual */
 } OWN_STRUCT;
 OWN_FITS(struct conv_problem);
 
 static inline struct conv_problem *conv_of(const struct problem *p) { return (struct conv_problem *)p->own; }
+
+/* Whether all of its operands have the problem's type. */
+static inline int conv_has_one_type(const struct problem *p)
+{
+    const struct conv_problem *const c = conv_of(p);
+
+    return vn_type_bytes(p->type) != 2 || !(c->to_f32 || (c->sides_f32 && (p->bias || c->residual)));
+}
 
 /* Which operands x, w and y are, by direction. */
 extern const int conv_place[BACKWARD_FILTER + 1][3];

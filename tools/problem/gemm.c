@@ -30,16 +30,6 @@ static const struct word words[] = {
     { NULL, 0, 0, 0 }
 };
 
-static const struct name f32_names[] = { { "same", 0 }, { "f32", 1 }, { NULL, 0 } };
-
-/* It is written behind the type: bf16>f32. */
-static void write_nothing(struct writer *w, const struct key *k, const struct problem *p)
-{
-    (void)w;
-    (void)k;
-    (void)p;
-}
-
 static const struct key keys[] = {
     KEY_INTEGER("batch", AT(batch), 1, 0, INT64_MAX),
     KEY_NAME("share", AT(share), share_names),

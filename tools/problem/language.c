@@ -22,6 +22,7 @@ static const struct name math_names[] = {
     { "default", VN_MATH_DEFAULT }, { "tf32", VN_MATH_TF32 }, { "bitwise", VN_MATH_BITWISE }, { NULL, 0 } };
 static const struct name beside_names[] = {
     { "apart", APART }, { "rows", BESIDE_ROWS }, { "blocks", BESIDE_BLOCKS }, { NULL, 0 } };
+const struct name f32_names[] = { { "same", 0 }, { "f32", 1 }, { NULL, 0 } };
 const struct name bias_names[] = {
     { "none", NO_BIAS }, { "row", BIAS_ROW }, { "col", BIAS_COL }, { "full", BIAS_FULL }, { NULL, 0 } };
 
@@ -180,6 +181,13 @@ void write_integer(struct writer *w, const struct key *k, const struct problem *
     memcpy(&v, within(p, k->at), sizeof v);
     if (v != (int64_t)k->usual)
         write_text(w, ":%s=%lld", k->name, (long long)v);
+}
+
+void write_nothing(struct writer *w, const struct key *k, const struct problem *p)
+{
+    (void)w;
+    (void)k;
+    (void)p;
 }
 
 void write_name(struct writer *w, const struct key *k, const struct problem *p)

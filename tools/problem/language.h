@@ -33,6 +33,7 @@ struct key {
 #define KEY_NAME(name, at, names)  { name, read_name, write_name, at, 0, 0, 0, names }
 
 extern const struct name bias_names[];        /* of enum bias */
+extern const struct name f32_names[];         /* of what is f32 beside types of 16 bits: 0 or 1 */
 
 int  wrong(const struct reader *r, const char *sentence, ...)                  /* returns -1 */
     __attribute__((format(printf, 2, 3)));
@@ -49,5 +50,7 @@ void write_text(struct writer *w, const char *format, ...) __attribute__((format
 void write_keys(struct writer *w, const struct key *keys, const struct problem *p);
 void write_integer(struct writer *w, const struct key *k, const struct problem *p);
 void write_real   (struct writer *w, const struct key *k, const struct problem *p);
+/* Of what is written elsewhere: behind the type, as bf16>f32. */
+void write_nothing(struct writer *w, const struct key *k, const struct problem *p);
 void write_name   (struct writer *w, const struct key *k, const struct problem *p);
 #endif

@@ -63,8 +63,8 @@ static long double activation_bound(const struct problem *p, vn_type stored, lon
 
 struct finish {
     const struct oracle *c;
-    vn_tensor            bias;                    /* with the rank of the output */
-    const vn_tensor     *residual, *scale;        /* NULL: the output; none */
+    vn_tensor            bias, residual;          /* with the rank of the output; 0: none; the output */
+    const vn_tensor     *scale;                   /* NULL: none */
     vn_type              stored;
     long double         *value, *bound, terms;
 };
@@ -74,7 +74,7 @@ static void finish_one(void *context, int64_t at, const int64_t place[VN_RANK])
     const struct finish  *f = context;
     const struct problem *p = f->c->p;
     const long double added = p->beta == 0 ? 0
-                            : f->residual ? f->c->in[RESIDUAL][oracle_offset(f->residual, place)]
+                            : f->residual.rank ? f->c->in[RESIDUAL][oracle_offset(&f->residual, place)]
                             : f->c->in[SUM][at];
     const long double c = p->beta != 0 ? p->beta * added : 0;
     const long double scale = f->scale ? f->c->in[SCALE][oracle_offset(f->scale, place)] : 1;
@@ -103,17 +103,21 @@ static void clear_one(void *context, int64_t at, const int64_t place[VN_RANK])
     s->sum[at] = s->size[at] = 0;
 }
 
+/* One of rank 1, of a convolution, goes along the channels. */
+static vn_tensor side_of(const vn_tensor *t, const vn_tensor *y)
+{
+    return t->rank != 1 ? *t : (vn_tensor){ .rank = y->rank, .start = t->start,
+                                            .extent = { 1, t->extent[0], 1, 1, 1 },
+                                            .stride = { 0, t->stride[0] } };
+}
+
 void oracle_products(const struct oracle *c, void (*sum)(const struct oracle *c, const struct sums *s))
 {
-    const vn_tensor *y = &c->o->t[SUM], *bias = &c->o->t[BIAS];
-    const vn_tensor *residual = &c->o->t[RESIDUAL], *scale = &c->o->t[SCALE];
+    const vn_tensor *y = &c->o->t[SUM], *scale = &c->o->t[SCALE];
     struct sums   s = { c->value[SUM], c->bound[SUM] };
-    struct finish f = { c, *bias, residual->rank ? residual : NULL, scale->rank ? scale : NULL, y->type,
-                        s.sum, s.size, c->p->op->summands(c->p) };
+    struct finish f = { c, side_of(&c->o->t[BIAS], y), side_of(&c->o->t[RESIDUAL], y),
+                        scale->rank ? scale : NULL, y->type, s.sum, s.size, c->p->op->summands(c->p) };
 
-    if (bias->rank == 1)                                        /* of a convolution: along the channels */
-        f.bias = (vn_tensor){ .rank = y->rank, .start = bias->start,
-                              .extent = { 1, bias->extent[0], 1, 1, 1 }, .stride = { 0, bias->stride[0] } };
     oracle_each(y, clear_one, &s);
     if (c->p->alpha != 0)
         sum(c, &s);
