@@ -9,6 +9,9 @@ suites += \
 	%D%/epilogues.csv \
 	%D%/llama31_matmul.csv \
 	%D%/mixed.csv \
+	%D%/mobilenet.csv \
 	%D%/resnet50_v1_5_conv.csv \
 	%D%/softmax_rows.csv \
-	%D%/squares.csv
+	%D%/squares.csv \
+	%D%/unet3d.csv \
+	%D%/wavenet.csv

@@ -325,7 +325,7 @@ DEVICE void store_lanes(const struct output *o, INDEX at, INDEX residual_at, IND
 /* The places of a box's pixels in the output, the residual and the bias. */
 struct places { LOCAL const INDEX *c, *residual, *bias; };
 
-/* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, of which `channels` are: the first
+/* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, `channels` of which are: the first
  * of them at c_at, residual_at and bias_at.                                                           */
 DEVICE void store_pixels(const struct output *o, LOCAL const RV *sums, int vectors, int pixels, int channels,
                          struct places place, INDEX c_at, INDEX c_step, INDEX residual_at,
@@ -364,8 +364,9 @@ DEVICE void store_pixels(const struct output *o, LOCAL const RV *sums, int vecto
             }
             VSTORE(VEC, each, v[c]);
             for (int i = 0; i < count; i++)
-                STORE_C(o->c, to + place.c[p + i], epilogue_at(o, residual + place.residual[p + i],
-                                                              bias + place.bias[p + i], o->alpha * each[i]));
+                STORE_C(o->c, to + place.c[p + i],
+                        epilogue_at(o, residual + place.residual[p + i], bias + place.bias[p + i],
+                                    o->alpha * each[i]));
         }
     }
 }

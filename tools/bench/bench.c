@@ -23,7 +23,7 @@ enum { DIRECTION = 256, VARIANT, FIRST_CALL, HTML, SVG, CSV };
 static const struct argp_option options[] = {
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
     { "direction",  DIRECTION, "NAME",  0,
-      "forward, backward-data or backward-filter (convolution), backward (softmax)", 0 },
+      "forward, backward-data or backward-filter (convolution), backward (softmax), or all", 0 },
     { "csv",        CSV,       "FILE",  0, "Write every sample as a line of CSV", 0 },
     { "html",       HTML,      "FILE",  0, "Write the report as one HTML file, with its charts", 0 },
     { "svg",        SVG,       "DIR",   0, "Write each chart of it as a file of this folder", 0 },
@@ -32,9 +32,9 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Measures WHAT: a problem, as gemm:1024x1024x1024:f32:nn; a suite: squares, resnet50, llama31, "
-    "deepbench-gemm, deepbench-conv, epilogues, mixed, batched, softmax-rows, attention, decode; or "
-    "overhead, which is what a call and a start cost."
+    "Measures WHAT: a problem, as gemm:1024x1024x1024:f32:nn; a suite: squares, resnet50, mobilenet, "
+    "unet3d, wavenet, llama31, deepbench-gemm, deepbench-conv, epilogues, mixed, batched, softmax-rows, "
+    "attention, decode; or overhead, which is what a call and a start cost."
     "\v"
     "Times are medians of samples taken in turns with the peers, on random data, after a run that is "
     "checked against them; on a CPU by the clock on the wall, else by the device's events, with the device "
@@ -59,7 +59,7 @@ static int direction_named(const char *name)
     for (int i = 0; i < DIRECTIONS; i++)
         if (!strcmp(direction_names[i], name))
             return i;
-    return -1;
+    return strcmp(name, "all") ? -1 : ALL_DIRECTIONS;
 }
 
 static const struct argp_child children[] = {
@@ -77,9 +77,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case HTML:       r->html = arg;                 return 0;
     case SVG:        r->svg  = arg;                 return 0;
     case DIRECTION:
-        if ((r->work.options.direction = direction_named(arg)) < 0)
-            argp_error(state, "--direction is \"%s\", and must be forward, backward-data, backward-filter "
-                              "or backward", arg);
+        if ((r->work.options.direction = direction_named(arg)) == -1)
+            argp_error(state, "--direction is \"%s\", and must be forward, backward-data, backward-filter, "
+                              "backward or all", arg);
         return 0;
     case ARGP_KEY_INIT:
         options_begin(state, children, &r->common, &r->work);

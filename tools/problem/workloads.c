@@ -179,6 +179,9 @@ static const struct suite {
 } suites[] = {
     { "squares",        "squares.csv",            expand_square         },
     { "resnet50",       "resnet50_v1_5_conv.csv", expand_resnet         },
+    { "mobilenet",      "mobilenet.csv",          expand_problem        },
+    { "unet3d",         "unet3d.csv",             expand_problem        },
+    { "wavenet",        "wavenet.csv",            expand_problem        },
     { "llama31",        "llama31_matmul.csv",     expand_llama          },
     { "deepbench-gemm", "deepbench_gemm.csv",     expand_deepbench_gemm },
     { "deepbench-conv", "deepbench_conv.csv",     expand_deepbench_conv },
@@ -193,8 +196,8 @@ static const struct suite {
 
 const char *workloads_suites(void)
 {
-    return "squares, resnet50, llama31, deepbench-gemm, deepbench-conv, epilogues, "
-           "mixed, batched, softmax-rows, attention, decode";
+    return "squares, resnet50, mobilenet, unet3d, wavenet, llama31, deepbench-gemm, deepbench-conv, "
+           "epilogues, mixed, batched, softmax-rows, attention, decode";
 }
 
 /* Beside the program, where it was built; NULL if there are none, or if they may be somebody else's. */
@@ -281,8 +284,8 @@ static int add_label(struct workloads *w, const struct workload *it)
     return 0;
 }
 
-static int add(struct workloads *w, const char *text, const char *label, const struct workload_options *o,
-               char *why, size_t why_size)
+static int add_one(struct workloads *w, const char *text, const char *label, const struct workload_options *o,
+                   char *why, size_t why_size)
 {
     struct workload it = { .suite = "" };
 
@@ -307,6 +310,26 @@ static int add(struct workloads *w, const char *text, const char *label, const s
         w->room = room;
     }
     w->it[w->count++] = it;
+    return 0;
+}
+
+static int add(struct workloads *w, const char *text, const char *label, const struct workload_options *o,
+               char *why, size_t why_size)
+{
+    struct workload_options each = *o;
+    struct problem p;
+
+    if (o->direction != ALL_DIRECTIONS)
+        return add_one(w, text, label, o, why, why_size);
+    if (problem_parse(&p, text, why, why_size))
+        return -1;
+    if (!p.op->directions) {
+        each.direction = -1;
+        return add_one(w, text, label, &each, why, why_size);
+    }
+    for (each.direction = 0; each.direction < DIRECTIONS; each.direction++)
+        if (p.op->directions >> each.direction & 1 && add_one(w, text, label, &each, why, why_size))
+            return -1;
     return 0;
 }
 

@@ -10,6 +10,8 @@
 
 #include "problem.h"
 
+enum { ALL_DIRECTIONS = -2 };           /* each problem in all directions that its operation has */
+
 /* What the command line says of all problems; -1 and NULL: nothing. */
 struct workload_options {
     int         type, direction;
