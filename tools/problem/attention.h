@@ -13,7 +13,7 @@ enum attention_mask { NO_SCORE_MASK, MASK_OF_KEYS, MASK_OF_QUERIES, MASK_OF_SCOR
 
 struct attention_problem {
     int64_t   batch, heads, queries, d;
-    int64_t   shared, keys, dv;              /* heads of K and V, their rows, elements of a value: 0: as of Q */
+    int64_t   shared, keys, dv;              /* heads and rows of K and V, elements of a value; 0: as of Q */
     int64_t   window;
     int       causal;                        /* vn_causal */
     int       rows_outside;                  /* B x S x H x D in memory */

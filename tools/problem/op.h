@@ -71,7 +71,7 @@ struct op {
     const struct pattern *patterns;          /* unusual numbers */
     int       (*suits)(const struct problem *p, const struct pattern *t);  /* beside pattern.suits; or NULL */
     int         has_zeros;                   /* many zeros in its output are no fault of a case */
-    int       (*inexact)(const struct problem *p);   /* no operands make its result exact; NULL: some always do */
+    int       (*inexact)(const struct problem *p); /* no operands make its result exact; NULL: some do */
     /* The same problem in other words: extents of 1 for strides of 0, say.  way counts from 1; returns 1
      * where that can be, 0 where not, -1 past the last.  Or NULL.                                      */
     int       (*restate)(struct operands *o, const struct problem *p, int way);
