@@ -417,7 +417,8 @@ json_t *disassembly(vn_device *d, const struct vn_choice *it, vn_type type, int 
     json_t *out = NULL;
     size_t bytes = 0;
 
-    if (text && !vn__cache_build(&program, NULL, d, text) && !d->backend->program_save(program, &blob, &bytes)) {
+    if (text && !vn__cache_build(&program, NULL, d, text) &&
+        !d->backend->program_save(program, &blob, &bytes)) {
         char *const ended = realloc(blob, bytes + 1);       /* PTX is text: it gets an end */
 
         if (ended) {
