@@ -96,14 +96,13 @@ DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOC
             sums[(i < height ? i : height - 1) * vectors + j] = c[i][j];
 }
 
-/* The tile of `height` pixels, sized so that it costs about what it holds. */
+/* The tile of `height` pixels. Pixels are shared out evenly: but for few in all, they fill all rows or all but
+ * one.                                                                                                   */
 #define TILE_ROWS(vectors)                                                                               \
     if (height == THR_M)                                                                                 \
-        tile(THR_M, vectors, sums, slab, pixel, THR_M, step, depth, b, first);                    \
-    else if (height > THR_M / 2)                                                                         \
-        tile(THR_M - 1, vectors, sums, slab, pixel, height, step, depth, b, first);               \
+        tile(THR_M, vectors, sums, slab, pixel, THR_M, step, depth, b, first);                           \
     else                                                                                                 \
-        tile((THR_M + 1) / 2, vectors, sums, slab, pixel, height, step, depth, b, first)
+        tile(THR_M - 1, vectors, sums, slab, pixel, height, step, depth, b, first)
 
 DEVICE void tile_of(int vectors, LOCAL RV *sums, LOCAL const R *slab, LOCAL const int *pixel, int height,
                     LOCAL const int *step, int depth, LOCAL const RV *b, int first)
