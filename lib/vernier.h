@@ -324,8 +324,9 @@ typedef struct {
  *
  * An element of z that is -infinity contributes nothing and gives 0 (log: -infinity).  A
  * fully masked row is all 0 (log: all -infinity).  A NaN or a +infinity in z makes all of
- * its row NaN; the elements that the causal mask hides are never read, and are 0 (log:
- * -infinity) whatever x, the mask and the scale are.                                     */
+ * its row NaN; the elements that the causal mask hides have no influence, and are 0 (log:
+ * -infinity) whatever x, the mask and the scale are.  Of f32, f16 and bf16 an exponential that is
+ * less than 2^-126 of the largest in its row may be taken as 0.                          */
 VN_API vn_status vn_softmax(vn_queue *q, vn_tensor x, vn_tensor y, const vn_softmax_options *o);
 
 /* dx := scale y (dy - sum dy y), or, of the log-softmax, scale (dy - exp(y) sum dy);

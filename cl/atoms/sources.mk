@@ -3,6 +3,7 @@ texts += \
 	%D%/amd/matrix.h \
 	%D%/intel/matrix.h \
 	%D%/nvidia/cp_async.h \
+	%D%/nvidia/lanes.h \
 	%D%/nvidia/mbarrier.h \
 	%D%/nvidia/math.h \
 	%D%/nvidia/memory.h \

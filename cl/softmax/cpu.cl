@@ -17,12 +17,16 @@
  * With SPLIT several work-groups share a row: `partial` writes the pair of each split to the
  * workspace; `finish` merges the pairs of a row, in order, and writes the result.
  *
- * Parameters, from softmax.tune: VEC BLOCK (vectors); constants of the variant: BACKWARD SPLIT.
+ * Parameters, from softmax.tune: VEC BLOCK (vectors); constants: FORM, of the problem; SPLIT, of the variant.
  */
 
 typedef VECTOR(R, VEC) vector;
 
+#if BACKWARD                                   /* of the caller's numbers */
 EXP_FUNCTION(exp_lanes, vector, BITS_LANES, LANES_BITS)
+#else
+EXP_BELOW_FUNCTION(exp_lanes, vector, BITS_LANES, LANES_BITS)
+#endif
 
 #define MAX_LANES(a, b) PICK(a, b, b, a)       /* drops NaN in b; a is never NaN */
 #define BLOCKS          256                    /* at most, per row: blocks grow to fit */

@@ -1,91 +1,50 @@
 /* cl/softmax/rows.cl - softmax along each row, or its gradient (softmax.h has the formulas)
  *
- * A work-group takes ROWS rows, with ROW_ITEMS work-items on each. A work-item holds VALUES
- * elements of its row in registers; ROW_ITEMS x VALUES elements are a chunk. A row of one chunk is
- * read once; a longer one is reduced chunk by chunk and then read again. Along a row a work-item
- * holds runs of RUN contiguous elements, which are one access where the row is aligned to it.
- *
- *     ACROSS 0: work-items along a row            ACROSS 1: work-items across rows
- *
- *     row 0   0000 1111 2222 3333 0000 ...        row 0   0 4 0 4 ...
- *     row 1   4444 5555 6666 7777 4444 ...        row 1   1 5 1 5 ...
- *                                                 row 2   2 6 2 6 ...
- *     coalesced where a row is contiguous         coalesced where rows are contiguous
+ * Rows lie in registers as cl/tile/row.h says.  A row of one chunk is read once: its maximum is found, then
+ * each element costs one exponential, and the sum of these gives the factor that all are scaled by; maxima
+ * and sums are merged without exponentials.  A longer row is reduced chunk by chunk, each work-item against
+ * its own maximum so far, and then read again.
  *
  * With SPLIT several work-groups share a row: `partial` writes the pair of each split to the
  * workspace; `finish` merges the pairs of a row, in order, and writes the result.
  *
- * Parameters, from softmax.tune: ITEMS ROW_ITEMS VALUES; constants of the variant: BACKWARD SPLIT
- * ACROSS.
+ * Parameters, from softmax.tune: ITEMS ROW_ITEMS VALUES; constants: FORM WHOLE, of the problem; SPLIT
+ * ACROSS, of the variant.
  */
 
-#define ROWS  (ITEMS / ROW_ITEMS)
-#define CHUNK (ROW_ITEMS * VALUES)
-#define RUN   (ACROSS ? 1 : 4)
-#define RADIX 4                       /* of the tree that merges pairs */
+#define MASKED (FORM == FORM_MASKED)
 
-#if ITEMS % ROW_ITEMS || VALUES % 4
-#error "ROW_ITEMS must divide ITEMS, and VALUES must be a multiple of 4"
-#endif
-
-/* One row, and the index of the work-item on it. */
+/* One row; at: its elements, and what the causal mask leaves of them. */
 struct row_view {
-    GLOBAL const T *x, *w;
-    GLOBAL T       *y;
-    INDEX x_step, w_step, y_step;
-    INDEX visible;                       /* elements that the causal mask leaves */
-    R     scale;
-    int   is_log, has_w;
-    int   in_runs;                    /* elements are contiguous, and runs aligned and whole */
-    int   k;
+    struct line x, w, y;
+    struct span at;
+    R   scale, factor;                         /* of x; and of what read_chunk() leaves */
+    int is_log;
 };
 
-/* The offset, from the start of the chunk, of the run that begins with value i of this work-item. */
-#define RUN_AT(i) ((i) * ROW_ITEMS + it->k * RUN)
-
-/* Iterates over the values of a work-item: i is the index of a value, ELEMENT its index in the row. */
-#define EACH_VALUE UNROLL for (int i = 0; i < VALUES; i++)
-#define ELEMENT    (from + RUN_AT(i / RUN * RUN) + i % RUN)
-
 /* ---- a chunk -------------------------------------------------------------
- * Conditions that depend on the problem alone (has_w, is_log, kept) are tested outside the loops over
+ * Conditions that depend on the problem alone (is_log, kept) are tested outside the loops over
  * values, since not every compiler hoists them.                                            */
 
-/* Reads the work-item's values of [from, to). Past the end the first element is read again: without a
- * branch around each, all loads are in flight at once.                                    */
-DEVICE void read_values(const struct row_view *it, GLOBAL const T *p, INDEX step, R *r, INDEX from, INDEX to)
-{
-    if (it->in_runs)
-        UNROLL for (int i = 0; i < VALUES; i += 4) {
-            const INDEX j = from + RUN_AT(i);
-
-            VSTORE(4, r + i, LOAD_ALIGNED(4, p + (j < to ? j : from)));
-        }
-    else
-        EACH_VALUE
-            r[i] = LOAD(p, (ELEMENT < to ? ELEMENT : from) * step);
-}
-
 #if BACKWARD
-/* a: x, b: w; 0 past the end */
-DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from, INDEX to)
+/* a: x, b: w; 0 where there is no element */
+DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from)
 {
-    read_values(it, it->x, it->x_step, a, from, to);
-    read_values(it, it->w, it->w_step, b, from, to);
-    EACH_VALUE {
-        a[i] = ELEMENT < to ? a[i] : ZERO;
-        b[i] = ELEMENT < to ? b[i] : ZERO;
-    }
+    read_line(&it->x, &it->at, a, from, ZERO);
+    read_line(&it->w, &it->at, b, from, ZERO);
 }
 
-DEVICE void reduce_chunk(const struct row_view *it, R *a, R *b, INDEX size, int keep, R *max, R *sum)
+DEVICE R chunk_sum(const struct row_view *it, const R *a, const R *b)
 {
+    R s = ZERO;
+
     if (it->is_log)
         EACH_VALUE
-            *sum = *sum + b[i];
+            s = s + b[i];
     else
         EACH_VALUE
-            *sum = FMA(a[i], b[i], *sum);
+            s = FMA(a[i], b[i], s);
+    return s;
 }
 
 /* Leaves what to store in a. */
@@ -99,155 +58,128 @@ DEVICE void finish_chunk(const struct row_view *it, R *a, R *b, int kept, R max,
             a[i] = it->scale * (a[i] * (b[i] - sum));
 }
 #else
-/* a: z; -infinity past the end */
-DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from, INDEX to)
+/* factor x a is z, and -infinity where there is no element. */
+DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from)
 {
-    read_values(it, it->x, it->x_step, a, from, to);
-    if (it->has_w) {
-        read_values(it, it->w, it->w_step, b, from, to);
+    read_line(&it->x, &it->at, a, from, it->scale < ZERO ? INFINITE : -INFINITE);
+    if (MASKED) {
+        read_line(&it->w, &it->at, b, from, ZERO);
         EACH_VALUE
             a[i] = FMA(it->scale, a[i], b[i]);
-    } else
-        EACH_VALUE
-            a[i] = it->scale * a[i];
-    EACH_VALUE
-        a[i] = ELEMENT < to ? a[i] : -INFINITE;
+    }
 }
 
-/* keep: leaves exp(z - max) in a. */
-DEVICE void reduce_chunk(const struct row_view *it, R *a, R *b, INDEX size, int keep, R *max, R *sum)
+DEVICE R chunk_max(const struct row_view *it, const R *a)
 {
-    R top = *max, s = ZERO;
+    R top = FIRST_MAX;
 
     EACH_VALUE
-        top = MAX(top, a[i]);
-    EACH_VALUE
-        if (i / RUN * RUN * ROW_ITEMS < size) {       /* uniform over the row */
-            const R e = exp_of(a[i] - top);
-
-            s = s + e;
-            a[i] = keep ? e : a[i];
-        }
-    *sum = *sum * exp_of(*max - top) + s;
-    *max = top;
+        top = MAX(top, it->factor * a[i]);
+    return top;
 }
 
-/* Leaves what to store in a. factor: the inverse of the sum, or its logarithm. */
+/* The sum of exp(z - top).  keep: leaves the exponentials in a. */
+DEVICE R chunk_sum(const struct row_view *it, R *a, R top, int keep)
+{
+    R s = ZERO;
+
+    if (keep)
+        EACH_VALUE {
+            a[i] = power(FMA(it->factor, a[i], -top));
+            s = s + a[i];
+        }
+    else
+        EACH_VALUE
+            s = s + power(FMA(it->factor, a[i], -top));
+    return s;
+}
+
+/* Leaves what to store in a. factor: factor_of(). */
 DEVICE void finish_chunk(const struct row_view *it, R *a, R *b, int kept, R max, R sum, R factor)
 {
     if (it->is_log)
         EACH_VALUE
-            a[i] = a[i] - max - factor;
+            a[i] = FMA(it->factor, a[i], -max) - factor;
     else if (kept)
         EACH_VALUE
             a[i] = a[i] * factor;
     else
         EACH_VALUE
-            a[i] = exp_of(a[i] - max) * factor;
+            a[i] = power(FMA(it->factor, a[i], -max)) * factor;
 }
 #endif
-
-DEVICE void write_chunk(const struct row_view *it, R *a, INDEX from, INDEX to)
-{
-    UNROLL for (int i = 0; i < VALUES; i += RUN) {
-        const INDEX j = from + RUN_AT(i);
-
-        if (it->in_runs && j + RUN <= to)
-            STORE_ALIGNED(4, it->y + j, VLOAD(4, a + i));
-        else
-            UNROLL for (int o = 0; o < RUN; o++)
-                if (j + o < to)
-                    STORE(it->y, (j + o) * it->y_step, a[i + o]);
-    }
-}
 
 /* ---- a row, or a split of one ---------------------------------------------- */
 
-/* The pair of this work-item's elements in [from, to). held: they are one chunk, which stays in a and b
- * for write_row.                                                                          */
-DEVICE void reduce_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX to, int held, R *max, R *sum)
+/* The pair of the places [from, to).  held: they are one chunk, which stays in a and b for write_row(); this
+ * may differ between the rows of a work-group, so that no barrier depends on it.            */
+DEVICE void reduce_row(LOCAL R *base, int row, const struct row_view *it, R *a, R *b, INDEX from, INDEX to,
+                       int held, R *max, R *sum)
 {
-    const int keep = held && !it->is_log;
-    const INDEX end = to < it->visible ? to : it->visible;
+    const INDEX seen = it->at.seen + it->at.skip, end = to < seen ? to : seen;
+    R own = FIRST_MAX, s = ZERO;
 
-    *max = FIRST_MAX;
-    *sum = ZERO;
-    for (INDEX j = from; j < end; j += CHUNK) {
-        read_chunk(it, a, b, j, end);
-        reduce_chunk(it, a, b, end - j, keep, max, sum);
-    }
-}
-
-/* Merges the pairs of a row's work-items; each of them gets the row's pair. */
-DEVICE void merge_row(LOCAL R *sMax, LOCAL R *sSum, int row, int k, R *max, R *sum)
-{
-    const int base = ACROSS ? row : row * ROW_ITEMS, step = ACROSS ? ROWS : 1;
-
-    sMax[base + k * step] = *max;
-    sSum[base + k * step] = *sum;
-    BARRIER();
-    for (int left = ROW_ITEMS; left > 1; ) {
-        const int next = (left + RADIX - 1) / RADIX;
-
-        if (k < next) {               /* writes below `next`; others read at `next` and above */
-            for (int o = k + next; o < left; o += next)
-                merge(max, sum, sMax[base + o * step], sSum[base + o * step]);
-            sMax[base + k * step] = *max;
-            sSum[base + k * step] = *sum;
+#if BACKWARD
+    *max = own;
+    if (held) {
+        read_chunk(it, a, b, from);
+        s = chunk_sum(it, a, b);
+    } else
+        for (INDEX j = from; j < end; j += CHUNK) {
+            read_chunk(it, a, b, j);
+            s = s + chunk_sum(it, a, b);
         }
-        left = next;
-        BARRIER();
-    }
-    *max = sMax[base];
-    *sum = sSum[base];
+#else
+    if (held) {
+        read_chunk(it, a, b, from);
+        own = chunk_max(it, a);
+    } else
+        for (INDEX j = from; j < end; j += CHUNK) {
+            R next;
+
+            read_chunk(it, a, b, j);
+            next = MAX(own, chunk_max(it, a));
+            s = s * power(own - next) + chunk_sum(it, a, next, 0);
+            own = next;
+        }
+    *max = row_max(base, 0, row, it->at.k, own);
+    s = held ? chunk_sum(it, a, *max, !it->is_log) : s * power(own - *max);
+#endif
+    *sum = row_sum(base, ROW_ROOM, row, it->at.k, s);
 }
 
-/* item_max: the maximum from reduce_row, to which the values that this work-item holds are relative. */
-DEVICE void write_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX to, int held,
-                      R item_max, R max, R sum)
+DEVICE void write_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX to, int held, R max, R sum)
 {
-    const int kept = held && !it->is_log;
-    const INDEX end = to < it->visible ? to : it->visible, hidden = from > it->visible ? from : it->visible;
-    R factor = ZERO;
+    const INDEX all = it->at.n + it->at.skip, end = to < all ? to : all;
+    const R     hidden = !BACKWARD & it->is_log ? -INFINITE : ZERO;
+    const R     factor = factor_of(max, sum, it->is_log);
 
-#if !BACKWARD
-    factor = it->is_log ? logarithm_of(sum) : inverse_of(sum);
-    if (kept)
-        factor = factor * exp_of(item_max - max);
-#endif
     for (INDEX j = from; j < end; j += CHUNK) {
         if (!held)
-            read_chunk(it, a, b, j, end);
-        finish_chunk(it, a, b, kept, max, sum, factor);
-        write_chunk(it, a, j, end);
+            read_chunk(it, a, b, j);
+        finish_chunk(it, a, b, held && !it->is_log, max, sum, factor);
+        if (it->at.seen < it->at.n)
+            EACH_VALUE
+                a[i] = ELEMENT(&it->at, j) < it->at.seen ? a[i] : hidden;
+        write_line(&it->y, &it->at, a, j);
     }
-    for (INDEX j = hidden + it->k; j < to; j += ROW_ITEMS)
-        STORE(it->y, j * it->y_step, it->is_log && !BACKWARD ? -INFINITE : ZERO);
 }
 
 #define ARGUMENTS                                                                     \
     VIEW shape, int is_log, int causal, R scale, GLOBAL const T *gX, VIEW x_view,     \
-    GLOBAL const T *gW, VIEW w_view, int has_w, GLOBAL T *gY, VIEW y_view
-
-/* Whether runs of 4 are aligned in a row that begins at p. */
-#define ALIGNED(p, step) ((step) == 1 && (UINT64)(p) % (4 * T_BYTES) == 0)
-
-DEVICE int has_runs(GLOBAL const T *x, VIEW x_view, GLOBAL const T *w, VIEW w_view, int reads_w,
-                    GLOBAL const T *y, VIEW y_view, VIEW shape)
-{
-    return !ACROSS && shape.s6 % 4 == 0 && ALIGNED(x, x_view.s6) && (!reads_w || ALIGNED(w, w_view.s6)) &&
-           ALIGNED(y, y_view.s6);
-}
+    GLOBAL const T *gW, VIEW w_view, int unused, GLOBAL T *gY, VIEW y_view
 
 /* Defines the view `it` of a row; a row past the last has no elements. */
-#define ROW_VIEW(it, row, k, past)                                                         \
-    GLOBAL const T *const x_row = gX + ((past) ? 0 : row_at(x_view, shape, row));          \
-    GLOBAL const T *const w_row = gW + ((past) ? 0 : row_at(w_view, shape, row));          \
-    GLOBAL T *const y_row = gY + ((past) ? 0 : row_at(y_view, shape, row));                \
-    const struct row_view it = {                                                           \
-        x_row, w_row, y_row, (INDEX)x_view.s6, (INDEX)w_view.s6, (INDEX)y_view.s6,         \
-        (past) ? 0 : row_visible(shape, row, causal), scale, is_log, has_w,                \
-        has_runs(x_row, x_view, w_row, w_view, BACKWARD || has_w, y_row, y_view, shape), k \
+#define ROW_VIEW(it, row, k, past)                                                          \
+    GLOBAL const T *const x_row = gX + ((past) ? 0 : row_at(x_view, shape, row));           \
+    GLOBAL const T *const w_row = gW + ((past) ? 0 : row_at(w_view, shape, row));           \
+    GLOBAL const T *const y_row = gY + ((past) ? 0 : row_at(y_view, shape, row));           \
+    const int skip = skip_of(x_row, (INDEX)x_view.s6);                                      \
+    const struct row_view it = {                                                            \
+        line_of(x_row, (INDEX)x_view.s6, skip), line_of(w_row, (INDEX)w_view.s6, skip),     \
+        line_of(y_row, (INDEX)y_view.s6, skip),                                             \
+        { (past) ? 0 : (INDEX)shape.s6, (past) ? 0 : row_visible(shape, row, causal), skip, k }, \
+        scale, MASKED ? (R)1 : scale, is_log                               \
     }
 
 #if SPLIT
@@ -255,65 +187,62 @@ DEVICE int has_runs(GLOBAL const T *x, VIEW x_view, GLOBAL const T *w, VIEW w_vi
 #error "with SPLIT, ROW_ITEMS must be ITEMS"
 #endif
 
-/* A row has `splits` splits, each of shape.s7 elements. */
+/* A row has `splits` splits, each of shape.s7 places, a multiple of CHUNK; `first`: the first of the rows. */
 KERNEL(ITEMS) void
-partial(ARGUMENTS, GLOBAL R *gPairs, int splits)
+partial(ARGUMENTS, GLOBAL R *gPairs, int splits, int first)
 {
-    LOCAL_ARRAY(R, sMax, ITEMS);
-    LOCAL_ARRAY(R, sSum, ITEMS);
+    LOCAL_ARRAY(R, sRow, 2 * ROW_ROOM);
 
-    const INDEX row = GROUP_ID(0) / splits, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
-    const INDEX from = (GROUP_ID(0) - row * splits) * span, to = span < n - from ? from + span : n;
+    const INDEX span = (INDEX)shape.s7, row = (INDEX)first + GROUP_ID(0) / splits;
+    const INDEX from = GROUP_ID(0) % splits * span;
     ROW_VIEW(it, row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max, sum;
 
-    reduce_row(&it, a, b, from, to, 0, &max, &sum);
-    merge_row(sMax, sSum, 0, it.k, &max, &sum);
-    if (it.k == 0) {
+    reduce_row(sRow, 0, &it, a, b, from, from + span, 0, &max, &sum);
+    if (LOCAL_ID() == 0) {
         gPairs[2 * GROUP_ID(0)]     = max;
         gPairs[2 * GROUP_ID(0) + 1] = sum;
     }
 }
 
+/* From the last split to the first, since what was read last is in the cache. */
 KERNEL(ITEMS) void
-finish(ARGUMENTS, GLOBAL const R *gPairs, int splits)
+finish(ARGUMENTS, GLOBAL const R *gPairs, int splits, int first, int groups)
 {
-    LOCAL_ARRAY(R, sMax, ITEMS);
-    LOCAL_ARRAY(R, sSum, ITEMS);
+    LOCAL_ARRAY(R, sRow, 2 * ROW_ROOM);
 
-    const INDEX row = GROUP_ID(0) / splits, n = (INDEX)shape.s6, span = (INDEX)shape.s7;
-    const INDEX from = (GROUP_ID(0) - row * splits) * span, to = span < n - from ? from + span : n;
-    const INDEX first = row * splits;
+    const int at = groups - 1 - GROUP_ID(0), pairs = at / splits * splits;
+    const INDEX span = (INDEX)shape.s7, row = (INDEX)first + at / splits, from = at % splits * span;
     ROW_VIEW(it, row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max = FIRST_MAX, sum = ZERO;
 
-    for (int p = it.k; p < splits; p += ITEMS)
-        merge(&max, &sum, gPairs[2 * (first + p)], gPairs[2 * (first + p) + 1]);
-    merge_row(sMax, sSum, 0, it.k, &max, &sum);
-    write_row(&it, a, b, from, to, 0, max, max, sum);
+    for (int p = LOCAL_ID(); p < splits; p += ITEMS)
+        merge(&max, &sum, gPairs[2 * (pairs + p)], gPairs[2 * (pairs + p) + 1]);
+#if !BACKWARD
+    const R own = max;
+
+    max = row_max(sRow, 0, 0, LOCAL_ID(), own);
+    sum = sum * power(own - max);
+#endif
+    sum = row_sum(sRow, ROW_ROOM, 0, LOCAL_ID(), sum);
+    write_row(&it, a, b, from, from + span, 0, max, sum);
 }
 #else
 KERNEL(ITEMS) void
 softmax(ARGUMENTS)
 {
-    LOCAL_ARRAY(R, sMax, ITEMS);
-    LOCAL_ARRAY(R, sSum, ITEMS);
+    LOCAL_ARRAY(R, sRow, 2 * ROW_ROOM);
 
     const int far = LOCAL_ID() / (ACROSS ? ROWS : ROW_ITEMS);
     const int near = LOCAL_ID() - far * (ACROSS ? ROWS : ROW_ITEMS);
     const int me = ACROSS ? near : far, k = ACROSS ? far : near;
     const INDEX row = (INDEX)GROUP_ID(0) * ROWS + me;
     const int past = row >= (INDEX)shape.s0;
-    const INDEX n = past ? 0 : (INDEX)shape.s6;
-    const int held = n <= CHUNK;
     ROW_VIEW(it, row, k, past);
+    const int held = it.at.n + skip <= CHUNK;
     R a[VALUES], b[VALUES], max, sum;
 
-    reduce_row(&it, a, b, 0, n, held, &max, &sum);
-
-    const R item_max = max;
-
-    merge_row(sMax, sSum, me, k, &max, &sum);
-    write_row(&it, a, b, 0, n, held, item_max, max, sum);
+    reduce_row(sRow, me, &it, a, b, 0, it.at.n + skip, held, &max, &sum);
+    write_row(&it, a, b, 0, it.at.n + skip, held, max, sum);
 }
 #endif

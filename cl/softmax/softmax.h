@@ -11,6 +11,11 @@
  * where the maximum is +infinity. So a sum of 0 means a fully masked row. Backward has no
  * maximum: its pairs hold 0 there.
  */
+#define FORM_FORWARD  0
+#define FORM_MASKED   1                         /* forward with w */
+#define FORM_BACKWARD 2
+#define BACKWARD      (FORM == FORM_BACKWARD)
+
 #define INFINITE ((R)BITS_FLOAT(0x7f800000u))
 
 #if TYPE == TYPE_F64
@@ -62,7 +67,7 @@ DEVICE void merge(R *max, R *sum, R other_max, R other_sum)
 #else
     const R top = MAX(*max, other_max);
 
-    *sum = *sum * exp_of(*max - top) + other_sum * exp_of(other_max - top);
+    *sum = *sum * power(*max - top) + other_sum * power(other_max - top);
     *max = top;
 #endif
 }
@@ -70,3 +75,9 @@ DEVICE void merge(R *max, R *sum, R other_max, R other_sum)
 /* The factor of exp(z - max); and for log, what is subtracted from z - max. */
 DEVICE R inverse_of(R sum)   { return sum == ZERO ? ZERO : (R)1 / sum; }
 DEVICE R logarithm_of(R sum) { return sum == ZERO ? INFINITE : LOG(sum); }
+
+/* What is needed of the sum.  Where the maximum is +infinity, exponentials are 0 or NaN, and this is NaN. */
+DEVICE R factor_of(R max, R sum, int is_log)
+{
+    return BACKWARD ? sum : (is_log ? logarithm_of(sum) : inverse_of(sum)) + (max - max);
+}

@@ -8,9 +8,11 @@ texts += \
 	%D%/fma.h \
 	%D%/fragment.h \
 	%D%/half.h \
+	%D%/lanes.h \
 	%D%/operand.h \
 	%D%/pipeline.h \
 	%D%/roles.h \
+	%D%/row.h \
 	%D%/scheduler.h \
 	%D%/store.h \
 	%D%/store_blocks.h \

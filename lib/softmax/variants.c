@@ -2,6 +2,7 @@
  *
  * variants.c - the variants of softmax and its gradient, a row each.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "softmax.h"
@@ -23,9 +24,26 @@ static const char *fits_cpu(const void *problem, const struct vn_facts *f)
          : f->vector < 2 ? "the device does not ask for explicit vectors" : NULL;
 }
 
-static void backward_of(int *c, const void *problem)
+static const char *fits_warps(const void *problem, const struct vn_facts *f)
 {
-    c[0] = ((const struct softmax *)problem)->backward;
+    (void)problem;
+    return strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80
+         ? "the device has no PTX of sm_80" : NULL;
+}
+
+/* FORM and WHOLE of cl/softmax/. */
+static void form_of(int *c, const void *problem)
+{
+    const struct softmax *s = problem;
+
+    c[0] = s->backward ? 2 : s->has_w;
+    c[1] = s->whole;
+}
+
+/* CPUs ask at run time whether there is a mask. */
+static void direction_of(int *c, const void *problem)
+{
+    c[0] = ((const struct softmax *)problem)->backward ? 2 : 0;
 }
 
 /* ---- plans ---------------------------------------------------------------------- */
@@ -43,27 +61,36 @@ static const char *plan_strided(struct vn_plan *out, const void *problem, const 
 
 /* ---- the table ------------------------------------------------------------------ */
 
-#define GPU_TEXTS "cl/tile/activation.h cl/softmax/softmax.h cl/softmax/rows.cl"
-#define CPU_TEXTS "cl/tile/activation.h cl/softmax/softmax.h cl/softmax/cpu.cl"
-#define BACKWARD  .constants = "BACKWARD 0 1", .constants_of = backward_of
+#define ROW_TEXTS "cl/tile/row.h cl/softmax/softmax.h cl/softmax/rows.cl"
+#define GPU_TEXTS "cl/tile/activation.h cl/tile/lanes.h " ROW_TEXTS
+#define PTX_TEXTS "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h " \
+                  "cl/atoms/nvidia/lanes.h " ROW_TEXTS
+#define CPU_TEXTS "cl/tile/activation.h cl/tile/lanes.h cl/softmax/softmax.h cl/softmax/cpu.cl"
+#define HELD      .params = "ITEMS ROW_ITEMS VALUES", .costs = "LONGER"
+#define FORM      .constants = "FORM 0 1 2", .constants_of = form_of
+#define DIRECTION .constants = "FORM 0 2", .constants_of = direction_of
+#define ALIGNED   .constants = "FORM 0 1 2  WHOLE 0 1", .constants_of = form_of
 
 const struct vn_variant vn__softmax_variants[] = {
     VN_CUDNN_SOFTMAX
     { .name = "softmax_cpu_split", .fits = fits_cpu, .plan = vn__plan_softmax_cpu_split,
       .run = vn__run_softmax_cpu_split,
-      .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK", BACKWARD,
+      .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK", DIRECTION,
       .defines = "#define SPLIT 1\n" },
     { .name = "softmax_cpu", .fits = fits_cpu, .run = vn__run_softmax_cpu,
-      .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK", BACKWARD,
+      .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK", DIRECTION,
       .defines = "#define SPLIT 0\n" },
+    { .name = "softmax_warps", .fits = fits_warps, .plan = vn__plan_softmax_rows, .run = vn__run_softmax,
+      .texts = PTX_TEXTS, .entries = "softmax", HELD, ALIGNED,
+      .defines = "#define SPLIT 0\n#define ACROSS 0\n" },
     { .name = "softmax_split", .fits = fits_any, .plan = vn__plan_softmax_split, .run = vn__run_softmax_split,
-      .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES", BACKWARD,
+      .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES", ALIGNED,
       .defines = "#define SPLIT 1\n#define ACROSS 0\n#define ROW_ITEMS ITEMS\n" },
     { .name = "softmax_strided", .fits = fits_any, .plan = plan_strided, .run = vn__run_softmax,
-      .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES", BACKWARD,
-      .defines = "#define SPLIT 0\n#define ACROSS 1\n" },
-    { .name = "softmax", .fits = fits_any, .run = vn__run_softmax,
-      .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES", BACKWARD,
+      .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES", FORM,
+      .defines = "#define SPLIT 0\n#define ACROSS 1\n#define WHOLE 0\n" },
+    { .name = "softmax", .fits = fits_any, .plan = vn__plan_softmax_rows, .run = vn__run_softmax,
+      .texts = GPU_TEXTS, .entries = "softmax", HELD, ALIGNED,
       .defines = "#define SPLIT 0\n#define ACROSS 0\n" },
     { .name = NULL }
 };

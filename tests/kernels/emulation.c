@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * emulation.c - the matrix engines of AMD and Intel, on a device that has none.
+ * emulation.c - the matrix engines of AMD and Intel, and the lanes of NVIDIA, on a device that has none.
  *
  * The device is said to be of another maker, and the maker's instruction is put in the words of
- * tests/kernels/engines.h; all else is what is shipped: atoms, kernel, rows, trial, choice.  The
- * conformance suite then runs the variant: each row of it in some type, or with --rows in all.
+ * tests/kernels/engines.h; all else is what is shipped: atoms, kernel, rows, trial, choice.  Of kernels by
+ * rows, tests/kernels/lanes.h stands in for all atoms.  The conformance suite then runs the variant: each row
+ * of it in some type, or with --rows in all.
  *
  *     emulation [--rows] [ARCH]...
  */
@@ -16,15 +17,22 @@
 
 enum { ENGINE = 5, TURNS = 3 };         /* index of that parameter; the most rows of an engine for a type */
 
-/* turn: which type is tested with which row, so that each row is tested; number: of the engine, 0: any. */
-static const struct engine { const char *family, *arch, *variant; int types, turn, number; } engines[] = {
-    { "amd",   "gfx908",  "gemm_mfma",  3, 0, 0 },
-    { "amd",   "gfx90a",  "gemm_mfma",  4, 1, 0 },
-    { "amd",   "gfx942",  "gemm_mfma",  4, 2, 0 },
-    { "amd",   "gfx1100", "gemm_wmma",  2, 2, 0 },
-    { "amd",   "gfx1201", "gemm_wmma",  2, 1, 0 },
-    { "intel", "intel",   "gemm_dpas",  2, 2, 16 },
-    { "intel", "intel",   "gemm_dpas",  2, 1, 8 },
+/* turn: which type is tested with which row, so that each row is tested; number: of the engine, 0: any;
+ * cases: by how many exact ones each type is tested at least.                                        */
+static const struct engine {
+    const char *family, *arch, *variant;
+    int types, turn, number;
+    void (*suite)(struct suite *s);
+    int cases;
+} engines[] = {
+    { "amd",   "gfx908",  "gemm_mfma",  3, 0, 0, suite_gemm, 500 },
+    { "amd",   "gfx90a",  "gemm_mfma",  4, 1, 0, suite_gemm, 500 },
+    { "amd",   "gfx942",  "gemm_mfma",  4, 2, 0, suite_gemm, 500 },
+    { "amd",   "gfx1100", "gemm_wmma",  2, 2, 0, suite_gemm, 500 },
+    { "amd",   "gfx1201", "gemm_wmma",  2, 1, 0, suite_gemm, 500 },
+    { "intel", "intel",   "gemm_dpas",  2, 2, 16, suite_gemm, 500 },
+    { "intel", "intel",   "gemm_dpas",  2, 1, 8, suite_gemm, 500 },
+    { "nvidia", "sm_90", "softmax_warps", 4, 4, 0, suite_softmax, 240 },
 };
 
 static const struct engine *engine;     /* that the device is said to have */
@@ -41,14 +49,32 @@ vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *
                                vn_type type, enum vn_bucket b);
 const char *__wrap_suite_next_variant(const struct suite *s, const struct op *op, const char *before);
 
-static void read_stand_in(char *to, size_t size)
+static void read_stand_in(char *to, size_t size, const char *name)
 {
-    FILE *f = fopen(STAND_IN, "r");
+    char path[1024];
+    FILE *f;
+
+    snprintf(path, sizeof path, STAND_IN_FOLDER "/%s", name);
+    f = fopen(path, "r");
+
     const size_t n = f ? fread(to, 1, size - 1, f) : 0;
 
     if (f)
         fclose(f);
     to[n] = '\0';
+}
+
+/* In place of NVIDIA's atoms, those of one file; the others are empty. */
+static const struct vn_text *lanes(const char *path)
+{
+    static char text[1 << 14];
+    static struct vn_text it;
+
+    text[0] = '\0';
+    if (!strcmp(path, "cl/atoms/nvidia/lanes.h"))
+        read_stand_in(text, sizeof text, "lanes.h");
+    it = (struct vn_text){ path, text, strlen(text) };
+    return &it;
 }
 
 /* The stand-in before the atoms. */
@@ -58,11 +84,13 @@ const struct vn_text *__wrap_vn__text_find(const char *path)
     static struct vn_text both;
     const struct vn_text *t = __real_vn__text_find(path);
 
+    if (t && !strncmp(path, "cl/atoms/nvidia/", 16))
+        return lanes(path);
     if (!t || (strcmp(path, "cl/atoms/amd/matrix.h") && strcmp(path, "cl/atoms/intel/matrix.h")))
         return t;
     snprintf(text, sizeof text, "%s%s", strcmp(engine->family, "amd") ? "" : "#define AMD\n",
              wrong ? "#define WRONG\n" : "");
-    read_stand_in(text + strlen(text), sizeof text - strlen(text) - t->length);
+    read_stand_in(text + strlen(text), sizeof text - strlen(text) - t->length, "engines.h");
     strcat(text, t->text);
     both = (struct vn_text){ path, text, strlen(text) };
     return &both;
@@ -177,12 +205,13 @@ static vn_status test_suite(const struct engine *e, int its_turn)
     printf("# %s %s\n", e->arch, e->variant);
     s->extent = SUITE_QUICK;
     s->group_done = say;
-    suite_gemm(s);
-    tiles(s);
+    e->suite(s);
+    if (e->suite == suite_gemm)
+        tiles(s);
     for (int kind = 0; kind < KIND_COUNT; kind++)
         count[kind] += s->count[kind];
     failures += suite_status(s) != 0;
-    if (s->count[EXACT] < e->types * suite_times(s, 500) + 4)
+    if (s->count[EXACT] < e->types * suite_times(s, e->cases))
         fail("it was passed over");
     suite_close(s);
     return VN_OK;
@@ -241,7 +270,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (size_t i = 0; i < n; i++)
-        if (wanted(argc, argv, engines[i].arch) && engines[i].number != 8)
+        if (wanted(argc, argv, engines[i].arch) && engines[i].suite == suite_gemm && engines[i].number != 8)
             test_choice(&engines[i], 0, engines[i].variant);
     if (wanted(argc, argv, engines[1].arch))
         test_choice(&engines[1], 1, "gemm");

@@ -217,6 +217,13 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "2x257",    "",                        1 },
         { "1x4099",   ":log",                    1 },
         { "1x65537",  "",                        1 },
+        { "2x1024",   ":log",                    1 },     /* around what registers hold */
+        { "3x1025",   "",                        1 },
+        { "2x4096",   ":start=4",                1 },
+        { "1x8193",   "",                        1 },
+        { "2x16384",  "",                        1 },
+        { "2x16385",  ":start=1",                1 },
+        { "3x32768",  "",                        1 },
         { "5x13",     ":scale=nan",              0 },
         { "5x24",     ":batch=2:beside=blocks",  0 },
         { "5x24",     ":beside=rows",            0 },
