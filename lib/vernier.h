@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vernier.h - GEMM, convolution, softmax and attention on any OpenCL device, through one API.
+ * vernier.h - GEMM, convolution, softmax, attention and cross-entropy on any OpenCL device, by one API.
  *
  * In three steps: open a device, put data in its buffers, call an operation.
  *
@@ -371,6 +371,44 @@ typedef struct {
  * make rows NaN that do not see it, since it is multiplied by a weight of 0.  Statuses as of vn_gemm(). */
 VN_API vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values,
                               vn_tensor out, const vn_attention_options *o);
+
+/* Integers of the host's byte order in a buffer: start and stride are counted in integers. */
+typedef struct {
+    vn_buffer *buffer;
+    int64_t    start, count, stride;
+    int        bytes;             /* of each: 4 or 8, with a sign */
+    int        unused;            /* 0 */
+} vn_ints;
+
+typedef struct {
+    size_t      size;             /* sizeof(vn_cross_entropy_options), or 0 */
+    double      smoothing;        /* of labels, 0 to 1: the share of all classes alike */
+    double      z_loss;           /* z_loss lse^2 is added to the loss */
+    int64_t     ignore;           /* rows with this target have no loss; 0 means -100 */
+    vn_tensor   weights;          /* each row's, which its loss and gradient are multiplied by: rank 1, an
+                                     extent of 1 broadcasts; rank 0 or buffer NULL: 1 */
+    vn_tensor   lse;              /* out: lse of each row, rank 1; rank 0 or buffer NULL: not wanted */
+    const char *variant;
+} vn_cross_entropy_options;
+
+/* The loss of rows of logits x, of which row r belongs to class targets[r], and its gradient:
+ *
+ *     lse[r]   := log sum exp x[r]
+ *     loss[r]  := weights[r] (lse - (1 - smoothing) x[r, target] - smoothing / classes sum x[r]
+ *                             + z_loss lse^2)
+ *     dx[r, j] := weights[r] ((1 + 2 z_loss lse) exp(x[r, j] - lse) - smoothing / classes
+ *                             - (1 - smoothing) (1 where j is the target, else 0))
+ *
+ * x is rows x classes, dx likewise and of its type, or of rank 0 where only losses are wanted; it may be x
+ * itself (the same view).  loss, weights and lse are f32; where x is f64, f64.  An output must not overlap an
+ * input, save dx x, nor another output.  Statuses as of vn_gemm().
+ *
+ * A row with the target to be ignored has loss 0 and gradient 0, whatever is in it.  One whose target is
+ * neither that nor a class, from 0 on, has loss NaN and gradient NaN; nothing outside x is read for it.  So
+ * has one with a NaN or a +infinity in it, or with nothing but -infinity.  A class of -infinity contributes
+ * nothing; as a target its loss is +infinity.  lse is that of x, whatever the target is.                  */
+VN_API vn_status vn_cross_entropy(vn_queue *q, vn_tensor x, vn_ints targets, vn_tensor loss, vn_tensor dx,
+                                  const vn_cross_entropy_options *o);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@ suites += \
 	%D%/attention.csv \
 	%D%/batched.csv \
 	%D%/decode.csv \
+	%D%/cross_entropy.csv \
 	%D%/deepbench_conv.csv \
 	%D%/deepbench_gemm.csv \
 	%D%/epilogues.csv \

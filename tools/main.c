@@ -28,7 +28,7 @@ const struct command commands[] = {
 };
 
 static const char doc[] =
-    "GEMM, convolution and softmax on any OpenCL device.\n"
+    "GEMM, convolution, softmax and cross-entropy on any OpenCL device.\n"
     "\n"
     "  devices   list the devices and what they can do\n"
     "  bench     measure problems and standard suites, beside other libraries\n"

@@ -20,15 +20,12 @@
  * Parameters, from softmax.tune: VEC BLOCK (vectors); constants: FORM, of the problem; SPLIT, of the variant.
  */
 
-typedef VECTOR(R, VEC) vector;
-
-#if BACKWARD                                   /* of the caller's numbers */
+#if BACKWARD                                   /* exponentials of the caller's numbers */
 EXP_FUNCTION(exp_lanes, vector, BITS_LANES, LANES_BITS)
 #else
 EXP_BELOW_FUNCTION(exp_lanes, vector, BITS_LANES, LANES_BITS)
 #endif
 
-#define MAX_LANES(a, b) PICK(a, b, b, a)       /* drops NaN in b; a is never NaN */
 #define BLOCKS          256                    /* at most, per row: blocks grow to fit */
 #define KEEPS           (!BACKWARD && (TYPE == TYPE_F32 || TYPE == TYPE_F64))
 
@@ -47,30 +44,6 @@ struct row_view {
 };
 
 /* ---- vectors ---------------------------------------------------------------- */
-
-DEVICE vector read_lanes(GLOBAL const T *p, INDEX lane, int lanes)
-{
-    R some[VEC];
-
-    if (lane == 1 && lanes == VEC)
-        return LOAD_VECTOR(VEC, p);
-    for (int i = 0; i < VEC; i++)
-        some[i] = i < lanes ? LOAD(p, i * lane) : ZERO;
-    return VLOAD(VEC, some);
-}
-
-DEVICE void write_lanes(GLOBAL T *p, INDEX lane, int lanes, vector v)
-{
-    R some[VEC];
-
-    if (lane == 1 && lanes == VEC) {
-        STORE_VECTOR(VEC, p, v);
-        return;
-    }
-    VSTORE(VEC, some, v);
-    for (int i = 0; i < lanes; i++)
-        STORE(p, i * lane, some[i]);
-}
 
 DEVICE int lanes_of(const struct row_view *it, INDEX j)
 {
@@ -285,26 +258,14 @@ DEVICE vector of_sums(vector sum, int is_log)
     return VLOAD(VEC, some);
 }
 
-/* Merges the pairs of all lanes into one, by halves. */
+/* Merges the pairs of all lanes into one. */
 DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
 {
-    R sums[VEC];
-
 #if !BACKWARD
-    R maxes[VEC];
-
-    VSTORE(VEC, maxes, max);
-    UNROLL for (int span = VEC / 2; span > 0; span /= 2)
-        UNROLL for (int i = 0; i < span; i++)
-            maxes[i] = MAX_LANES(maxes[i], maxes[i + span]);
-    *row_max = maxes[0];
-    sum = sum * exp_lanes(max - (vector)maxes[0]);
+    *row_max = lanes_max(max);
+    sum = sum * exp_lanes(max - (vector)*row_max);
 #endif
-    VSTORE(VEC, sums, sum);
-    UNROLL for (int span = VEC / 2; span > 0; span /= 2)
-        UNROLL for (int i = 0; i < span; i++)
-            sums[i] = sums[i] + sums[i + span];
-    *row_sum = sums[0];
+    *row_sum = lanes_sum(sum);
 }
 
 /* Writes elements [from, to) of a row, which the causal mask hides. */

@@ -69,31 +69,6 @@ DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from)
     }
 }
 
-DEVICE R chunk_max(const struct row_view *it, const R *a)
-{
-    R top = FIRST_MAX;
-
-    EACH_VALUE
-        top = MAX(top, it->factor * a[i]);
-    return top;
-}
-
-/* The sum of exp(z - top).  keep: leaves the exponentials in a. */
-DEVICE R chunk_sum(const struct row_view *it, R *a, R top, int keep)
-{
-    R s = ZERO;
-
-    if (keep)
-        EACH_VALUE {
-            a[i] = power(FMA(it->factor, a[i], -top));
-            s = s + a[i];
-        }
-    else
-        EACH_VALUE
-            s = s + power(FMA(it->factor, a[i], -top));
-    return s;
-}
-
 /* Leaves what to store in a. factor: factor_of(). */
 DEVICE void finish_chunk(const struct row_view *it, R *a, R *b, int kept, R max, R sum, R factor)
 {
@@ -132,29 +107,30 @@ DEVICE void reduce_row(LOCAL R *base, int row, const struct row_view *it, R *a, 
 #else
     if (held) {
         read_chunk(it, a, b, from);
-        own = chunk_max(it, a);
+        own = values_max(a, it->factor);
     } else
         for (INDEX j = from; j < end; j += CHUNK) {
             R next;
 
             read_chunk(it, a, b, j);
-            next = MAX(own, chunk_max(it, a));
-            s = s * power(own - next) + chunk_sum(it, a, next, 0);
+            next = MAX(own, values_max(a, it->factor));
+            s = s * power(own - next) + values_sum(a, it->factor, next, 0);
             own = next;
         }
     *max = row_max(base, 0, row, it->at.k, own);
-    s = held ? chunk_sum(it, a, *max, !it->is_log) : s * power(own - *max);
+    s = held ? values_sum(a, it->factor, *max, !it->is_log) : s * power(own - *max);
 #endif
     *sum = row_sum(base, ROW_ROOM, row, it->at.k, s);
 }
 
+/* From the last chunk to the first, since what was read last is in the cache. */
 DEVICE void write_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX to, int held, R max, R sum)
 {
     const INDEX all = it->at.n + it->at.skip, end = to < all ? to : all;
     const R     hidden = !BACKWARD & it->is_log ? -INFINITE : ZERO;
     const R     factor = factor_of(max, sum, it->is_log);
 
-    for (INDEX j = from; j < end; j += CHUNK) {
+    for (INDEX j = from + (end - 1 - from) / CHUNK * CHUNK; from < end && j >= from; j -= CHUNK) {
         if (!held)
             read_chunk(it, a, b, j);
         finish_chunk(it, a, b, held && !it->is_log, max, sum, factor);

@@ -10,19 +10,13 @@
  * lowest finite value, not from -infinity, and drops NaN: the sum carries NaN, and becomes NaN
  * where the maximum is +infinity. So a sum of 0 means a fully masked row. Backward has no
  * maximum: its pairs hold 0 there.
+ *
+ * Takes  LOWEST INFINITE exp_of() (tile/activation.h); power() (lanes.h)
  */
 #define FORM_FORWARD  0
 #define FORM_MASKED   1                         /* forward with w */
 #define FORM_BACKWARD 2
 #define BACKWARD      (FORM == FORM_BACKWARD)
-
-#define INFINITE ((R)BITS_FLOAT(0x7f800000u))
-
-#if TYPE == TYPE_F64
-#define LOWEST (-1.7976931348623157e308)
-#else
-#define LOWEST (-3.402823466e38f)
-#endif
 
 #if BACKWARD
 #define FIRST_MAX ZERO

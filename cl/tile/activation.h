@@ -9,9 +9,18 @@
  * place of f32.
  *
  * Takes  TYPE R ZERO FAST_PTX (cl/types.h); atoms/nvidia/math.h; ACT FAST_ACT
- * Gives  EXP_FUNCTION EXP_BELOW_FUNCTION TANH_FUNCTION ACTIVATION_FUNCTION LANES_BITS BITS_LANES (below);
- *        exp_of() exp_below() tanh_of() activate()
+ * Gives  INFINITE LOWEST EXP_FUNCTION EXP_BELOW_FUNCTION TANH_FUNCTION ACTIVATION_FUNCTION LANES_BITS
+ *        BITS_LANES (below); exp_of() exp_below() tanh_of() activate()
  */
+
+/* The infinity, and the lowest finite value. */
+#define INFINITE ((R)BITS_FLOAT(0x7f800000u))
+
+#if TYPE == TYPE_F64
+#define LOWEST (-1.7976931348623157e308)
+#else
+#define LOWEST (-3.402823466e38f)
+#endif
 
 /* EXP_FUNCTION(name, V, FROM_BITS, BITS) defines `DEVICE V name(V x)`, where V is R or a vector
  * of R; BITS reinterprets a V as integers, FROM_BITS integers as a V.

@@ -5,6 +5,7 @@ texts += \
 	%D%/async_operand.h \
 	%D%/cpu.h \
 	%D%/epilogue.h \
+	%D%/exponentials.h \
 	%D%/fma.h \
 	%D%/fragment.h \
 	%D%/half.h \
@@ -13,6 +14,7 @@ texts += \
 	%D%/pipeline.h \
 	%D%/roles.h \
 	%D%/row.h \
+	%D%/row_cpu.h \
 	%D%/scheduler.h \
 	%D%/store.h \
 	%D%/store_blocks.h \

@@ -61,11 +61,12 @@ static const char *plan_strided(struct vn_plan *out, const void *problem, const 
 
 /* ---- the table ------------------------------------------------------------------ */
 
-#define ROW_TEXTS "cl/tile/row.h cl/softmax/softmax.h cl/softmax/rows.cl"
+#define ROW_TEXTS "cl/tile/row.h cl/tile/exponentials.h cl/softmax/softmax.h cl/softmax/rows.cl"
 #define GPU_TEXTS "cl/tile/activation.h cl/tile/lanes.h " ROW_TEXTS
 #define PTX_TEXTS "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h " \
                   "cl/atoms/nvidia/lanes.h " ROW_TEXTS
-#define CPU_TEXTS "cl/tile/activation.h cl/tile/lanes.h cl/softmax/softmax.h cl/softmax/cpu.cl"
+#define CPU_TEXTS "cl/tile/activation.h cl/tile/lanes.h cl/tile/row_cpu.h cl/softmax/softmax.h " \
+                  "cl/softmax/cpu.cl"
 #define HELD      .params = "ITEMS ROW_ITEMS VALUES", .costs = "LONGER"
 #define FORM      .constants = "FORM 0 1 2", .constants_of = form_of
 #define DIRECTION .constants = "FORM 0 2", .constants_of = direction_of

@@ -33,6 +33,7 @@ static const struct engine {
     { "intel", "intel",   "gemm_dpas",  2, 2, 16, suite_gemm, 500 },
     { "intel", "intel",   "gemm_dpas",  2, 1, 8, suite_gemm, 500 },
     { "nvidia", "sm_90", "softmax_warps", 4, 4, 0, suite_softmax, 240 },
+    { "nvidia", "sm_90", "cross_entropy_warps", 4, 0, 0, suite_cross_entropy, 120 },
 };
 
 static const struct engine *engine;     /* that the device is said to have */

@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Measures WHAT: a problem, as gemm:1024x1024x1024:f32:nn; a suite: squares, resnet50, mobilenet, "
     "unet3d, wavenet, llama31, deepbench-gemm, deepbench-conv, epilogues, mixed, batched, softmax-rows, "
-    "attention, decode; or overhead, which is what a call and a start cost."
+    "attention, decode, cross-entropy; or overhead, which is what a call and a start cost."
     "\v"
     "Times are medians of samples taken in turns with the peers, on random data, after a run that is "
     "checked against them; on a CPU by the clock on the wall, else by the device's events, with the device "

@@ -50,6 +50,9 @@ struct op {
     const char *const *operands;             /* their names, for sentences */
     void      (*lay_out)(struct operands *o, const struct problem *p);
     vn_status (*pack)   (vn_queue *q, const struct problem *p, struct operands *o);        /* or NULL */
+    /* What element `at` of an operand's buffer is, for a random number in [-1, 1), where speed is measured;
+     * NULL: the number itself.                                                                         */
+    double    (*element)(const struct problem *p, int operand, int64_t at, double random);
     vn_status (*run)    (vn_queue *q, const struct problem *p, const struct operands *o);
 
     /* how its speed is told */

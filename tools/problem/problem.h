@@ -13,7 +13,9 @@
  *                                      before-after: 0-1x2-3) groups= alpha= beta= bias act= ...
  *   softmax:ROWSxN:TYPE                forward|backward log causal mask=full|row scale= inner=I batch=B
  *                                      variant= gap= start=
- *   all                                beside=rows|blocks (all operands in one buffer, in turns)
+ *   cross-entropy:ROWSxCLASSES:TYPE    loss (no gradient) inplace weights lse targets=i32|i64 ignore=CLASS
+ *                                      smoothing= zloss= variant= gap= start=
+ *   all but that                       beside=rows|blocks (all operands in one buffer, in turns)
  *
  * Parts after the type come in any order; what is the usual is left out when
  * written, save nn, nchw and forward of gemm and conv.

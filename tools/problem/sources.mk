@@ -25,3 +25,4 @@ libproblem_la_SOURCES += \
 	%D%/conv.c    tools/check/oracle/conv.c    tools/check/suite_conv.c \
 	%D%/gemm.c    tools/check/oracle/gemm.c    tools/check/suite_gemm.c \
 	%D%/softmax.c tools/check/oracle/softmax.c tools/check/suite_softmax.c
+libproblem_la_SOURCES += %D%/cross_entropy.c %D%/cross_entropy.h tools/check/oracle/cross_entropy.c tools/check/suite_cross_entropy.c

@@ -30,14 +30,16 @@ enum { PERIOD = 1048573 };            /* a prime: no two rows of a matrix are al
 
 /* Random up to the period, then copies of that: drawing the numbers would take longer than
  * what is measured.                                                                       */
-static void *random_values(vn_type type, int64_t count, uint64_t seed)
+static void *random_values(const struct problem *p, int operand, vn_type type, int64_t count, uint64_t seed)
 {
     const size_t each = vn_type_bytes(type);
     char *const values = malloc((size_t)(count ? count : 1) * each);
 
-    for (int64_t i = 0; values && i < count && i < PERIOD; i++)
-        oracle_store(type, values, i,
-                     (double)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1);
+    for (int64_t i = 0; values && i < count && i < PERIOD; i++) {
+        const double random = (double)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1;
+
+        oracle_store(type, values, i, p->op->element ? p->op->element(p, operand, i, random) : random);
+    }
     for (int64_t i = PERIOD; values && i < count; i += PERIOD)
         memcpy(values + (size_t)i * each, values, (size_t)(count - i < PERIOD ? count - i : PERIOD) * each);
     return values;
@@ -51,9 +53,11 @@ static int send(vn_tensor *t, vn_queue *q, vn_device *d, const void *host, int64
          ? -1 : 0;
 }
 
-static int fill(void **host, vn_tensor *t, vn_queue *q, vn_device *d, int64_t count, uint64_t seed)
+static int fill(void **host, vn_tensor *t, vn_queue *q, vn_device *d, int64_t count, const struct problem *p,
+                int operand)
 {
-    return !(*host = random_values(t->type, count, seed)) || send(t, q, d, *host, count) ? -1 : 0;
+    return !(*host = random_values(p, operand, t->type, count, (uint64_t)operand + 1))
+        || send(t, q, d, *host, count) ? -1 : 0;
 }
 
 int values_open(struct values *out, vn_queue *q, vn_device *d, const struct problem *p)
@@ -65,7 +69,7 @@ int values_open(struct values *out, vn_queue *q, vn_device *d, const struct prob
         const int home = home_of(&out->o, i);
 
         if (home == i && out->o.t[i].rank
-            && fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], (uint64_t)i + 1))
+            && fill(&out->operand[i], &out->o.t[i], q, d, out->o.elements[i], p, i))
             return -1;
         out->operand[i] = out->operand[home];
         out->o.t[i].buffer = out->o.t[home].buffer;

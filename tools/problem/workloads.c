@@ -191,13 +191,14 @@ static const struct suite {
     { "softmax-rows",   "softmax_rows.csv",       expand_softmax        },
     { "attention",      "attention.csv",          expand_problem        },
     { "decode",         "decode.csv",             expand_problem        },
+    { "cross-entropy",  "cross_entropy.csv",      expand_problem        },
     { NULL, NULL, NULL }
 };
 
 const char *workloads_suites(void)
 {
     return "squares, resnet50, mobilenet, unet3d, wavenet, llama31, deepbench-gemm, deepbench-conv, "
-           "epilogues, mixed, batched, softmax-rows, attention, decode";
+           "epilogues, mixed, batched, softmax-rows, attention, decode, cross-entropy";
 }
 
 /* Beside the program, where it was built; NULL if there are none, or if they may be somebody else's. */

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+texts += \
+	%D%/cpu.cl \
+	%D%/cross_entropy.h \
+	%D%/cross_entropy.tune \
+	%D%/rows.cl

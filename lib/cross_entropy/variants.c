@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * variants.c - the variants of cross-entropy, a row each, and their launches.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cross_entropy.h"
+
+/* Parameters by their place, as the table names them; and the cost of the kernels by rows. */
+enum { ITEMS, ROW_ITEMS, VALUES };
+enum { LONGER };
+
+/* ---- fits, plans ------------------------------------------------------------------ */
+
+static const char *fits_any(const void *problem, const struct vn_facts *f)
+{
+    (void)problem;
+    (void)f;
+    return NULL;
+}
+
+static const char *fits_cpu(const void *problem, const struct vn_facts *f)
+{
+    (void)problem;
+    return strcmp(f->family, "cpu") ? "the device is no CPU"
+         : f->vector < 2 ? "the device does not ask for explicit vectors" : NULL;
+}
+
+static const char *fits_warps(const void *problem, const struct vn_facts *f)
+{
+    (void)problem;
+    return strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80
+         ? "the device has no PTX of sm_80" : NULL;
+}
+
+static void whole_of(int *c, const void *problem)
+{
+    c[0] = ((const struct cross_entropy *)problem)->whole;
+}
+
+/* LONGER: whether this row of parameters is also for rows that registers do not hold. */
+static const char *plan_rows(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                             const struct vn_site *site)
+{
+    const struct cross_entropy *e = problem;
+    const int64_t before = e->whole ? 0 : 16 / (int64_t)vn_type_bytes(e->head.type) - 1;
+
+    (void)out;
+    return row->p[ITEMS] > site->facts->items ? "its work-groups are larger than the device's"
+         : e->n + before > (int64_t)row->p[ROW_ITEMS] * row->p[VALUES] && !row->cost[LONGER]
+         ? "its work-items do not hold a row" : NULL;
+}
+
+/* ---- launches --------------------------------------------------------------------- */
+
+static vn_status launch(vn_queue *q, const struct vn_choice *it, const struct cross_entropy *e, int64_t each,
+                        int items)
+{
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(e->rows, each), 1, 1 }, .items = items };
+    const vn_ints *t = &e->targets;
+    const int64_t shape[8] = { e->rows, e->n, t->start, t->stride, t->bytes / 4, e->ignore, each, 0 };
+
+    if (l.groups[0] > INT32_MAX)
+        return vn__fail(VN_UNSUPPORTED, "x has %lld rows; %s takes at most %lld", (long long)e->rows,
+                        it->variant->name, (long long)INT32_MAX * each);
+    vn__arg_view(&l, shape);
+    vn__arg_tensor(&l, &e->t[X]);
+    vn__arg_buffer(&l, e->targets.buffer);
+    vn__arg_tensor(&l, &e->t[LOSS]);
+    vn__arg_tensor(&l, &e->t[DX]);
+    vn__arg_int(&l, e->has_dx);
+    vn__arg_tensor(&l, &e->t[WEIGHTS]);
+    vn__arg_int(&l, e->has_weights);
+    vn__arg_tensor(&l, &e->t[LSE]);
+    vn__arg_int(&l, e->has_lse);
+    vn__arg_real(&l, e->head.type, e->smoothing);
+    vn__arg_real(&l, e->head.type, e->z_loss);
+    return vn__launch(q, it, 0, &l);
+}
+
+static vn_status run_rows(vn_queue *q, const struct vn_choice *it, const void *problem,
+                          const struct vn_plan *plan)
+{
+    (void)plan;
+    return launch(q, it, problem, it->p[ITEMS] / it->p[ROW_ITEMS], it->p[ITEMS]);
+}
+
+/* A work-group of a CPU costs about a microsecond to start: it takes rows of some 64 Ki logits, unless that
+ * would leave cores idle.                                                                             */
+static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                         const struct vn_plan *plan)
+{
+    const struct cross_entropy *e = problem;
+    const int64_t share = VN_CEIL_DIV(e->rows, 4 * (int64_t)e->units), fill = VN_CEIL_DIV(65536, e->n);
+    const int64_t least = VN_CEIL_DIV(e->rows, INT32_MAX);
+
+    (void)plan;
+    return launch(q, it, e, fill < share ? (fill > least ? fill : least) : share, 1);
+}
+
+/* ---- the table -------------------------------------------------------------------- */
+
+#define ROW_TEXTS "cl/tile/row.h cl/tile/exponentials.h cl/cross_entropy/cross_entropy.h " \
+                  "cl/cross_entropy/rows.cl"
+#define BY_ROWS   .plan = plan_rows, .run = run_rows, .entries = "cross_entropy", \
+                  .params = "ITEMS ROW_ITEMS VALUES", .costs = "LONGER", \
+                  .constants = "WHOLE 0 1", .constants_of = whole_of, .defines = "#define ACROSS 0\n"
+
+const struct vn_variant vn__cross_entropy_variants[] = {
+    { .name = "cross_entropy_cpu", .fits = fits_cpu, .run = run_cpu,
+      .texts = "cl/tile/activation.h cl/tile/row_cpu.h cl/cross_entropy/cross_entropy.h "
+               "cl/cross_entropy/cpu.cl",
+      .entries = "cross_entropy", .params = "VEC BLOCK" },
+    { .name = "cross_entropy_warps", .fits = fits_warps, BY_ROWS,
+      .texts = "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h "
+               "cl/atoms/nvidia/lanes.h " ROW_TEXTS },
+    { .name = "cross_entropy", .fits = fits_any, BY_ROWS,
+      .texts = "cl/tile/activation.h cl/tile/lanes.h " ROW_TEXTS },
+    { .name = NULL }
+};
