@@ -2,6 +2,7 @@
 # Programs to begin with.  Each checks its own output, and `make check` runs them; they are installed as sources.
 examples = \
 	%D%/gradient_accumulation \
+	%D%/linear_cross_entropy \
 	%D%/nhwc_chain \
 	%D%/opencl_context \
 	%D%/packed_weights \
@@ -11,6 +12,7 @@ examplesdir            = $(docdir)/examples
 dist_examples_DATA     = $(examples:=.c) %D%/example.h
 examples_with          = libvernier.la -lm
 %C%_gradient_accumulation_LDADD = $(examples_with)
+%C%_linear_cross_entropy_LDADD  = $(examples_with)
 %C%_nhwc_chain_LDADD            = $(examples_with)
 %C%_opencl_context_LDADD        = $(examples_with)
 %C%_packed_weights_LDADD        = $(examples_with)

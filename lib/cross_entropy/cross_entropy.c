@@ -212,8 +212,8 @@ vn_status vn_cross_entropy(vn_queue *q, vn_tensor x, vn_ints targets, vn_tensor 
     o = o ? o : &usual;
     if (o->size != 0 && o->size != sizeof *o)
         return (s = vn__enter("vn_cross_entropy"))
-             ? s : vn__fail(VN_INVALID, "options.size is %zu; it needs 0 or sizeof(vn_cross_entropy_options), "
-                            "%zu", o->size, sizeof *o);
+             ? s : vn__fail(VN_INVALID, "options.size is %zu; it needs 0 or "
+                            "sizeof(vn_cross_entropy_options), %zu", o->size, sizeof *o);
     call.head.variant = o->variant;
     call.t[X] = x;
     call.t[LOSS] = loss;

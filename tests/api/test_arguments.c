@@ -98,6 +98,9 @@ static const struct signature signatures[] = {
     { "vn_softmax", "softmax:6x9:bf16:causal:mask=row",             { "x", "y", NULL, "options.mask" } },
     { "vn_softmax_backward", "softmax:6x9:f32:backward",            { "y", "dy", "dx" } },
     { "vn_softmax_backward", "softmax:6x9:f16:backward:inner=2:log:batch=3", { "y", "dy", "dx" } },
+    { "vn_cross_entropy", "cross-entropy:6x9:f32:weights:lse",
+      { "x", NULL, "loss", "options.weights", "options.lse", "dx" } },
+    { "vn_cross_entropy", "cross-entropy:6x9:bf16:targets=i64",     { "x", NULL, "loss", NULL, NULL, "dx" } },
     { "vn_attention", "attention:b2h4s5d6:f32:hk=2:sk=7:mask=keys:lse",
       { "queries", "keys", "values", "out", "options.mask", "options.lse" } },
     { "vn_attention", "attention:b1h2s3d8:f32:sk=4:causal:mask=full",
@@ -117,7 +120,7 @@ static int open_call(struct call *c, const struct signature *s)
     for (int i = 0; i < TENSORS; i++) {
         const size_t bytes = operand_bytes(&c->o, i);
 
-        if (c->names[i] && (vn_buffer_open(&c->buffers[i], device, bytes)
+        if ((c->names[i] || c->o.t[i].rank) && (vn_buffer_open(&c->buffers[i], device, bytes)
                             || vn_write(queue, c->buffers[i], 0, zeros, bytes)))
             return -1;
         c->o.t[i].buffer = c->buffers[i];
@@ -230,7 +233,7 @@ static int stride_twin(vn_tensor *t, int d, const struct call *c, int i)
 {
     const int other = (d + 1) % t->rank;
 
-    if (!OUTPUT || t->extent[d] < 2 || t->extent[other] < 2 || t->stride[other] > t->stride[d])
+    if (!OUTPUT || other == d || t->extent[d] < 2 || t->extent[other] < 2 || t->stride[other] > t->stride[d])
         return 0;
     t->stride[d] = t->stride[other];
     return 1;
@@ -408,6 +411,47 @@ static void harm_softmax(const struct call *c)
     expect(run_softmax(c, &across), VN_INVALID, c->function, "options.causal", "causal along axis 1");
 }
 
+/* Integers that are no targets of these rows, and options that no cross-entropy has. */
+static void harm_cross_entropy(const struct call *c)
+{
+    static const struct op *const entropy[] = { &op_cross_entropy, NULL };
+    const vn_tensor *const t = c->o.t;
+    const vn_ints right = { t[1].buffer, 0, t[0].extent[0], 1, 4 * (int)t[1].extent[1], 0 };
+    const vn_cross_entropy_options size = { .size = 5 }, below = { .smoothing = -0.1 }, above = { .smoothing = 2 },
+                                   none = { .smoothing = NAN }, z = { .z_loss = INFINITY };
+    struct { vn_ints it; const char *what; } table[] = {
+        { right, "targets of no buffer" }, { right, "targets of 2 bytes" }, { right, "too few targets" },
+        { right, "targets that start before the buffer" }, { right, "targets with a stride below 0" },
+        { right, "targets past the buffer's end" }, { right, "targets whose end overflows" },
+        { right, "targets that the loss overlaps" },
+    };
+
+    if (op_place(entropy, c->p.op) < 0)
+        return;
+    table[0].it.buffer = NULL;
+    table[1].it.bytes = 2;
+    table[2].it.count--;
+    table[3].it.start = -1;
+    table[4].it.stride = -1;
+    table[5].it.start = 1;
+    table[6].it.stride = INT64_MAX / 2;
+    table[7].it.buffer = t[2].buffer;
+    table[7].it.bytes = 4;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        expect(vn_cross_entropy(queue, t[0], table[i].it, t[2], t[5], NULL), VN_INVALID, c->function, "targets",
+               table[i].what);
+    expect(vn_cross_entropy(queue, t[0], right, t[2], t[5], &size), VN_INVALID, c->function, "options.size",
+           "options of another size");
+    expect(vn_cross_entropy(queue, t[0], right, t[2], t[5], &below), VN_INVALID, c->function,
+           "options.smoothing", "a smoothing below 0");
+    expect(vn_cross_entropy(queue, t[0], right, t[2], t[5], &above), VN_INVALID, c->function,
+           "options.smoothing", "a smoothing above 1");
+    expect(vn_cross_entropy(queue, t[0], right, t[2], t[5], &none), VN_INVALID, c->function,
+           "options.smoothing", "a smoothing of NaN");
+    expect(vn_cross_entropy(queue, t[0], right, t[2], t[5], &z), VN_INVALID, c->function, "options.z_loss",
+           "an infinite z-loss");
+}
+
 /* Shapes that do not go together, and options that no attention has. */
 static void harm_attention(const struct call *c)
 {
@@ -510,6 +554,7 @@ static void harm(struct call *c, vn_queue *closed)
     harm_conv(c);
     harm_softmax(c);
     harm_attention(c);
+    harm_cross_entropy(c);
     harm_queue(c, closed);
     expect(problem_run(queue, &c->p, &c->o), VN_OK, c->function, NULL, "right, after all that");
     harm_again(c);

@@ -66,7 +66,7 @@ static void write(struct writer *w, const struct problem *p)
 
 /* ---- operands ---- */
 
-static const char *const names[OPERANDS] = { "x", "the targets", "the weights", "the loss", "lse", "dx" };
+static const char *const names[OPERANDS] = { "x", "the targets", "the loss", "the weights", "lse", "dx" };
 
 /* One number for each row, of the type that sums have. */
 static int64_t column(vn_tensor *t, const struct problem *p)

@@ -10,7 +10,7 @@
 #include "check/data.h"
 
 /* Of the operands, targets are integers: seen as f32 of the same bits, two of them for one of 64 bits. */
-enum { ENTROPY_X, ENTROPY_TARGETS, ENTROPY_WEIGHTS, ENTROPY_LOSS, ENTROPY_LSE, ENTROPY_DX };
+enum { ENTROPY_X, ENTROPY_TARGETS, ENTROPY_LOSS, ENTROPY_WEIGHTS, ENTROPY_LSE, ENTROPY_DX };
 enum { ENTROPY_IGNORED = -100 };             /* the target that is, unless another is said */
 
 struct cross_entropy_problem {
