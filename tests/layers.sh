@@ -35,7 +35,7 @@ texts=$(find cl cuda -name '*.cl' -o -name '*.h')
 rule "lib/ may not know OpenCL or CUDA" \
     '#[[:space:]]*include[[:space:]]*[<"](CL/|cuda|nvrtc|cublas|cudnn|clblast)' $(but lib/vernier_opencl.h -- $library)
 rule "backends/ may not know an operation" \
-    '#[[:space:]]*include.*[<"/](gemm|conv|softmax|attention)\.h' $(find backends -name '*.[ch]')
+    '#[[:space:]]*include.*[<"/](gemm|conv|softmax|attention|cross_entropy)\.h' $(find backends -name '*.[ch]')
 rule "what is known of a device is a fact, or stands in a tune file, also in comments" \
     '(^|[^[:alnum:]_])(H[12]00|A100|V100|MI[23][0-9][0-9]|RTX|Radeon|GeForce|EPYC|Xeon|Zen ?[0-9])([^[:alnum:]_]|$)' \
     $(but lib/vernier.h -- $library) $(find backends vendors -name '*.[ch]')

@@ -16,6 +16,7 @@
 #include "../start.h"
 #include "check/suite.h"
 #include "problem/attention.h"
+#include "problem/cross_entropy.h"
 #include "problem/softmax.h"
 #include "../trial.h"
 
@@ -42,6 +43,8 @@ static const char *const texts[] = {
     "softmax:48x100:f16:forward:mask=row:scale=0.5",
     "softmax:32x33:f32:backward:log:causal",
     "attention:b1h4s40d24:f32:hk=2:causal",
+    "cross-entropy:7x40:f32:weights:smoothing=0.1",
+    "cross-entropy:5x33:bf16:lse:targets=i64",
     "attention:b2h1s33d20:f16:sk=70:lse",
 };
 enum { COUNT = sizeof texts / sizeof *texts };
@@ -242,6 +245,7 @@ static void test_prepared(int i)
 static void test_options(int i)
 {
     static const struct op *const attention[] = { &op_attention, NULL };
+    static const struct op *const entropy[] = { &op_cross_entropy, NULL };
     static const struct op *const softmax[] = { &op_softmax, NULL };
     struct trial t = trial[i];
 
@@ -250,6 +254,8 @@ static void test_options(int i)
         softmax_of(&t.p)->log = !softmax_of(&t.p)->log;
     if (op_place(attention, t.p.op) == 0)
         attention_of(&t.p)->scale = 0.25;
+    if (op_place(entropy, t.p.op) == 0)
+        cross_entropy_of(&t.p)->z_loss = 0.5;
     check(!problem_run(queue, &trial[i].p, &trial[i].o), texts[i], "before its options change");
     check(!problem_run(queue, &t.p, &t.o) && seen.chosen == 1, texts[i], "other options, chosen for anew");
     again(&t, texts[i], "other options", SIZE_MAX);
