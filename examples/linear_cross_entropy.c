@@ -2,8 +2,8 @@
  *
  * linear_cross_entropy.c - the last layer of a language model and its loss, without all logits in memory.
  *
- * logits = x w^T, R x V, are larger than all else: with R = 16384 rows and V = 128256 classes they take 4.2 GB
- * in 16 bits, and their gradient as much again.  Here the rows are taken in chunks of C: of logits there are
+ * logits = x w^T, R x V, are larger than all else: with R = 16384 rows and V = 128256 classes they take
+ * 4.2 GB in 16 bits, and their gradient as much again.  Here the rows are taken in chunks of C: of logits there are
  * never more than C x V elements (C = 1024: 0.26 GB), and the gradient takes their place:
  *
  *     z  := x[c] w^T                    C x V, the only memory beside operands and results
@@ -72,7 +72,8 @@ int main(void)
                     gx = vn_matrix(DX, VN_F32, ROWS, HIDDEN), gw = vn_matrix(DW, VN_F32, CLASSES, HIDDEN);
     const int64_t one = 1, rows = ROWS;
     const vn_tensor losses = vn_packed(LOSS, VN_F32, 1, &rows);
-    const vn_cross_entropy_options mean = { .size = sizeof mean, .weights = vn_packed(EACH, VN_F32, 1, &one) };
+    const vn_cross_entropy_options mean = { .size = sizeof mean,
+                                            .weights = vn_packed(EACH, VN_F32, 1, &one) };
 
     for (int64_t first = 0; first < ROWS; first += CHUNK) {
         const int64_t count = first + CHUNK < ROWS ? CHUNK : ROWS - first;

@@ -109,8 +109,8 @@ static vn_status check_options(const struct call *c)
     if (c->window < 0)
         return vn__fail(VN_INVALID, "options.window is %lld; it needs 0 or more", (long long)c->window);
     if (c->window && c->causal == VN_CAUSAL_NONE)
-        return vn__fail(VN_INVALID, "options.window is %lld and options.causal VN_CAUSAL_NONE; a window needs "
-                        "VN_CAUSAL_LAST or VN_CAUSAL_FIRST", (long long)c->window);
+        return vn__fail(VN_INVALID, "options.window is %lld and options.causal VN_CAUSAL_NONE; a window "
+                        "needs VN_CAUSAL_LAST or VN_CAUSAL_FIRST", (long long)c->window);
     if (!isfinite(c->scale))
         return vn__fail(VN_INVALID, "options.scale is %g; it needs a finite number", c->scale);
     if (!isfinite(c->softcap) || c->softcap < 0)

@@ -22,7 +22,7 @@ struct attention {                /* the problem, as variants see it */
 
 /* The arguments that all kernels begin with. */
 void vn__attention_begin(struct vn_launch *l, const struct attention *a);
-/* The larger of both head sizes, rounded up to a multiple of 64: a constant of kernels that keep whole rows. */
+/* The larger head size, rounded up to a multiple of 64: a constant of kernels that keep whole rows. */
 int  vn__attention_head(const struct attention *a);
 
 /* tiled.c: any device with local memory */

@@ -417,8 +417,8 @@ static void harm_cross_entropy(const struct call *c)
     static const struct op *const entropy[] = { &op_cross_entropy, NULL };
     const vn_tensor *const t = c->o.t;
     const vn_ints right = { t[1].buffer, 0, t[0].extent[0], 1, 4 * (int)t[1].extent[1], 0 };
-    const vn_cross_entropy_options size = { .size = 5 }, below = { .smoothing = -0.1 }, above = { .smoothing = 2 },
-                                   none = { .smoothing = NAN }, z = { .z_loss = INFINITY };
+    const vn_cross_entropy_options size = { .size = 5 }, below = { .smoothing = -0.1 },
+                                   above = { .smoothing = 2 }, none = { .smoothing = NAN }, z = { .z_loss = INFINITY };
     struct { vn_ints it; const char *what; } table[] = {
         { right, "targets of no buffer" }, { right, "targets of 2 bytes" }, { right, "too few targets" },
         { right, "targets that start before the buffer" }, { right, "targets with a stride below 0" },
@@ -438,8 +438,8 @@ static void harm_cross_entropy(const struct call *c)
     table[7].it.buffer = t[2].buffer;
     table[7].it.bytes = 4;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        expect(vn_cross_entropy(queue, t[0], table[i].it, t[2], t[5], NULL), VN_INVALID, c->function, "targets",
-               table[i].what);
+        expect(vn_cross_entropy(queue, t[0], table[i].it, t[2], t[5], NULL), VN_INVALID, c->function,
+               "targets", table[i].what);
     expect(vn_cross_entropy(queue, t[0], right, t[2], t[5], &size), VN_INVALID, c->function, "options.size",
            "options of another size");
     expect(vn_cross_entropy(queue, t[0], right, t[2], t[5], &below), VN_INVALID, c->function,
