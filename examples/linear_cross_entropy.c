@@ -3,8 +3,8 @@
  * linear_cross_entropy.c - the last layer of a language model and its loss, without all logits in memory.
  *
  * logits = x w^T, R x V, are larger than all else: with R = 16384 rows and V = 128256 classes they take
- * 4.2 GB in 16 bits, and their gradient as much again.  Here the rows are taken in chunks of C: of logits there are
- * never more than C x V elements (C = 1024: 0.26 GB), and the gradient takes their place:
+ * 4.2 GB in 16 bits, and their gradient as much again.  Here the rows are taken in chunks of C: of logits
+ * there are never more than C x V elements (C = 1024: 0.26 GB), and the gradient takes their place:
  *
  *     z  := x[c] w^T                    C x V, the only memory beside operands and results
  *     z  := gradient of the loss        in the same call as the loss, in place

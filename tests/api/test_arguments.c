@@ -418,7 +418,8 @@ static void harm_cross_entropy(const struct call *c)
     const vn_tensor *const t = c->o.t;
     const vn_ints right = { t[1].buffer, 0, t[0].extent[0], 1, 4 * (int)t[1].extent[1], 0 };
     const vn_cross_entropy_options size = { .size = 5 }, below = { .smoothing = -0.1 },
-                                   above = { .smoothing = 2 }, none = { .smoothing = NAN }, z = { .z_loss = INFINITY };
+                                   above = { .smoothing = 2 }, none = { .smoothing = NAN },
+                                   z = { .z_loss = INFINITY };
     struct { vn_ints it; const char *what; } table[] = {
         { right, "targets of no buffer" }, { right, "targets of 2 bytes" }, { right, "too few targets" },
         { right, "targets that start before the buffer" }, { right, "targets with a stride below 0" },
