@@ -96,7 +96,8 @@ DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOC
             sums[(i < height ? i : height - 1) * vectors + j] = c[i][j];
 }
 
-/* The tile of `height` pixels. Pixels are divided evenly: but for few in all, they fill all rows, or all but one. */
+/* The tile of `height` pixels. Pixels are shared out evenly: unless they are few in all, they fill all rows or
+ * all but one. */
 #define TILE_ROWS(vectors)                                                                               \
     if (height == THR_M)                                                                                 \
         tile(THR_M, vectors, sums, slab, pixel, THR_M, step, depth, b, first);                           \
@@ -323,8 +324,8 @@ DEVICE void store_lanes(const struct output *o, INDEX at, INDEX residual_at, IND
 /* The places of a box's pixels in the output, the residual and the bias. */
 struct places { LOCAL const INDEX *c, *residual, *bias; };
 
-/* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, `channels` of which are: the
- * first of them at c_at, residual_at and bias_at.                                                           */
+/* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, of which there are `channels`, the
+ * first of them at c_at, residual_at and bias_at. */
 DEVICE void store_pixels(const struct output *o, LOCAL const RV *sums, int vectors, int pixels, int channels,
                          struct places place, INDEX c_at, INDEX c_step, INDEX residual_at,
                          INDEX residual_step, INDEX bias_at, INDEX bias_step)
@@ -373,8 +374,9 @@ DEVICE void store_pixels(const struct output *o, LOCAL const RV *sums, int vecto
 
 /* ---- forward and backward data --------------------------------------------------------- */
 
-/* eBox: the extents of a box, s3 the panels of a task; eBoxes: how many there are, s3 of panels. some:
- * channels of a block. `taken` counts the tasks, of which there are `all`, taken by `groups` work-groups. */
+/* eBox: the extents of a box, s3 the panels of a task; eBoxes: how many there are, s3 of ranges of panels, s0
+ * whether all ranges of a box come one after the other, or all boxes of a range. some: channels of a block.
+ * `taken` counts the tasks, of which there are `all`, taken by `groups` work-groups. */
 KERNEL(1) void
 conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
           CONV_PARAMS,
@@ -398,6 +400,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
 
     for (int task = ATOMIC_ADD(taken, 1); task < all; task = ATOMIC_ADD(taken, 1)) {
         INDEX group = task;
+        INDEX range = eBoxes.s0 ? divmod(&group, (INDEX)eBoxes.s3) : 0;
         const INDEX w0 = divmod(&group, (INDEX)eBoxes.s6) * (INDEX)eBox.s6;
         const INDEX h0 = divmod(&group, (INDEX)eBoxes.s5) * (INDEX)eBox.s5;
         const INDEX d0 = divmod(&group, (INDEX)eBoxes.s4) * (INDEX)eBox.s4;
@@ -405,7 +408,11 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
         const INDEX phase_w = divmod(&group, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
         const INDEX phase_h = divmod(&group, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
         const INDEX phase_d = divmod(&group, phases_along((INDEX)eOut.s4, (INDEX)vStep.s4));
-        const int panel0 = (int)(divmod(&group, (INDEX)eBoxes.s3) * (INDEX)eBox.s3);
+
+        if (!eBoxes.s0)
+            range = divmod(&group, (INDEX)eBoxes.s3);
+
+        const int panel0 = (int)(range * (INDEX)eBox.s3);
         const int panel1 = (int)imin(all_panels, panel0 + (INDEX)eBox.s3);
         const INDEX depth = pixels_along((INDEX)eOut.s4, (INDEX)vStep.s4, phase_d);
         const INDEX height = pixels_along((INDEX)eOut.s5, (INDEX)vStep.s5, phase_h);

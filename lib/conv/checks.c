@@ -105,9 +105,10 @@ static vn_status find_extent(int64_t *out, const struct conv *c, int i, int64_t 
                         "they need to be smaller", 2 + i);
     *out = padded < window ? 0 : (padded - window) / c->stride[d] + 1;
     if (padded < window && c->y.extent[2 + i] != 0)
-        return vn__fail(VN_INVALID, "%s reaches over %lld elements along dimension %d, where the padded "
-                        "%s has %lld; %s needs extent 0 there, not %lld", names[c->direction].w,
-                        (long long)window, 2 + i, names[c->direction].x, (long long)padded, names[c->direction].y,
+        return vn__fail(VN_INVALID, "%s reaches over %lld elements along dimension %d, where the padded %s "
+                        "has %lld; %s needs extent 0 there, not %lld", names[c->direction].w,
+                        (long long)window, 2 + i, names[c->direction].x, (long long)padded,
+                        names[c->direction].y,
                         (long long)c->y.extent[2 + i]);
     return VN_OK;
 }

@@ -162,7 +162,7 @@ const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const s
     enum { FEW_PIXELS = 128 };
     const struct conv *c = problem;
     struct product p = product_of(c);
-    const int64_t sums = sum_bytes(c, &p);
+    const int64_t sums = sum_bytes(c, &p), pixels = p.gemm.b.extent[COLUMNS];
     size_t own = 0;
 
     (void)row;
@@ -177,8 +177,8 @@ const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const s
     out->workspace = VN_CEIL_DIV(own, WORKSPACE_ALIGN) * WORKSPACE_ALIGN + (size_t)sums;
     if (strcmp(site->facts->family, "cpu"))
         return "it is for CPUs, unless it is asked for by name";
-    return p.images > 1 && c->direction != BACKWARD_FILTER && c->x.extent[RANK - 1] < FEW_PIXELS
-         ? "an image has less than 128 pixels: tiles of several images fill better" : NULL;
+    return c->direction != BACKWARD_FILTER && pixels < FEW_PIXELS
+         ? "a matrix has less than 128 pixels: tiles of conv_slab fill better" : NULL;
 }
 
 vn_status vn__run_conv_gemm(vn_queue *q, const struct vn_choice *it, const void *problem,

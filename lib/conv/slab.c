@@ -17,6 +17,7 @@ static int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
 struct cut {
     int64_t box[4], boxes[4];           /* images, then the dimensions */
     int64_t panels, ranges, channels;   /* of a task; of all panels; of a block */
+    int     ranges_first;               /* else all boxes of a range: what is read again is the smaller */
     int64_t tasks;
 };
 
@@ -78,6 +79,17 @@ static double count_tasks(const struct cut *cut, const struct conv *c)
     return n;
 }
 
+/* Whether reading the filter for each box moves less than reading the source for each range of panels. */
+static int reads_source_less(const struct cut *cut, const struct conv *c)
+{
+    const double source = (double)vn__elements(c->direction == BACKWARD_DATA ? &c->y : &c->x);
+    double boxes = 1;
+
+    for (int i = 0; i < 4; i++)
+        boxes *= (double)cut->boxes[i];
+    return (double)vn__elements(&c->w) * boxes < source * (double)cut->ranges;
+}
+
 /* Pixels repay packing of the filter, panels copying into the slab: with many taps a slab element is used
  * often as it is. Both are less where there are too few tasks.                                          */
 static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, int units)
@@ -116,6 +128,7 @@ static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, i
     if (count_tasks(cut, c) > INT_MAX / 2)
         return "it has more than 2^30 tasks";
     cut->tasks = (int64_t)count_tasks(cut, c);
+    cut->ranges_first = reads_source_less(cut, c);
     cut->channels = even_part(max_of(1, channels), min_of((int64_t)(room / (slab_of(r, cut->box) + 16)),
                                                           STEPS_MOST / taps));
     if (cut->channels > p[VEC])                 /* whole vectors, if they fit */
@@ -157,7 +170,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     l.items = 1;
     vn__conv_arg_problem(&l, c);
     vn__arg_view(&l, (int64_t[8]){ 0, 0, cut.box[0], cut.panels, cut.box[1], cut.box[2], cut.box[3] });
-    vn__arg_view(&l, (int64_t[8]){ 0, 0, cut.boxes[0], cut.ranges, cut.boxes[1], cut.boxes[2],
+    vn__arg_view(&l, (int64_t[8]){ cut.ranges_first, 0, cut.boxes[0], cut.ranges, cut.boxes[1], cut.boxes[2],
                                    cut.boxes[3] });
     vn__arg_int(&l, cut.channels);
     vn__arg_int(&l, cut.tasks);
