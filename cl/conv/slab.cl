@@ -96,8 +96,8 @@ DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOC
             sums[(i < height ? i : height - 1) * vectors + j] = c[i][j];
 }
 
-/* The tile of `height` pixels. Pixels are shared out evenly: unless they are few in all, they fill all rows or
- * all but one. */
+/* The tile of `height` pixels. Pixels are divided evenly: unless they are few in all, they fill all rows
+ * or all but one. */
 #define TILE_ROWS(vectors)                                                                               \
     if (height == THR_M)                                                                                 \
         tile(THR_M, vectors, sums, slab, pixel, THR_M, step, depth, b, first);                           \
@@ -324,8 +324,8 @@ DEVICE void store_lanes(const struct output *o, INDEX at, INDEX residual_at, IND
 /* The places of a box's pixels in the output, the residual and the bias. */
 struct places { LOCAL const INDEX *c, *residual, *bias; };
 
-/* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, of which there are `channels`, the
- * first of them at c_at, residual_at and bias_at. */
+/* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, of which there are `channels`,
+ * the first of them at c_at, residual_at and bias_at. */
 DEVICE void store_pixels(const struct output *o, LOCAL const RV *sums, int vectors, int pixels, int channels,
                          struct places place, INDEX c_at, INDEX c_step, INDEX residual_at,
                          INDEX residual_step, INDEX bias_at, INDEX bias_step)

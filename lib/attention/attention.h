@@ -11,7 +11,7 @@ enum { Q, K, V, OUT, MASK, LSE, VIEWS };
 
 struct attention {                /* the problem, as variants see it */
     struct vn_problem head;
-    vn_tensor t[VIEWS];           /* MASK: broadcast to B x H x Sq x Sk; it and LSE: of Q, where there is none */
+    vn_tensor t[VIEWS];           /* MASK: broadcast to B x H x Sq x Sk; where it or LSE is not, another */
     int64_t   batches, heads, group;      /* group: query heads that share a key head */
     int64_t   queries, keys, d, dv;
     int64_t   offset;             /* query i stands at the place of key i + offset */
