@@ -24,7 +24,8 @@ static void constants_of(int *c, const void *problem)
 
 /* ---- the table ------------------------------------------------------------------ */
 
-#define CONSTANTS .constants = "HEAD 64 128 192 256  HAS_MASK 0 1  HAS_SOFTCAP 0 1", .constants_of = constants_of
+#define CONSTANTS .constants = "HEAD 64 128 192 256  HAS_MASK 0 1  HAS_SOFTCAP 0 1", \
+                  .constants_of = constants_of
 
 const struct vn_variant vn__attention_variants[] = {
     { .name = "attention_cpu", .fits = vn__fits_attention_cpu, .plan = vn__plan_attention_cpu,
