@@ -9,7 +9,7 @@ examples = \
 	%D%/two_queues
 test_programs         += $(examples)
 examplesdir            = $(docdir)/examples
-dist_examples_DATA     = $(examples:=.c) %D%/example.h
+dist_examples_DATA     = $(examples:=.c) %D%/example.h %D%/conformance.yml
 examples_with          = libvernier.la -lm
 %C%_gradient_accumulation_LDADD = $(examples_with)
 %C%_linear_cross_entropy_LDADD  = $(examples_with)

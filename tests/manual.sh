@@ -16,6 +16,15 @@ for header in vernier vernier_cuda vernier_opencl; do
     done
 done
 
+# `man vn_gemm` finds its page: one synopsis has each function.
+awk -f doc/aliases.awk doc/*.3 > /dev/null || fail "doc/aliases.awk fails"
+for header in vernier vernier_cuda vernier_opencl; do
+    for function in $(sed -n 's/^VN_API .*[ *]\(vn_[a-z0-9_]*\)(.*/\1/p' lib/$header.h); do
+        pages=$(awk -f doc/aliases.awk doc/*.3 | awk -v f="$function" '$1 == f' | wc -l)
+        [ "$pages" = 1 ] || fail "$function() is in $pages synopses, not in one"
+    done
+done
+
 for name in $(grep -ohE '"VERNIER_[A-Z_]+"' $(find lib backends vendors tools -name '*.c') | tr -d '"' | sort -u); do
     grep -q "$name" doc/vernier.7 || fail "doc/vernier.7 does not say what $name is for"
 done

@@ -40,9 +40,17 @@ prefix=$stage$(sed -n 's/^prefix=//p' "$pc")
 
 for file in "$lib/libvernier.so" "$lib/libvernier.a" "$lib/cmake/Vernier/VernierConfig.cmake" \
             "$prefix/include/vernier.h" "$prefix/include/vernier.hpp" "$prefix/include/vernier_cuda.h" "$prefix/include/vernier_opencl.h" \
+            "$prefix/share/man/man3/vn_gemm.3" "$prefix/share/man/man3/vn_opencl_queue_open.3" \
             "$prefix/share/man/man3/vernier.3" "$prefix/share/doc/vernier/method.md" "$prefix/share/doc/vernier/examples/two_queues.c"; do
     [ -e "$file" ] || wrong "not installed: ${file#"$stage"}"
 done
+
+if command -v man > /dev/null && command -v groff > /dev/null; then
+    for function in vn_slice vn_gemm vn_cuda_buffer_open; do
+        LC_ALL=C.UTF-8 MANPATH= man -M "$prefix/share/man" $function 2> /dev/null | grep -q "$function" ||
+            wrong "man $function finds nothing about $function"
+    done
+fi
 
 # Neither carries the path of the build, so that two builds are the same; the command has suites of its own.
 for built in "$lib/libvernier.so" "$prefix/bin/vernier"; do
