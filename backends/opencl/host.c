@@ -82,8 +82,9 @@ vn_status vn__cl_shares_host(int *out, vn_device *device)
     if (posix_memalign(&memory, VN_HOST_ALIGN, VN_HOST_ALIGN))
         return vn__fail(VN_NO_MEMORY, "host memory ran out: %d bytes", VN_HOST_ALIGN);
     t.memory = memory;
-    if (!(error = open_trial(&t, d)))
-        error = run_trial(out, &t);
+    error = open_trial(&t, d);
+    if (!error && (error = run_trial(out, &t)))
+        memory = NULL;                      /* a kernel may still be running: it is not freed */
     close_trial(&t);
     free(memory);
     if (error)

@@ -23,6 +23,7 @@ static void fail(const char *it, int line)
     std::printf("not ok: line %d: %s (%s)\n", line, it, vn_last_error());
 }
 
+#if !defined(__SANITIZE_ADDRESS__)          /* which has operators of its own */
 void *operator new(std::size_t bytes)
 {
     void *const p = std::malloc(bytes ? bytes : 1);
@@ -35,6 +36,7 @@ void *operator new(std::size_t bytes)
 
 void operator delete(void *p) noexcept { std::free(p); }
 void operator delete(void *p, std::size_t) noexcept { std::free(p); }
+#endif
 
 static_assert(sizeof(vernier::array<float>) == sizeof(void *));
 static_assert(sizeof(vernier::tensor) == sizeof(vn_tensor));

@@ -50,7 +50,8 @@ static const struct { const char *name; int code; } errors[] = {
 };
 enum { ERRORS = sizeof errors / sizeof *errors, CASES = sizeof cases / sizeof *cases };
 
-#define DEVICES "devices"                 /* the case of listing them */
+#define DEVICES   "devices"               /* the case of listing them */
+#define TRANSFERS "transfers"             /* the case of what moves bytes, and of the host's memory */
 
 static struct layer layer;
 
@@ -356,6 +357,85 @@ static void sweep(const char *text)
     release(&r);
 }
 
+/* ---- transfers, and the host's memory -------------------------------------------------------- */
+
+struct moves { vn_device *device; vn_queue *queue; vn_buffer *own, *hosts; vn_event *done; };
+
+/* A pattern to a buffer of the device, from there to one that is the host's memory, and read from both. */
+static vn_status move_bytes(struct moves *m)
+{
+    static unsigned char memory[256] __attribute__((aligned(VN_HOST_ALIGN))), back[256];
+    static const unsigned char pattern[4] = { 1, 2, 3, 4 };
+    int shares;
+    vn_status s;
+
+    memset(memory, 0, sizeof memory);
+    memset(back, 0, sizeof back);
+    if ((s = vn_device_open(&m->device, NULL)) || (s = vn_queue_open(&m->queue, m->device)) ||
+        (s = vn_buffer_open(&m->own, m->device, sizeof back)))
+        return s;
+    s = vn_buffer_open_host(&m->hosts, m->device, memory, sizeof memory);
+    if (s && s != VN_UNSUPPORTED)
+        return s;
+    shares = !s;
+    if ((s = vn_write_async(m->queue, m->own, 0, back, sizeof back)) ||
+        (s = vn_fill(m->queue, m->own, 0, sizeof back, pattern, sizeof pattern)) ||
+        (shares && (s = vn_copy(m->queue, m->hosts, 0, m->own, 0, sizeof memory))) ||
+        (s = vn_read_async(m->queue, back, m->own, 0, sizeof back)) ||
+        (s = vn_event_record(&m->done, m->queue)) || (s = vn_event_finish(m->done)))
+        return s;
+    for (size_t i = 0; i < sizeof back; i++)
+        if (back[i] != pattern[i % 4] || (shares && memory[i] != pattern[i % 4])) {
+            fail("VN_OK, but the bytes are wrong", "");
+            break;
+        }
+    return VN_OK;
+}
+
+static void close_moves(struct moves *m)
+{
+    if (m->queue)
+        vn_queue_finish(m->queue);              /* what is in flight uses the host's memory */
+    vn_event_close(m->done);
+    vn_buffer_close(m->own);
+    vn_buffer_close(m->hosts);
+    vn_queue_close(m->queue);
+    vn_device_close(m->device);
+    memset(m, 0, sizeof *m);
+    check_closed();
+}
+
+/* 0 where no call was left to fail. */
+static int transfer_point(const struct point *p)
+{
+    struct moves m = { NULL, NULL, NULL, NULL, NULL };
+    vn_status s;
+    long failed;
+
+    name_point(p);
+    alarm(600);
+    layer.arm(NULL, p->nth, errors[p->error].code, p->persistent);
+    if ((s = move_bytes(&m)))
+        check_said(s);
+    failed = layer.failed();
+    layer.disarm();
+    close_moves(&m);
+    if (s && move_bytes(&m))
+        fail("the fault is gone, but it fails: ", vn_last_error());
+    close_moves(&m);
+    tally->points += failed > 0;
+    return failed > 0;
+}
+
+static void sweep_transfers(void)
+{
+    struct point p = { .what = TRANSFERS };
+
+    for (p.persistent = 0; p.persistent <= 1; p.persistent++)
+        for (p.nth = 1; p.error = (int)(p.nth % ERRORS), transfer_point(&p); p.nth++)
+            ;
+}
+
 /* ---- what needs a process of its own -------------------------------------------------------- */
 
 /* Runs work() in a child; its result, or -1 if it died. */
@@ -454,6 +534,10 @@ static void run_one(char **argv)
         return;
     }
     vn_device_count();                        /* in a sweep they were listed before, too */
+    if (!strcmp(p.what, TRANSFERS)) {
+        transfer_point(&p);
+        return;
+    }
     prepare(&r, p.what);
     if (!run_point(&r, &p))
         printf("fewer than %ld calls\n", p.nth);
@@ -469,6 +553,7 @@ static void run_all(void)
     }
     for (int i = 0; i < CASES; i++)
         sweep(cases[i]);
+    sweep_transfers();
     printf("%ld faults, %ld wrong\nCOUNT faults %ld\n", tally->points, tally->wrong, tally->points);
 }
 

@@ -74,6 +74,12 @@
     MARK(clEnqueueWriteBuffer, (cl_command_queue q, cl_mem m, cl_bool blocks, size_t at, size_t bytes, \
                                 const void *from, WAITS), \
          (q, m, blocks, at, bytes, from, waits, wait, event)) \
+    MARK(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem from, cl_mem to, size_t from_at, size_t to_at, \
+                               size_t bytes, WAITS), \
+         (q, from, to, from_at, to_at, bytes, waits, wait, event)) \
+    MARK(clEnqueueFillBuffer, (cl_command_queue q, cl_mem m, const void *pattern, size_t size, size_t at, \
+                               size_t bytes, WAITS), \
+         (q, m, pattern, size, at, bytes, waits, wait, event)) \
     MARK(clEnqueueNDRangeKernel, (cl_command_queue q, cl_kernel k, cl_uint n, const size_t *offset, \
                                   const size_t *global, const size_t *local, WAITS), \
          (q, k, n, offset, global, local, waits, wait, event)) \

@@ -39,7 +39,7 @@ completes 'vernier bench --ty' --type
 completes 'vernier bench squares --type b' bf16
 completes 'vernier tune --device g' gpu
 completes 'vernier explain --pl' --plans
-completes 'vernier compare LIC' LICENSE LICENSES
+completes "vernier compare $srcdir/LIC" "$srcdir/LICENSE" "$srcdir/LICENSES"
 completes 'vernier no_such ' ''
 
 # All that --help knows, and nothing else.
