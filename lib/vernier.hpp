@@ -450,7 +450,7 @@ public:
     /* One for each spatial dimension, the outermost first. */
     using per_dimension = std::initializer_list<int>;
 
-    conv_options() noexcept : o_() {}
+    conv_options() noexcept : o_() { o_.size = sizeof o_; }
     conv_options &stride(per_dimension v) noexcept { return copy(o_.stride, v); }
     conv_options &dilation(per_dimension v) noexcept { return copy(o_.dilation, v); }
     conv_options &pad(per_dimension v) noexcept { return pad(v, v); }
@@ -462,6 +462,7 @@ public:
     conv_options &math(vn_math m) noexcept { return o_.math = m, *this; }
     conv_options &bias(const vn_tensor &t) noexcept { return o_.bias = t, *this; }
     conv_options &activation(vn_activation a) noexcept { return o_.activation = a, *this; }
+    conv_options &residual(const vn_tensor &t) noexcept { return o_.residual = t, *this; }
     conv_options &variant(const char *name) noexcept { return o_.variant = name, *this; }
     operator const vn_conv_options *() const noexcept { return &o_; }
 
@@ -495,6 +496,23 @@ public:
 
 private:
     vn_softmax_options o_;
+};
+
+class attention_options {
+public:
+    attention_options() noexcept : o_() { o_.size = sizeof o_; }
+    attention_options &scale(double s) noexcept { return o_.scale = s, *this; }
+    attention_options &causal(vn_causal c) noexcept { return o_.causal = c, *this; }
+    attention_options &window(std::int64_t keys) noexcept { return o_.window = keys, *this; }
+    attention_options &softcap(double s) noexcept { return o_.softcap = s, *this; }
+    attention_options &mask(const vn_tensor &t) noexcept { return o_.mask = t, *this; }
+    attention_options &lse(const vn_tensor &t) noexcept { return o_.lse = t, *this; }
+    attention_options &math(vn_math m) noexcept { return o_.math = m, *this; }
+    attention_options &variant(const char *name) noexcept { return o_.variant = name, *this; }
+    operator const vn_attention_options *() const noexcept { return &o_; }
+
+private:
+    vn_attention_options o_;
 };
 
 /* ---- operations ----------------------------------------------------------------- */
@@ -542,6 +560,10 @@ VERNIER_BOTH(softmax, (vn_queue *q, const vn_tensor &x, const vn_tensor &y,
 VERNIER_BOTH(softmax_backward, (vn_queue *q, const vn_tensor &y, const vn_tensor &dy, const vn_tensor &dx,
                                 const vn_softmax_options *o = nullptr),
              (q, y, dy, dx, o), vn_softmax_backward(q, y, dy, dx, o))
+VERNIER_BOTH(attention, (vn_queue *q, const vn_tensor &queries, const vn_tensor &keys,
+                         const vn_tensor &values, const vn_tensor &out,
+                         const vn_attention_options *o = nullptr),
+             (q, queries, keys, values, out, o), vn_attention(q, queries, keys, values, out, o))
 VERNIER_BOTH(copy, (vn_queue *q, vn_buffer *to, std::size_t to_at, const vn_buffer *from, std::size_t from_at,
                     std::size_t bytes),
              (q, to, to_at, from, from_at, bytes), vn_copy(q, to, to_at, from, from_at, bytes))

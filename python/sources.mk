@@ -4,6 +4,7 @@ EXTRA_DIST += \
 	%D%/vernier/__init__.py \
 	%D%/vernier/__main__.py \
 	%D%/vernier/_arrays.py \
+	%D%/vernier/_attention.py \
 	%D%/vernier/_conv.py \
 	%D%/vernier/_device.py \
 	%D%/vernier/_gemm.py \
@@ -14,6 +15,7 @@ EXTRA_DIST += \
 	%D%/vernier/tests/__init__.py \
 	%D%/vernier/tests/arrays.py \
 	%D%/vernier/tests/conftest.py \
+	%D%/vernier/tests/test_attention.py \
 	%D%/vernier/tests/test_conv.py \
 	%D%/vernier/tests/test_device.py \
 	%D%/vernier/tests/test_gemm.py \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vernier: GEMM, convolution and softmax on any OpenCL device, over NumPy arrays.
+"""Vernier: GEMM, convolution, softmax and attention on any OpenCL device, over NumPy arrays.
 
     import numpy, vernier
     a = numpy.random.rand(512, 512).astype("f4")
@@ -12,6 +12,7 @@ Each thread has a queue of its own; vernier.set_device() says on which device.  
 library's own sentence.  After a fork the library cannot be used in the child: see doc/python.md.
 """
 from ._arrays import Tensor, empty, tensor
+from ._attention import attention
 from ._conv import conv, conv_backward_data, conv_backward_filter
 from ._device import (Buffer, Device, DeviceInfo, Event, Explanation, Queue, default_queue, devices, explain,
                       set_device)
@@ -22,6 +23,6 @@ from ._softmax import softmax, softmax_backward
 
 __version__ = version()
 __all__ = ["Buffer", "Device", "DeviceInfo", "Error", "Event", "Explanation", "FailedError", "InvalidError",
-           "NoDeviceError", "NoMemoryError", "Queue", "Tensor", "UnsupportedError", "conv", "conv_backward_data",
+           "NoDeviceError", "NoMemoryError", "Queue", "Tensor", "UnsupportedError", "attention", "conv", "conv_backward_data",
            "conv_backward_filter", "default_queue", "devices", "empty", "explain", "gemm", "library_path",
            "set_device", "softmax", "softmax_backward", "tensor", "version"]

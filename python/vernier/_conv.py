@@ -2,7 +2,7 @@
 """conv() and its gradients: convolutions of one to three spatial dimensions, without flipping the filter."""
 from __future__ import annotations
 
-from ctypes import byref
+from ctypes import byref, sizeof
 from typing import Any, Sequence
 
 from ._arrays import (Call, activation_code, choice_code, dtype_of, math_code, result, variant_name)
@@ -50,35 +50,37 @@ class _Shape:
 
     def options(self, act: str | None, math: str | None, variant: str | None) -> CConvOptions:
         o = CConvOptions(groups=self.groups, math=math_code(math), activation=activation_code(act),
-                         variant=variant_name(variant))
+                         size=sizeof(CConvOptions), variant=variant_name(variant))
         for i, v in enumerate(zip(self.stride, self.dilation, self.before, self.after)):
             o.stride[i], o.dilation[i], o.pad_before[i], o.pad_after[i] = v
         return o
 
 
 def _run(function: Any, names: Sequence[str], x: Any, w: Any, out: Any, made: Any, shape: _Shape, layout: int,
-         alpha: float, beta: float, bias: Any, act: str | None, math: str | None, variant: str | None,
-         queue: Queue | None) -> Any:
+         alpha: float, beta: float, bias: Any, residual: Any, act: str | None, math: str | None, variant: str | None,
+         dtype: Any, queue: Queue | None) -> Any:
     call = Call(queue, x, w, out)
     if out is None:
-        if beta:
-            raise InvalidError(f"beta is {beta} and out is None; it needs what beta multiplies")
-        out = result(call, x, _outer(made, layout), x.dtype)
+        if beta and residual is None:
+            raise InvalidError(f"beta is {beta}, and out and residual are None; it needs what beta multiplies")
+        out = result(call, x, _outer(made, layout), dtype or x.dtype)
     options = shape.options(act, math, variant)
-    if bias is not None:
-        bias, _ = dtype_of(bias, "bias")
-        options.bias = call.input(_inner(bias, layout), "bias")
+    for name, it in (("bias", bias), ("residual", residual)):
+        if it is not None:
+            it, _ = dtype_of(it, name)
+            setattr(options, name, call.input(_inner(it, layout), name))
     check(function(call.queue.handle, alpha, call.input(_inner(x, layout), names[0]),
                    call.input(_inner(w, layout), names[1]), beta,
-                   call.output(_inner(out, layout), names[2], beta != 0), byref(options)))
+                   call.output(_inner(out, layout), names[2], beta != 0 and residual is None), byref(options)))
     call.finish()
     return out
 
 
 def conv(x: Any, w: Any, out: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-         layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0, bias: Any = None, act: str | None = None,
-         math: str | None = None, variant: str | None = None, queue: Queue | None = None) -> Any:
-    """out := act(alpha conv(x, w) + beta out + bias)
+         layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0, bias: Any = None, residual: Any = None,
+         act: str | None = None, dtype: Any = None, math: str | None = None, variant: str | None = None,
+         queue: Queue | None = None) -> Any:
+    """out := act(alpha conv(x, w) + beta residual + bias)
 
     x         (N, C, spatial...), with one to three spatial dimensions; dtypes as of gemm()
     w         (K, C / groups, spatial...)
@@ -87,7 +89,8 @@ def conv(x: Any, w: Any, out: Any = None, *, stride: Any = 1, padding: Any = 0, 
     stride, dilation   a number, or one for each spatial dimension
     padding   zeros around x: a number, one for each spatial dimension, or pairs (before, after)
     bias      K elements, or what broadcasts to out
-    act, math, variant, queue, and what is raised: as of gemm()
+    residual  what beta multiplies, in place of out; broadcasts as the bias does
+    act, dtype, math, variant, queue, and what is raised: as of gemm()
 
     >>> import numpy as np, vernier
     >>> x = np.arange(5, dtype=np.float32).reshape(1, 1, 5)
@@ -104,15 +107,15 @@ def conv(x: Any, w: Any, out: Any = None, *, stride: Any = 1, padding: Any = 0, 
             raise InvalidError(f"x has {x.ndim} dimensions and w has {w.ndim}; they need as many")
         xs, ws = _inner(x, n).shape, _inner(w, n).shape
         made = (xs[0], ws[0], *shape.outputs(xs[2:], ws[2:]))
-    return _run(lib.vn_conv_forward, ("x", "w", "out"), x, w, out, made, shape, n, alpha, beta, bias, act, math,
-                variant, queue)
+    return _run(lib.vn_conv_forward, ("x", "w", "out"), x, w, out, made, shape, n, alpha, beta, bias, residual, act,
+                math, variant, dtype, queue)
 
 
 def conv_backward_data(dy: Any, w: Any, out: Any, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
                        groups: int = 1, layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0,
-                       bias: Any = None, act: str | None = None, math: str | None = None,
+                       bias: Any = None, residual: Any = None, act: str | None = None, math: str | None = None,
                        variant: str | None = None, queue: Queue | None = None) -> Any:
-    """out := act(alpha conv^T(dy, w) + beta out + bias): the gradient of x, or a transposed convolution.
+    """out := act(alpha conv^T(dy, w) + beta residual + bias): the gradient of x, or a transposed convolution.
 
     dy (N, K, spatial...), w (K, C / groups, spatial...), out (N, C, spatial...), whose extents several strides
     could lead to, so that it is given.  The rest as of conv().
@@ -127,14 +130,14 @@ def conv_backward_data(dy: Any, w: Any, out: Any, *, stride: Any = 1, padding: A
     dy, _ = dtype_of(dy, "dy")
     w, _ = dtype_of(w, "w")
     shape = _Shape(dy.ndim - 2, stride, padding, dilation, groups)
-    return _run(lib.vn_conv_backward_data, ("dy", "w", "out"), dy, w, out, None, shape, n, alpha, beta, bias, act,
-                math, variant, queue)
+    return _run(lib.vn_conv_backward_data, ("dy", "w", "out"), dy, w, out, None, shape, n, alpha, beta, bias,
+                residual, act, math, variant, None, queue)
 
 
 def conv_backward_filter(x: Any, dy: Any, out: Any, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
                          groups: int = 1, layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0,
                          math: str | None = None, variant: str | None = None, queue: Queue | None = None) -> Any:
-    """out := alpha (gradient of w) + beta out; with beta 1 gradients accumulate.
+    """out := alpha (gradient of w) + beta out; with beta 1 gradients accumulate, in float32 where out has that.
 
     x (N, C, spatial...), dy (N, K, spatial...), out (K, C / groups, spatial...).  The rest as of conv().
 
@@ -149,4 +152,4 @@ def conv_backward_filter(x: Any, dy: Any, out: Any, *, stride: Any = 1, padding:
     dy, _ = dtype_of(dy, "dy")
     shape = _Shape(x.ndim - 2, stride, padding, dilation, groups)
     return _run(lib.vn_conv_backward_filter, ("x", "dy", "out"), x, dy, out, None, shape, n, alpha, beta, None, None,
-                math, variant, queue)
+                None, math, variant, None, queue)

@@ -59,6 +59,7 @@ class FailedError(Error):
 ERRORS = (None, InvalidError, UnsupportedError, NoDeviceError, NoMemoryError, FailedError)
 MATHS = ("default", "tf32", "bitwise")
 ACTIVATIONS = ("identity", "relu", "gelu", "silu", "sigmoid", "tanh")
+CAUSALS = ("none", "last", "first")
 TYPES = ("f32", "f16", "bf16", "f64")
 
 
@@ -88,8 +89,8 @@ class CGemmOptions(ctypes.Structure):
 class CConvOptions(ctypes.Structure):
     C = "vn_conv_options"
     _fields_ = [("stride", c_int * 3), ("dilation", c_int * 3), ("pad_before", c_int * 3), ("pad_after", c_int * 3),
-                ("groups", c_int), ("math", c_int), ("bias", CTensor), ("activation", c_int),
-                ("variant", c_char_p)]
+                ("groups", c_int), ("math", c_int), ("bias", CTensor), ("activation", c_int), ("size", c_uint32),
+                ("variant", c_char_p), ("residual", CTensor)]
 
 
 class CSoftmaxOptions(ctypes.Structure):
@@ -98,7 +99,13 @@ class CSoftmaxOptions(ctypes.Structure):
                 ("variant", c_char_p)]
 
 
-STRUCTS = (CDeviceInfo, CTensor, CGemmOptions, CConvOptions, CSoftmaxOptions)
+class CAttentionOptions(ctypes.Structure):
+    C = "vn_attention_options"
+    _fields_ = [("size", c_size_t), ("scale", c_double), ("causal", c_int), ("window", c_int64), ("softcap", c_double),
+                ("mask", CTensor), ("lse", CTensor), ("math", c_int), ("variant", c_char_p)]
+
+
+STRUCTS = (CDeviceInfo, CTensor, CGemmOptions, CConvOptions, CSoftmaxOptions, CAttentionOptions)
 
 STATUS = c_int32                # what a function returns that can fail
 _P = ctypes.POINTER
@@ -133,6 +140,7 @@ _FUNCTIONS = {
                                        _P(CConvOptions)]),
     "vn_conv_backward_filter": (STATUS, [c_void_p, c_double, CTensor, CTensor, c_double, CTensor,
                                          _P(CConvOptions)]),
+    "vn_attention": (STATUS, [c_void_p, CTensor, CTensor, CTensor, CTensor, _P(CAttentionOptions)]),
     "vn_softmax": (STATUS, [c_void_p, CTensor, CTensor, _P(CSoftmaxOptions)]),
     "vn_softmax_backward": (STATUS, [c_void_p, CTensor, CTensor, CTensor, _P(CSoftmaxOptions)]),
 }

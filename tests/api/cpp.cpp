@@ -147,6 +147,20 @@ static void test_operations(vernier::device &dev, vernier::queue &q)
     CHECK(sum > 0.999f && sum < 1.001f && y[3] > y[4]);
 }
 
+/* Of one key, the only value, whatever the scores are. */
+static void test_attention(vernier::device &dev, vernier::queue &q)
+{
+    const std::array<float, 8> x = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    std::array<float, 8> y{};
+    auto in = *vernier::array<float>::try_open(dev, 8), out = *vernier::array<float>::try_open(dev, 8);
+    const vernier::tensor queries = in.view({ 1, 2, 1, 4 });
+
+    CHECK(in.try_write(q, x));
+    CHECK(vernier::try_attention(q, queries, queries, queries, out.view({ 1, 2, 1, 4 }),
+                                 vernier::attention_options().causal(VN_CAUSAL_LAST)));
+    CHECK(out.try_read(q, y) && y == x);
+}
+
 static void test_errors(vernier::device &dev, vernier::queue &q)
 {
     auto a = *vernier::array<float>::try_open(dev, 16);
@@ -231,6 +245,7 @@ int main()
     test_products(dev, q);
     test_host_memory(dev, q);
     test_operations(dev, q);
+    test_attention(dev, q);
     test_errors(dev, q);
 #if VERNIER_EXCEPTIONS
     test_exceptions(dev);

@@ -29,7 +29,8 @@ if sys.argv[1] == "c":
         print(f'    printf("{s.C} %zu\\n", sizeof({s.C}));')
     for s, m in members:
         print(f'    printf("{s.C}.{m} %zu %zu\\n", offsetof({s.C}, {m}), sizeof((({s.C} *)0)->{m}));')
-    for name, list, prefix in (("math", v.MATHS, "VN_MATH_"), ("act", v.ACTIVATIONS, "VN_"), ("type", v.TYPES, "VN_")):
+    for name, list, prefix in (("math", v.MATHS, "VN_MATH_"), ("act", v.ACTIVATIONS, "VN_"), ("type", v.TYPES, "VN_"),
+                               ("causal", v.CAUSALS, "VN_CAUSAL_")):
         for word in list:
             print(f'    printf("{name} {word} %d\\n", (int){prefix}{word.upper()});')
     for e in v.ERRORS[1:]:
@@ -42,7 +43,7 @@ else:
         print(s.C, ctypes.sizeof(s))
     for s, m in members:
         print(f"{s.C}.{m}", getattr(s, m).offset, getattr(s, m).size)
-    for name, list in (("math", v.MATHS), ("act", v.ACTIVATIONS), ("type", v.TYPES)):
+    for name, list in (("math", v.MATHS), ("act", v.ACTIVATIONS), ("type", v.TYPES), ("causal", v.CAUSALS)):
         for i, word in enumerate(list):
             print(name, word, i)
     for i, e in enumerate(v.ERRORS[1:], 1):

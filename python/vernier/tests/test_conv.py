@@ -110,9 +110,11 @@ def test_backward(random, case):
 def test_bias_and_activation(random):
     x, w = integers(random, (2, 3, 8, 9), most=3), integers(random, (4, 3, 3, 2), most=3)
     bias = integers(random, 4, most=9)
-    wanted = np.maximum(forward(x, w) + double(bias)[:, None, None], 0)
-    y = vernier.conv(channels_last(x), channels_last(w), bias=bias, act="relu", layout="NHWC")
-    same(np.moveaxis(y, -1, 1), wanted)
+    wanted = forward(x, w) + double(bias)[:, None, None]
+    residual = integers(random, wanted.shape, most=9)
+    y = vernier.conv(channels_last(x), channels_last(w), bias=bias, beta=2, residual=channels_last(residual),
+                     act="relu", layout="NHWC")
+    same(np.moveaxis(y, -1, 1), np.maximum(wanted + 2 * double(residual), 0))
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])

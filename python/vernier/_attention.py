@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attention(): softmax(Q K^T) V by heads, without the scores in memory."""
+from __future__ import annotations
+
+from ctypes import byref, sizeof
+from typing import Any
+
+from ._arrays import Call, choice_code, dtype_of, math_code, result, variant_name
+from ._device import Queue
+from ._library import CAUSALS, CAttentionOptions, InvalidError, check, lib
+
+
+def attention(queries: Any, keys: Any, values: Any, out: Any = None, *, scale: float = 0.0, causal: str | None = None,
+              window: int = 0, softcap: float = 0.0, mask: Any = None, lse: Any = None, math: str | None = None,
+              variant: str | None = None, queue: Queue | None = None) -> Any:
+    """out := softmax(scores) values, by heads; scores = scale queries keys^T, capped, plus the mask
+
+    queries   (B, H, Sq, D); dtypes as of gemm().  Arrays stored as (B, S, H, D) are x.transpose(0, 2, 1, 3)
+    keys      (B, Hk, Sk, D); H is a multiple of Hk: head h reads head h Hk / H of keys and values
+    values    (B, Hk, Sk, Dv); D and Dv are 1 to 256
+    out       (B, H, Sq, Dv), made if None
+    scale     0: 1 / sqrt(D)
+    causal    "last": the last query stands at the last key, as with a cache of keys; "first": the first at the
+              first; a query sees the key at its place and those before, with `window` the last so many of these
+    softcap   scores s become softcap tanh(s / softcap) before the mask; 0: they do not
+    mask      added to the scores; broadcasts to (B, H, Sq, Sk)
+    lse       an array (B, H, Sq) of float32 (of float64 beside that), into which the logarithm of the sum of
+              the exponentials of each row's scores is written
+    math, variant, queue, and what is raised: as of gemm()
+
+    >>> import numpy as np, vernier
+    >>> x = np.zeros((1, 1, 2, 4), np.float32)
+    >>> v = np.array([[[[2], [4]]]], np.float32)
+    >>> vernier.attention(x, x, v, causal="last").ravel().tolist()
+    [2.0, 3.0]
+    """
+    queries, dtype = dtype_of(queries, "queries")
+    keys, _ = dtype_of(keys, "keys")
+    values, _ = dtype_of(values, "values")
+    for name, it in (("queries", queries), ("keys", keys), ("values", values)):
+        if it.ndim != 4:
+            raise InvalidError(f"{name} has {it.ndim} dimensions; it needs 4: batch, heads, places, elements")
+    call = Call(queue, queries, keys, values, out)
+    if out is None:
+        out = result(call, queries, (*queries.shape[:3], values.shape[3]), dtype)
+    options = CAttentionOptions(size=sizeof(CAttentionOptions), scale=scale, window=window, softcap=softcap,
+                                causal=choice_code(causal or "none", CAUSALS, "causal"), math=math_code(math),
+                                variant=variant_name(variant))
+    if mask is not None:
+        options.mask = call.input(mask, "mask", 4)
+    if lse is not None:
+        options.lse = call.output(lse, "lse", False)
+    check(lib.vn_attention(call.queue.handle, call.input(queries, "queries"), call.input(keys, "keys"),
+                           call.input(values, "values"), call.output(out, "out", False), byref(options)))
+    call.finish()
+    return out
