@@ -131,7 +131,7 @@ static void draw_epilogue(struct problem *p, struct random *r, enum kind kind)
 }
 
 /* As of gemm: unless the suite is full, a direction, variant and type have one epilogue beside the plain
- * convolution, another for each, and of random numbers another activation.                             */
+ * convolution, another for each, and of random numbers another activation, if it is asked for by name. */
 static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
 {
     struct random r = { suite_seed(s, p->variant, (int)p->direction * VN_TYPE_COUNT + (int)p->type) };
@@ -145,7 +145,7 @@ static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
         return;
     p->beta = p->beta == 0 ? 1 : p->beta;
     p->bias = bias;
-    p->act  = kind == REAL && s->extent != SUITE_SMALL ? act : VN_RELU;
+    p->act  = kind == REAL && *p->variant && s->extent != SUITE_SMALL ? act : VN_RELU;
     conv_of(p)->residual = (int)residual;
     conv_of(p)->to_f32 = conv_of(p)->sides_f32 = f32 && vn_type_bytes(p->type) == 2;
     if (!conv_has_one_type(p))

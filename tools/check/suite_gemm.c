@@ -109,7 +109,7 @@ static int is_plain(const struct problem *p)
 
 /* An epilogue is a kernel to build, of each layout of A and B.  Unless the suite is full, a variant and type
  * have one beside the plain product, with one layout, others for each; random numbers keep their activation,
- * and the library's own choice its draws of them.                                                         */
+ * where a variant is asked for by name.                                                                   */
 static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
 {
     static const struct { enum bias bias, residual, scale; vn_activation act; int f32; } kept[] = {
@@ -122,11 +122,11 @@ static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
     const size_t which = (size_t)random_below(&r, sizeof kept / sizeof kept[0]);
     struct gemm_problem *const g = gemm_of(p);
 
-    if (s->extent == SUITE_FULL || is_plain(p) || (kind == REAL && !*p->variant && s->extent != SUITE_SMALL))
+    if (s->extent == SUITE_FULL || is_plain(p))
         return;
     p->beta = p->beta == 0 ? 1 : p->beta;
     p->bias = kept[which].bias;
-    if (kind != REAL || s->extent == SUITE_SMALL)
+    if (kind != REAL || !*p->variant || s->extent == SUITE_SMALL)
         p->act = kept[which].act;
     g->residual = (int)kept[which].residual;
     g->scale = (int)kept[which].scale;
