@@ -11,8 +11,6 @@
 
 /* ---- the data ---- */
 
-enum { KEYS = 256 };              /* at most, where weights are to be exact: ranks are exact in bf16, too */
-
 static double sign(struct random *r) { return random_chance(r, 0.5) ? 1 : -1; }
 
 static void set(struct data *d, int slot, const int64_t place[VN_RANK], int64_t element, double v)
@@ -22,6 +20,35 @@ static void set(struct data *d, int slot, const int64_t place[VN_RANK], int64_t 
     data_set(d, slot, oracle_offset(&d->o->t[slot], at), v);
 }
 
+/* Of 16-bit types, kernels multiply scores by scale / log 2 and subtract the maximum m in one operation: the
+ * largest weight is then within m u of 1, where u is the rounding of f32.  So that this does not show, scores
+ * are small where they can be: a key has the bits of its number as elements 1 and -1, a query those of one
+ * key that it sees.                                                                                       */
+enum { CODE = 8 };
+
+static int is_coded(const struct data *d)
+{
+    const struct attention_problem *const a = attention_of(d->p);
+
+    return vn_type_bytes(d->p->type) == 2 && a->d >= CODE && !a->mask && a->softcap == 0;
+}
+
+static double bit_of(int64_t key, int64_t element) { return key >> element % CODE & 1 ? 1 : -1; }
+
+/* The bits of a key, each in one of the places where keys have it. */
+static void fill_code(struct data *d, const int64_t place[VN_RANK], double steep)
+{
+    const struct attention_problem *const a = attention_of(d->p);
+    const struct seen s = attention_seen(a, place[2]);
+    const int64_t key = s.from + (s.end > s.from ? random_below(&d->random, s.end - s.from) : 0);
+
+    for (int64_t e = 0; e < a->d; e++)
+        set(d, ATTENTION_Q, place, e, 0);
+    for (int64_t b = 0; b < CODE; b++)
+        set(d, ATTENTION_Q, place, b + CODE * random_below(&d->random, (a->d - b + CODE - 1) / CODE),
+            steep * bit_of(key, b) * (a->scale < 0 ? -1 : 1));
+}
+
 /* One head: keys are ranked at random.  A key's first element is its rank, and one of the others 1 or -1. */
 static void fill_keys(void *context, int64_t offset, const int64_t place[VN_RANK])
 {
@@ -29,9 +56,15 @@ static void fill_keys(void *context, int64_t offset, const int64_t place[VN_RANK
     const struct attention_problem *const a = attention_of(d->p);
     const int64_t n = attention_keys(a);
     int64_t at[VN_RANK] = { place[0], place[1] };
-    short rank[KEYS];
+    short rank[ATTENTION_EXACT_KEYS];
 
     (void)offset;
+    if (is_coded(d)) {
+        for (at[2] = 0; at[2] < n; at[2]++)
+            for (int64_t e = 0; e < a->d; e++)
+                set(d, ATTENTION_K, at, e, bit_of(at[2], e));
+        return;
+    }
     for (int64_t j = 0; j < n; j++) {
         const int64_t other = random_below(&d->random, j + 1);
 
@@ -57,7 +90,11 @@ static void fill_query(void *context, int64_t offset, const int64_t place[VN_RAN
     const double first = sign(&d->random);
 
     (void)offset;
-    for (int64_t e = 0; e < attention_of(d->p)->d; e++)
+    if (is_coded(d)) {
+        fill_code(d, place, exp2(ceil(log2(16 / scale))));
+        return;
+    }
+    for (int64_t e = 0; e < a->d; e++)
         set(d, ATTENTION_Q, place, e,
             e ? steep * (double)(random_below(&d->random, 3) - 1) : 4 * steep * first);
 }

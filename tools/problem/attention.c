@@ -194,19 +194,20 @@ static void narrow_attention(struct problem *p, struct operands *o, int last)
     a->queries = i.count;
 }
 
-/* A softcap; or a logarithm that is asked for, of scores that the scale rounds. */
+/* More keys than data can tell apart; a softcap; or a logarithm that is asked for, of scores that the scale
+ * rounds.                                                                                               */
 static int inexact(const struct problem *p)
 {
     const struct attention_problem *const a = attention_of(p);
     const double scale = a->scale == 0 ? 1 / sqrt((double)a->d) : fabs(a->scale);
     int e;
 
-    return a->softcap > 0 || (a->lse && frexp(scale, &e) != 0.5);
+    return attention_keys(a) > ATTENTION_EXACT_KEYS || a->softcap > 0 || (a->lse && frexp(scale, &e) != 0.5);
 }
 
 static void shrink(struct problem *p, int shape, int even)
 {
-    static const int64_t most[SHAPES][2] = { { 131, 131 }, { 37, 519 }, { 3, 1031 }, { 259, 67 } };
+    static const int64_t most[SHAPES][2] = { { 131, 131 }, { 37, 251 }, { 3, 255 }, { 259, 67 } };
     struct attention_problem *const a = attention_of(p);
     const int64_t group = attention_shared(a) ? a->heads / attention_shared(a) : 1;
 

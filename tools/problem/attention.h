@@ -44,6 +44,9 @@ static inline int64_t attention_dv(const struct attention_problem *a)
     return a->dv ? a->dv : a->d;
 }
 
+/* At most so many keys where weights are to be exact: their ranks are exact in bf16, too. */
+enum { ATTENTION_EXACT_KEYS = 256 };
+
 /* The keys that query i sees: from, and behind the last. */
 struct seen { int64_t from, end; };
 struct seen attention_seen(const struct attention_problem *a, int64_t i);

@@ -15,7 +15,8 @@ struct row {
     const struct attention_problem *a;
     vn_type                         type;
     double                          scale;
-    long double                    *score, *off;      /* of each key, and by how much that may be off */
+    long double                    *score, *off;      /* of each key: its score, and by how much it may be
+                                                         off; then its weight, and the same relatively */
 };
 
 static long double input(const struct row *r, int i, int64_t b, int64_t h, int64_t s, int64_t d)
@@ -119,14 +120,14 @@ static void element(const struct row *r, int64_t at[VN_RANK], int64_t d, const s
     const int64_t head = at[1] * attention_shared(a) / a->heads;
     const long double own = rounding_of_weights(r->type), n = (long double)(s->seen.end - s->seen.from);
     const long double gamma = oracle_gamma(r->type, n + 8);
-    long double sum = 0, error = 0, size = 0, value, off;
+    long double sum = 0, error = 0, size = 0, value;
 
     for (int64_t j = s->seen.from; j < s->seen.end; j++) {
-        const long double w = weight(r, s, j, &off), v = input(r, ATTENTION_V, at[0], head, j, d);
+        const long double w = r->score[j], v = input(r, ATTENTION_V, at[0], head, j, d);
 
         sum += w * v;
         size += w * fabsl(v);
-        error += w * fabsl(v) * (off + own + gamma) + fabsl(v) * least_of_weights(r->type);
+        error += w * fabsl(v) * (r->off[j] + own + gamma) + fabsl(v) * least_of_weights(r->type);
     }
     value = s->poisoned ? NAN : s->sum > 0 ? sum / s->sum : 0;
     at[3] = d;
@@ -150,6 +151,8 @@ static void row(void *context, int64_t offset, const int64_t where[VN_RANK])
 
         s.sum += w;
         error += w * (off + oracle_gamma(r->type, (long double)(s.seen.end - s.seen.from) + 8));
+        r->score[j] = w;
+        r->off[j] = off;
     }
     s.off = s.sum > 0 ? error / s.sum : 0;
     if (r->a->lse)
