@@ -342,6 +342,9 @@ void      vn__queue_close(vn_queue *q);
 vn_status vn__buffer_open(vn_buffer **out, vn_device *d, size_t bytes, void *native);
 void      vn__buffer_close(vn_buffer *b);         /* takes NULL */
 
+/* NVIDIA's architecture as a number: 90 of sm_90; 0 of another device. */
+int       vn__sm(const struct vn_facts *f);
+
 /* ---- tune rows (tune.c) --------------------------------------------------- */
 
 /* The rows of this variant for a device, type and bucket: alternatives, the first VN_ROWS of them. */
@@ -444,6 +447,12 @@ int64_t   vn__elements(const vn_tensor *t);
 /* 0 if it overflows 63 bits. */
 int       vn__mul(int64_t *out, int64_t a, int64_t b);
 int       vn__add(int64_t *out, int64_t a, int64_t b);
+
+/* ---- elements of trials (trial.c) -------------------------------------------- */
+
+/* v, from -2 to 2, as element `at`; and an element that is finite and, if of f16, normal or 0. */
+void   vn__trial_encode(void *to, vn_type type, size_t at, int v);
+double vn__trial_decode(const void *from, vn_type type, size_t at);
 
 /* ---- log lines and the trace (log.c) --------------------------------------- */
 

@@ -26,6 +26,7 @@ libcore_la_SOURCES += \
 	%D%/text.c \
 	%D%/text.h \
 	%D%/transfer.c \
+	%D%/trial.c \
 	%D%/tune.c
 nodist_libcore_la_SOURCES += %D%/texts.c
 

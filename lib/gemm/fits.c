@@ -3,8 +3,6 @@
  * fits.c - what several variants ask before they say that they fit.
  */
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "gemm.h"
 
@@ -27,11 +25,6 @@ const char *vn__fits_half_sizes(const struct gemm *g)
 const char *vn__fits_order(const struct gemm *g)
 {
     return g->math == VN_MATH_BITWISE ? "it sums in another order than VN_MATH_BITWISE promises" : NULL;
-}
-
-int vn__sm(const struct vn_facts *f)
-{
-    return !strcmp(f->family, "nvidia") && !strncmp(f->arch, "sm_", 3) ? atoi(f->arch + 3) : 0;
 }
 
 int vn__is_mn_major_a(const struct gemm *g) { return vn__col(&g->a) != 1 && vn__row(&g->a) == 1; }

@@ -50,8 +50,6 @@ const char *vn__fits_sizes(const struct gemm *g);
 const char *vn__fits_half_sizes(const struct gemm *g);
 /* Its sums are in another order than VN_MATH_BITWISE promises. */
 const char *vn__fits_order(const struct gemm *g);
-/* NVIDIA's architecture as a number: 90 of sm_90; 0 of another device. */
-int         vn__sm(const struct vn_facts *f);
 /* A matrix that is contiguous along neither dimension counts as K-major. */
 int vn__is_mn_major_a(const struct gemm *g);
 int vn__is_mn_major_b(const struct gemm *g);

@@ -13,38 +13,6 @@ enum { M = 136, N = 264, K = 104, MOST = 136 * 264 };   /* MOST: elements of the
 
 static int entry(int i, int j) { return (7 * i + 3 * j + i * j % 5) % 5 - 2; }
 
-/* Small integers are exact in each type, and few enough bits to be written down by hand. */
-static void encode(void *to, vn_type type, size_t at, int v)
-{
-    static const uint16_t f16[] = { 0xc000, 0xbc00, 0, 0x3c00, 0x4000 };
-    static const uint16_t bf16[] = { 0xc000, 0xbf80, 0, 0x3f80, 0x4000 };
-
-    switch (type) {
-    case VN_F16:  ((uint16_t *)to)[at] = f16[v + 2]; break;
-    case VN_BF16: ((uint16_t *)to)[at] = bf16[v + 2]; break;
-    case VN_F64:  ((double *)to)[at] = v; break;
-    default:      ((float *)to)[at] = (float)v;
-    }
-}
-
-static double decode(const void *from, vn_type type, size_t at)
-{
-    uint32_t u;
-    float f;
-
-    if (type == VN_F32)
-        return ((const float *)from)[at];
-    if (type == VN_F64)
-        return ((const double *)from)[at];
-    u = ((const uint16_t *)from)[at];
-    if (type == VN_BF16)
-        u <<= 16;
-    else                            /* no f16 here is denormal, infinite or NaN */
-        u = (u & 0x8000) << 16 | ((u & 0x7fff) ? ((u & 0x7fff) << 13) + (112u << 23) : 0);
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
 /* Sums of up to K products of at most 4 need more bits than bf16 has: thin them out. */
 static int a_of(int m, int k) { return k % 8 == m % 8 ? entry(m, k) : 0; }
 static int b_of(int k, int n) { return entry(k + 1, n); }
@@ -55,7 +23,7 @@ static vn_status fill(vn_queue *q, vn_tensor *t, vn_type type, int (*of)(int, in
 
     for (int i = 0; i < t->extent[0]; i++)
         for (int j = 0; j < t->extent[1]; j++)
-            encode(room, type, (size_t)(i * t->stride[0] + j * t->stride[1]), of(i, j));
+            vn__trial_encode(room, type, (size_t)(i * t->stride[0] + j * t->stride[1]), of(i, j));
     return q->device->backend->write(q, t->buffer, 0, room, MOST * vn_type_bytes(type), 1);
 }
 
@@ -111,7 +79,8 @@ static vn_status compare(vn_queue *q, const struct gemm *g)
 
     for (int m = 0; m < g->m && s == VN_OK; m++)
         for (int n = 0; n < N; n++) {
-            const double x = decode(room, g->c.type, (size_t)(m * N + n)), wanted = expected(g, m, n);
+            const double x = vn__trial_decode(room, g->c.type, (size_t)(m * N + n));
+            const double wanted = expected(g, m, n);
 
             if (!is_right(g->head.epilogue.act, x, wanted))
                 return vn__fail(VN_UNSUPPORTED,
