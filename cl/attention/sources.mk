@@ -3,4 +3,7 @@ texts += \
 	%D%/attention.h \
 	%D%/attention.tune \
 	%D%/cpu.cl \
-	%D%/tiled.cl
+	%D%/online.h \
+	%D%/tiled.cl \
+	%D%/wgmma.cl \
+	%D%/wgmma.h

@@ -72,6 +72,12 @@ DEVICE void acc_scale_row(float *d, const int count, const int below, float x)
     }
 }
 
+DEVICE void acc_clear_row(float *d, const int count, const int below)
+{
+    UNROLL for (int i = 2 * below; i < count; i += 4)
+        d[i] = d[i + 1] = 0.0f;
+}
+
 #if T_BYTES == 2
 /* Columns 16 k to 16 k + 15 as an A operand in registers, of the type. */
 DEVICE void acc_to_fragment(UINT32 a[4], const float *d, const int k)

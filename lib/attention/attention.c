@@ -253,6 +253,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     a->scale = c->scale == 0 ? inverse_root((double)a->d) : c->scale;
     a->softcap = c->softcap;
     a->units = q->device->facts.units;
+    a->math = c->math;
     if (!a->has_mask)
         t[MASK] = t[Q];
     if (!a->has_lse)

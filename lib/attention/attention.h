@@ -17,7 +17,7 @@ struct attention {                /* the problem, as variants see it */
     int64_t   offset;             /* query i stands at the place of key i + offset */
     int64_t   window;             /* with causal: keys that it sees, that place the last; 0: all before */
     double    scale, softcap;     /* softcap 0: none */
-    int       causal, has_mask, has_lse, units;
+    int       causal, has_mask, has_lse, units, math;
 };
 
 /* The arguments that all kernels begin with. */
@@ -35,6 +35,17 @@ const char *vn__plan_attention_cpu(struct vn_plan *out, const void *problem, con
                                    const struct vn_site *site);
 vn_status   vn__run_attention_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
                                   const struct vn_plan *plan);
+
+/* wgmma.c: 16-bit types on NVIDIA's sm_90 */
+const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts *f);
+void        vn__constants_attention_wgmma(int *c, const void *problem);
+const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                     const struct vn_site *site);
+vn_status   vn__run_attention_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                    const struct vn_plan *plan);
+
+/* trial.c: of a variant that needs a proof */
+vn_status vn__trial_attention(vn_queue *q, const struct vn_choice *it, vn_type type);
 
 extern const struct vn_variant vn__attention_variants[];
 #endif

@@ -4,4 +4,6 @@ libcore_la_SOURCES += \
 	%D%/attention.h \
 	%D%/cpu.c \
 	%D%/tiled.c \
-	%D%/variants.c
+	%D%/trial.c \
+	%D%/variants.c \
+	%D%/wgmma.c

@@ -27,12 +27,24 @@ static void constants_of(int *c, const void *problem)
 #define CONSTANTS .constants = "HEAD 64 128 192 256  HAS_MASK 0 1  HAS_SOFTCAP 0 1", \
                   .constants_of = constants_of
 
+/* What kernels are composed of. */
+#define TMA "cl/atoms/nvidia/math.h cl/tile/activation.h cl/tile/epilogue.h cl/atoms/nvidia/mbarrier.h "    \
+            "cl/atoms/nvidia/warp.h cl/atoms/nvidia/tma.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/wgmma.h "   \
+            "cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h cl/tile/operand.h "           \
+            "cl/tile/accumulator.h cl/tile/store_row.h cl/tile/roles.h cl/attention/attention.h "
+
 const struct vn_variant vn__attention_variants[] = {
     { .name = "attention_cpu", .fits = vn__fits_attention_cpu, .plan = vn__plan_attention_cpu,
       .run = vn__run_attention_cpu,
       .texts = "cl/tile/activation.h cl/tile/epilogue.h cl/tile/cpu.h cl/attention/attention.h "
                "cl/attention/cpu.cl",
       .entries = "pack attention_cpu", .params = "THR_M THR_V VEC BLK_M BLK_N", CONSTANTS },
+    { .name = "attention_wgmma", .fits = vn__fits_attention_wgmma, .plan = vn__plan_attention_wgmma,
+      .run = vn__run_attention_wgmma, .trial = vn__trial_attention,
+      .texts = TMA "cl/attention/online.h cl/attention/wgmma.h cl/attention/wgmma.cl",
+      .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
+      .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1", .constants_of = vn__constants_attention_wgmma,
+      .defines = "#define HAS_SOFTCAP 0\n#define PTX_MATH 1\n", .engine = "HGMMA" },
     { .name = "attention", .fits = fits_any, .run = vn__run_attention,
       .texts = "cl/tile/activation.h cl/tile/fma.h cl/attention/attention.h cl/attention/tiled.cl",
       .entries = "attention", .params = "BLK_M BLK_N BLK_K THR_M THR_N", CONSTANTS },

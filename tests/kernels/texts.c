@@ -131,6 +131,12 @@ static int write_text(const struct target *t, const struct vn_variant *v, const 
     return failed;
 }
 
+/* Attention has one for its words, and nothing to add. */
+static int has_epilogue(const struct vn_variant *v)
+{
+    return strstr(v->texts, "cl/tile/epilogue.h") && strncmp(v->name, "attention", 9);
+}
+
 static int write_row(const struct target *t, const struct vn_variant *v, const struct vn_row *row,
                      vn_type type)
 {
@@ -140,7 +146,7 @@ static int write_row(const struct target *t, const struct vn_variant *v, const s
         for (int wide = 0; wide <= (t->wide && type == VN_F32); wide++)
             failed |= write_text(t, v, row->p, c, type, wide, PLAIN);
     vn__constants_at(c, v, 0);
-    for (int e = ADDED; e < EPILOGUES && strstr(v->texts, "cl/tile/epilogue.h"); e++)
+    for (int e = ADDED; e < EPILOGUES && has_epilogue(v); e++)
         if (e != ADDED_IN_F32 || (vn_type_bytes(type) == 2 && !strncmp(v->name, "gemm", 4)))
             failed |= write_text(t, v, row->p, c, type, 0, e);
     return failed;

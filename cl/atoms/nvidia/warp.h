@@ -4,7 +4,7 @@
  * architecture alone has begins with the word ARCH_ONLY.  An address in local memory has 32 bits:
  * LOCAL_ADDRESS().
  *
- * Source: the PTX ISA manual, sections on shfl, elect, bar and setmaxnreg.
+ * Source: the PTX ISA manual, sections on shfl, vote, elect, bar and setmaxnreg.
  */
 /* The value of u in that lane. */
 DEVICE UINT32 from_lane(UINT32 u, int lane)
@@ -40,6 +40,16 @@ DEVICE int is_elected(void)
 
     asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.s32 %0, 1, 0, p; }" : "=r"(is));
     return is;
+}
+
+/* Whether x is not 0 in some lane of a converged warp. */
+DEVICE int any_in_warp(int x)
+{
+    int any;
+
+    asm volatile("{ .reg .pred p, q; setp.ne.b32 p, %1, 0; vote.sync.any.pred q, p, 0xffffffff; "
+                 "selp.s32 %0, 1, 0, q; }" : "=r"(any) : "r"(x));
+    return any;
 }
 
 /* Waits for all lanes of the warp, which then see what the others wrote to local memory. */

@@ -1,0 +1,202 @@
+/* cl/attention/wgmma.cl - attention in 16-bit types, for NVIDIA's sm_90
+ *
+ * One lane loads by TMA: a tile of queries, then its blocks of keys and of values, from the last to the
+ * first, so that what causal attention hides comes first.  Each of WARPGROUPS warpgroups has 64 queries.  It
+ * hands the scores of a block and the weighted values of the block before to the tensor cores together, and
+ * turns the scores into weights while the second product is still running, in its own registers.  Warpgroups
+ * take turns in handing over: while the products of one run, the others are busy with exponentials.
+ *
+ * As many work-groups as the device holds take tiles from a counter, which the last to leave sets back to 0.
+ * The producer takes them, and leaves the number beside the queries.
+ *
+ * Parameters, from attention.tune: HEAD, the size of a head at most; BLK_N keys in a block; STAGES blocks of
+ * keys and as many of values; WARPGROUPS; Q_BUFFERS tiles of queries; Q_REGISTERS, 1 where queries are kept
+ * in registers; LAZY (cl/attention/online.h).
+ * Method: Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and Low-precision",
+ * 2024.
+ */
+#define ITEMS       (128 * WARPGROUPS + 128)
+#define MAPS_AT     (Q_BUFFERS * BYTES_Q + 2 * STAGES * BYTES_K)
+#define LOCAL_BYTES (MAPS_AT + 3 * MAP_BYTES)
+#define TURN_ITEMS  256                         /* of the warpgroups that give a turn and wait for it */
+
+LARGE_LOCAL(attention_wgmma, LOCAL_BYTES)
+
+KERNEL(ITEMS) void
+attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int offset, int window,
+                R scale, R softcap,
+                GLOBAL const T *gQ, VIEW vQ, GLOBAL const T *gK, VIEW vK, GLOBAL const T *gV, VIEW vV,
+                GLOBAL T *gO, VIEW vO, GLOBAL const T *gMask, VIEW vMask, GLOBAL R *gLse, VIEW vLse,
+                int has_lse, int batches, int heads, int section, int groups, int tiles,
+                GLOBAL unsigned INT64 *gMaps, GLOBAL int *counters)
+{
+    LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
+    LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(Q_BUFFERS + 2 * STAGES));
+    LOCAL_ARRAY(int, job_of, Q_BUFFERS);        /* the tile of each buffer, or -1: no more */
+    LOCAL unsigned INT64 *const described = (LOCAL unsigned INT64 *)(room + MAPS_AT);
+
+    const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), all_heads = batches * heads;
+    const struct sight sight = { keys, CAUSAL, offset, window };
+    const UINT32 tile_q = warp_uniform(LOCAL_ADDRESS(room));
+    const UINT32 stage_k = tile_q + Q_BUFFERS * BYTES_Q, stage_v = stage_k + STAGES * BYTES_K;
+    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (3 * MAP_WORDS);
+    struct pipeline q = pipe_at(barriers, Q_BUFFERS);
+    struct pipeline k = pipe_at(barriers + PIPE_BARRIERS(Q_BUFFERS), STAGES);
+    struct pipeline v = pipe_at(barriers + PIPE_BARRIERS(Q_BUFFERS + STAGES), STAGES);
+
+    if (warp == 0) {                            /* a map each */
+        attention_map(maps, described, lane, gQ, vQ, batches, heads, queries, D, BLK_M);
+    } else if (warp == 1) {
+        attention_map(maps + MAP_WORDS, described + MAP_WORDS, lane, gK, vK, batches, heads / group, keys, D,
+                      BLK_N);
+    } else if (warp == 2) {
+        attention_map(maps + 2 * MAP_WORDS, described + 2 * MAP_WORDS, lane, gV, vV, batches, heads / group,
+                      keys, DV, BLK_N);
+    } else if (warp == 3 && lane == 0) {
+        pipe_init(q, Q_BUFFERS, Q_REGISTERS ? 4 * WARPGROUPS : WARPGROUPS);
+        pipe_init(k, STAGES, WARPGROUPS);
+        pipe_init(v, STAGES, WARPGROUPS);
+    }
+    BARRIER();
+
+    if (warp >= ROLE_WARPS) {
+        role_give_registers(1);
+        if (warp != ROLE_WARPS || !is_elected())
+            return;
+        for (int i = 0; i < 3; i++)
+            map_acquire_own(maps + i * MAP_WORDS);
+        for (int at = GROUP_ID(0), next; at < tiles; at = next) {
+            const struct job t = attention_job(at, &sight, queries, heads, all_heads, section);
+            const int head_k = vK.s4 ? t.head / group : 0, head_v = vV.s4 ? t.head / group : 0;
+            const int batch_k = vK.s3 ? t.batch : 0, batch_v = vV.s3 ? t.batch : 0;
+
+            q = producer_acquire(q);
+            job_of[q.stage] = at;
+            producer_expect(q, BYTES_Q);
+            attention_load(tile_q + q.stage * BYTES_Q, maps, BLK_M, t.m0, vQ.s4 ? t.head : 0,
+                           vQ.s3 ? t.batch : 0, pipe_full(q));
+            q = pipe_next(q, Q_BUFFERS);
+            next = groups + ATOMIC_ADD(counters, 1);
+            for (int j = t.blocks; j >= 0; j--) {       /* keys are a block ahead of values */
+                if (j > 0) {
+                    k = producer_acquire(k);
+                    producer_expect(k, BYTES_K);
+                    attention_load(stage_k + k.stage * BYTES_K, maps + MAP_WORDS, BLK_N,
+                                   (t.block + j - 1) * BLK_N, head_k, batch_k, pipe_full(k));
+                    k = pipe_next(k, STAGES);
+                }
+                if (j < t.blocks) {
+                    v = producer_acquire(v);
+                    producer_expect(v, BYTES_K);
+                    attention_load(stage_v + v.stage * BYTES_K, maps + 2 * MAP_WORDS, BLK_N,
+                                   (t.block + j) * BLK_N, head_v, batch_v, pipe_full(v));
+                    v = pipe_next(v, STAGES);
+                }
+            }
+        }
+        q = producer_acquire(q);
+        job_of[q.stage] = -1;
+        barrier_arrive(pipe_full(q));
+        if (ATOMIC_ADD(counters + 1, 1) == groups - 1)
+            counters[0] = counters[1] = 0;
+        return;
+    }
+    role_take_registers(1);
+
+    const int team = warp / 4, turn = 1 + team, next_turn = team == WARPGROUPS - 1 ? 1 : 2 + team;
+    const int releases = me % 128 == 0;
+    const float factor = scale * 1.44269504f;   /* 1 / log 2 */
+    const UINT32 queries_at = operand_descriptor(tile_q + team * 8192, BLK_M);
+    const UINT32 keys_at = operand_descriptor(stage_k, BLK_N), values_at = operand_descriptor(stage_v, BLK_N);
+    UINT32 fragments[HEAD / 4], weights[BLK_N / 4];
+    float sums[SUMS], max[2], sum[2], rescale[2];
+
+    if (team == 0)                              /* the first turn */
+        bar_arrive(1, TURN_ITEMS);
+    for (;;) {
+        float s[SCORES];
+        int n0;
+
+        consumer_wait(q);
+
+        const int at = (int)warp_uniform((UINT32)job_of[q.stage]);
+
+        if (at < 0)
+            break;
+
+        const struct job t = attention_job(at, &sight, queries, heads, all_heads, section);
+        const int row0 = t.m0 + team * 64, row = t.m0 + acc_first_row(warp, lane), n = acc_first_col(lane);
+        const UINT32 queries_here = queries_at + q.stage * (BYTES_Q / 16);
+
+#if Q_REGISTERS
+        attention_fragments(fragments, tile_q + q.stage * BYTES_Q, warp, lane);
+        warp_meet();
+        if (lane == 0)
+            consumer_release(q);
+#endif
+        UNROLL for (int i = 0; i < SUMS; i++)
+            sums[i] = 0.0f;
+        consumer_wait(k);
+        attention_scores(s, fragments, queries_here, keys_at + k.stage * (BYTES_K / 16));
+        WGMMA_WAIT(BLK_N, s, "0");
+        if (releases)
+            consumer_release(k);
+        k = pipe_next(k, STAGES);
+        n0 = (t.block + t.blocks - 1) * BLK_N;
+        if (online_hides(&sight, row0, n0, BLK_N))
+            online_hide(s, SCORES, &sight, row, n0 + n);
+        online_update(s, SCORES, max, sum, rescale, factor, 1);
+        attention_weights(weights, s);
+        for (int j = t.blocks - 2; j >= 0; j--) {
+            int grows;
+
+            consumer_wait(k);
+            bar_sync(turn, TURN_ITEMS);
+            attention_scores(s, fragments, queries_here, keys_at + k.stage * (BYTES_K / 16));
+            consumer_wait(v);
+            attention_sums(sums, weights, values_at + v.stage * (BYTES_K / 16));
+            bar_arrive(next_turn, TURN_ITEMS);
+            WGMMA_WAIT(BLK_N, s, "1");
+            if (releases)
+                consumer_release(k);
+            k = pipe_next(k, STAGES);
+            n0 = (t.block + j) * BLK_N;
+            if (CAUSAL && online_hides(&sight, row0, n0, BLK_N))
+                online_hide(s, SCORES, &sight, row, n0 + n);
+            grows = online_update(s, SCORES, max, sum, rescale, factor, 0);
+            WGMMA_WAIT(HEAD, sums, "0");
+            if (releases)
+                consumer_release(v);
+            v = pipe_next(v, STAGES);
+            attention_weights(weights, s);
+            online_rescale(sums, SUMS, rescale, grows);
+        }
+        if (!Q_REGISTERS && releases)
+            consumer_release(q);
+        q = pipe_next(q, Q_BUFFERS);
+        consumer_wait(v);
+        attention_sums(sums, weights, values_at + v.stage * (BYTES_K / 16));
+        WGMMA_WAIT(HEAD, sums, "0");
+        if (releases)
+            consumer_release(v);
+        v = pipe_next(v, STAGES);
+
+        UNROLL for (int below = 0; below < 2; below++) {
+            const int m = row + 8 * below, there = m < queries;
+            const float all = acc_quad_sum(sum[below]);
+            const INDEX o = (INDEX)vO.s0 + t.batch * (INDEX)vO.s3 + t.head * (INDEX)vO.s4;
+            const INDEX lse = (INDEX)vLse.s0 + t.batch * (INDEX)vLse.s4 + t.head * (INDEX)vLse.s5;
+
+            if (has_lse && there && lane % 4 == 0)
+                gLse[lse + m * (INDEX)vLse.s6] =
+                    logarithm_of(max[below] * scale, online_sum(all, max[below], factor));
+            acc_scale_row(sums, SUMS, below, inverse_of(all));
+            if (all == 0.0f)                    /* where no key is seen, a value may have been NaN */
+                acc_clear_row(sums, SUMS, below);
+            store_row_vectors(gO + o + (there ? m : 0) * (INDEX)vO.s5, sums, SUMS, below, lane,
+                              there ? DV : 0);
+        }
+    }
+    if (team == 0)                              /* the turn that nobody took */
+        bar_sync(1, TURN_ITEMS);
+}

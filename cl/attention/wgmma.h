@@ -1,0 +1,125 @@
+/* cl/attention/wgmma.h - tiles of queries, and blocks of keys and values, as TMA brings them to wgmma
+ *
+ * A tile has 64 queries of one head for each warpgroup.  A block has BLK_N keys, or values, of the head that
+ * it shares.  All have rows of HEAD elements, in blocks of 64 (cl/tile/operand.h): queries and keys are
+ * K-major, values N-major.
+ *
+ *     scores = queries keys^T           the first operand from registers, or local memory
+ *     sums  += weights values           the first operand from registers: the scores' accumulators
+ *
+ * Every work-group makes tensor maps for itself, in the workspace.  TMA fills with zeros what is outside of
+ * a tensor, rows behind the last key and elements behind the head's size among it.
+ *
+ * Tiles are numbered by sections of heads, of which L2 holds the keys and values; those of a section from the
+ * last queries, which see the most keys, to the first.
+ *
+ * Takes: HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS.
+ * Gives: BLK_M BYTES_* SCORES SUMS MAP_WORDS, attention_*(), struct job.
+ */
+#define BLK_M     (64 * WARPGROUPS)
+#define BYTES_Q   (BLK_M * HEAD * T_BYTES)
+#define BYTES_K   (BLK_N * HEAD * T_BYTES)      /* and of values */
+#define SCORES    (BLK_N / 2)                   /* of a work-item */
+#define SUMS      (HEAD / 2)
+#define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
+#if TYPE == TYPE_BF16
+#define MAP_KIND  MAP_BF16
+#define KIND      WGMMA_BF16
+#else
+#define MAP_KIND  MAP_F16
+#define KIND      WGMMA_F16
+#endif
+
+/* ---- copies --------------------------------------------------------------------------- */
+
+/* By one warp: a map of heads of rows.  A stride of 0 between batches, or heads, means one for all. */
+DEVICE void attention_map(GLOBAL unsigned INT64 *to, LOCAL unsigned INT64 *room, int lane,
+                          GLOBAL const T *g, VIEW v, int batches, int heads, int rows, int length, int box)
+{
+    const UINT32 map = LOCAL_ADDRESS(room);
+
+    if (lane < MAP_WORDS)
+        room[lane] = 0;
+    warp_meet();
+    if (lane == 0) {
+        MAP_TILED(map, MAP_KIND, "3", g + v.s0);
+        MAP_DIM(map, "0", length, OPERAND_ROW, 1);
+        MAP_DIM(map, "1", rows, box, 1);
+        MAP_DIM(map, "2", v.s4 ? heads : 1, 1, 1);
+        MAP_DIM(map, "3", v.s3 ? batches : 1, 1, 1);
+        MAP_STRIDE(map, "0", rows > 1 ? T_BYTES * v.s5 : 16);
+        MAP_STRIDE(map, "1", v.s4 ? T_BYTES * v.s4 : 16);
+        MAP_STRIDE(map, "2", v.s3 ? T_BYTES * v.s3 : 16);
+    }
+    warp_meet();
+    map_release_own(to, map);
+}
+
+/* Loads `rows` rows from number `row` on of a head. */
+DEVICE void attention_load(UINT32 to, GLOBAL const unsigned INT64 *map, const int rows, int row, int head,
+                           int batch, UINT32 full)
+{
+    UNROLL for (int i = 0; i < HEAD / OPERAND_ROW; i++)
+        copy_box_4d(to + i * rows * 128, map, i * OPERAND_ROW, row, head, batch, full);
+}
+
+/* ---- products ------------------------------------------------------------------------- */
+
+/* The 16 rows of a warp as operands in registers, four of them for each product. */
+DEVICE void attention_fragments(UINT32 *a, UINT32 tile, int warp, int lane)
+{
+    const UINT32 row = tile + (warp * 16 + lane % 16) * 128;
+
+    UNROLL for (int i = 0; i < HEAD / 16; i++)
+        LOAD_TILES("", a[4 * i], a[4 * i + 1], a[4 * i + 2], a[4 * i + 3],
+                   row + i / 4 * (BLK_M * 128) + ((i % 4 * 2 + lane / 16) ^ lane % 8) * 16);
+}
+
+/* A warpgroup: hands the products of its queries and a block of keys to the tensor cores. */
+DEVICE void attention_scores(float *s, const UINT32 *fragments, UINT32 queries, UINT32 keys)
+{
+    wgmma_begin();
+    UNROLL for (int k = 0; k < HEAD / 16; k++)
+#if Q_REGISTERS
+        WGMMA_RS(BLK_N, KIND, WGMMA_MAJOR_B(0), s, fragments + 4 * k, operand_product(keys, 0, BLK_N, k),
+                 k > 0);
+#else
+        WGMMA(BLK_N, KIND, WGMMA_MAJOR(0, 0), s, operand_product(queries, 0, BLK_M, k),
+              operand_product(keys, 0, BLK_N, k), k > 0);
+#endif
+    wgmma_commit();
+}
+
+/* ... of its weights and a block of values. */
+DEVICE void attention_sums(float *sums, const UINT32 *weights, UINT32 values)
+{
+    wgmma_begin();
+    UNROLL for (int k = 0; k < BLK_N / 16; k++)
+        WGMMA_RS(HEAD, KIND, WGMMA_MAJOR_B(1), sums, weights + 4 * k, operand_product(values, 1, BLK_N, k),
+                 1);
+    wgmma_commit();
+}
+
+DEVICE void attention_weights(UINT32 *weights, const float *s)
+{
+    UNROLL for (int k = 0; k < BLK_N / 16; k++)
+        acc_to_fragment(weights + 4 * k, s, k);
+}
+
+/* ---- tiles ---------------------------------------------------------------------------- */
+
+/* The first query, its head and batch, and the blocks that its tile needs, at least one. */
+struct job { int m0, head, batch, block, blocks; };
+
+DEVICE struct job attention_job(int at, const struct sight *sight, int queries, int heads, int all_heads,
+                                int section)
+{
+    const int tiles = (queries + BLK_M - 1) / BLK_M, before = quotient(at, section * tiles) * section;
+    const int in = at - before * tiles, here = all_heads - before < section ? all_heads - before : section;
+    const int m = quotient(in, here), head = before + in - m * here, batch = quotient(head, heads);
+    const int m0 = (tiles - 1 - m) * BLK_M, last = m0 + BLK_M < queries ? m0 + BLK_M - 1 : queries - 1;
+    const int from = sight_begin(sight, m0) / BLK_N, to = (sight_end(sight, last) + BLK_N - 1) / BLK_N;
+    const struct job job = { m0, head - batch * heads, batch, from, to > from ? to - from : 1 };
+
+    return job;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trial.c - a variant that rests on more than the language promises proves itself once.
+ *
+ * A key has the bits of its number as elements 1 and -1, over and over; a query has those of the key that it
+ * is to find, twice as large.  All other scores are so much smaller that their weights are 0: the output is
+ * the value of that key, exactly.  Causal, some queries see nothing, and the output is 0.
+ */
+#include "attention.h"
+
+enum { QUERIES = 200, KEYS = 168, HEADS = 4, SHARED = 2, BITS = 9, LARGEST = 128, SCALE = 4 };
+enum { MOST = QUERIES * HEADS * LARGEST };      /* elements of the largest tensor */
+
+/* The key that query i of a head finds; -1: it sees none. */
+static int key_of(const struct attention *a, int head, int i)
+{
+    const int at = (int)(i + a->offset), seen = !a->causal || at >= KEYS ? KEYS : at + 1;
+
+    return seen < 1 ? -1 : (37 * i + 11 * head + 5) % seen;
+}
+
+static int bit_of(int key, int e) { return key >> e % BITS & 1 ? 1 : -1; }
+
+static int element(const struct attention *a, int view, int head, int i, int e)
+{
+    if (view == V)
+        return (7 * head + 3 * i + 5 * e + i * e % 7) % 5 - 2;
+    return view == K ? bit_of(i, e) : 2 * bit_of(key_of(a, head, i), e);
+}
+
+static vn_status fill(vn_queue *q, const struct attention *a, int view)
+{
+    static __thread uint16_t room[MOST];
+    const vn_tensor *const t = &a->t[view];
+
+    for (int h = 0; h < t->extent[1]; h++)
+        for (int i = 0; i < t->extent[2]; i++)
+            for (int e = 0; e < t->extent[3]; e++)
+                vn__trial_encode(room, t->type, (size_t)(h * t->stride[1] + i * t->stride[2] + e),
+                                 element(a, view, h, i, e));
+    return q->device->backend->write(q, t->buffer, 0, room, MOST * sizeof *room, 1);
+}
+
+static vn_status compare(vn_queue *q, const struct attention *a)
+{
+    static __thread uint16_t room[MOST];
+    const vn_tensor *const t = &a->t[OUT];
+    vn_status s = q->device->backend->read(q, room, t->buffer, 0, MOST * sizeof *room, 1);
+
+    for (int h = 0; h < HEADS && s == VN_OK; h++)
+        for (int i = 0; i < QUERIES; i++)
+            for (int e = 0; e < t->extent[3]; e++) {
+                const double x = vn__trial_decode(room, t->type,
+                                                  (size_t)(h * t->stride[1] + i * t->stride[2] + e));
+                const int key = key_of(a, h, i);
+                const int wanted = key < 0 ? 0 : element(a, V, (int)(h / a->group), key, e);
+
+                if (x != wanted)
+                    return vn__fail(VN_UNSUPPORTED, "a trial attention came out wrong at head %d, query %d, "
+                                    "element %d: %g for %d", h, i, e, x, wanted);
+            }
+    return s;
+}
+
+/* As large as the kernel's heads; its vectors are whole. */
+static void lay_out(struct attention *a, int size)
+{
+    const int64_t sizes[] = { [Q] = QUERIES, [K] = KEYS, [V] = KEYS, [OUT] = QUERIES };
+
+    a->d = a->dv = size;
+    for (int i = Q; i <= OUT; i++) {
+        const int64_t heads = i == K || i == V ? SHARED : HEADS;
+        vn_tensor *const t = &a->t[i];
+
+        *t = (vn_tensor){ .buffer = t->buffer, .type = a->head.type, .rank = 4,
+                          .extent = { 1, heads, sizes[i], size },
+                          .stride = { sizes[i] * heads * size, size, heads * size, 1 } };
+    }
+    a->t[MASK] = a->t[Q];
+    a->t[LSE] = a->t[OUT];
+}
+
+static int has_shape(const struct attention *a, const struct vn_choice *it, const struct vn_facts *f)
+{
+    int c[VN_CONSTANTS] = { 0 };
+
+    it->variant->constants_of(c, a);
+    return !it->variant->fits(a, f) && c[0] == it->c[0];
+}
+
+/* A plan says whether the row takes heads of that size. */
+static vn_status run(vn_queue *q, const struct vn_choice *it, struct attention *a)
+{
+    static const int sizes[] = { LARGEST - 8, LARGEST / 2 - 8 };
+    struct vn_plan plan;
+    vn_status s = VN_UNSUPPORTED;
+
+    for (int i = 0; i < 4 && s == VN_UNSUPPORTED; i++) {
+        a->causal = i % 2;
+        a->offset = a->causal ? KEYS - QUERIES : 0;
+        lay_out(a, sizes[i / 2]);
+        s = has_shape(a, it, &q->device->facts) ? vn__plan(&plan, q, it, a) : VN_UNSUPPORTED;
+    }
+    if (s)
+        return s == VN_UNSUPPORTED ? vn__fail(s, "no layout of the trial attention fits the variant") : s;
+    for (int i = Q; i <= V; i++)
+        if ((s = fill(q, a, i)))
+            return s;
+    if ((s = it->variant->run(q, it, a, &plan)) || (s = q->device->backend->finish(q)))
+        return s;
+    return compare(q, a);
+}
+
+vn_status vn__trial_attention(vn_queue *q, const struct vn_choice *it, vn_type type)
+{
+    struct attention a = { .head = { .op = "attention", .type = type }, .batches = 1, .heads = HEADS,
+                           .group = HEADS / SHARED, .queries = QUERIES, .keys = KEYS, .scale = SCALE,
+                           .units = q->device->facts.units };
+    vn_status s = VN_OK;
+
+    for (int i = Q; i <= OUT && s == VN_OK; i++)
+        s = vn__buffer_open(&a.t[i].buffer, q->device, MOST * sizeof(uint16_t), NULL);
+    if (s == VN_OK)
+        s = run(q, it, &a);
+    for (int i = Q; i <= OUT; i++)
+        vn__buffer_close(a.t[i].buffer);
+    return s;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * wgmma.c - the variant attention_wgmma: 16-bit types on NVIDIA's sm_90.
+ */
+#include <limits.h>
+#include <math.h>
+
+#include "attention.h"
+
+enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS };    /* parameters by their place in the table */
+enum { BLOCK_NS, TILE_NS };                     /* and costs */
+enum { TILES, GROUPS, SECTION };                /* values of a plan */
+enum { LARGEST_HEAD = 128, WARPGROUP_M = 64, PRODUCER = 128, MAPS_BYTES = 384, MOST_GROUPS = 1024 };
+
+/* ---- fits ------------------------------------------------------------------------- */
+
+/* Contiguous rows that begin at multiples of 16 bytes, and no row that stands for several. */
+static int fits_tma(const vn_tensor *t)
+{
+    enum { VECTOR = 8 };                        /* elements */
+    int fits = t->stride[3] == 1 && t->extent[3] % VECTOR == 0 && t->start % VECTOR == 0 &&
+               (t->extent[2] == 1 || t->stride[2] > 0);
+
+    for (int d = 0; d < 3; d++)
+        fits &= t->extent[d] == 1 || t->stride[d] % VECTOR == 0;
+    return fits;
+}
+
+const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts *f)
+{
+    const struct attention *a = problem;
+
+    if (vn__sm(f) != 90)
+        return "it needs an NVIDIA GPU of sm_90, for wgmma";
+    if (a->head.type != VN_F16 && a->head.type != VN_BF16)
+        return "it needs f16 or bf16";
+    if (a->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    if (a->has_mask || a->softcap > 0)
+        return "it has neither a mask nor a softcap";
+    if (a->keys == 0)
+        return "there are no keys";
+    if (a->d > LARGEST_HEAD || a->dv > LARGEST_HEAD)
+        return "heads must have at most 128 elements";
+    if (!(a->scale >= 0x1p-100 && a->scale <= 0x1p100))
+        return "the scale must lie between 2^-100 and 2^100: maxima are taken before it is applied";
+    for (int i = Q; i <= OUT; i++)
+        if (!fits_tma(&a->t[i]))
+            return "queries, keys, values and out must be contiguous along a row, and rows must be whole "
+                   "vectors of 16 bytes that begin at multiples of 16 bytes";
+    return NULL;
+}
+
+void vn__constants_attention_wgmma(int *c, const void *problem)
+{
+    const struct attention *a = problem;
+
+    c[0] = a->causal;
+}
+
+/* ---- plans -------------------------------------------------------------------------- */
+
+static int64_t blk_m(const int *p)
+{
+    return WARPGROUP_M * p[WARPGROUPS];
+}
+
+/* Of a work-group: tiles of queries, stages of keys and of values, and what else the kernel keeps there. */
+static double local_kib(const int *p)
+{
+    enum { OTHER = 4 };
+
+    return 2.0 / 1024 * p[HEAD] * (double)(blk_m(p) * p[Q_BUFFERS] + 2 * p[STAGES] * p[BLK_N]) + OTHER;
+}
+
+/* The blocks of keys that the tiles of one head have. */
+static double blocks_of(const struct attention *a, const int *p)
+{
+    double blocks = 0;
+
+    if (!a->causal)
+        return (double)(VN_CEIL_DIV(a->queries, blk_m(p)) * VN_CEIL_DIV(a->keys, p[BLK_N]));
+    for (int64_t m = 0; m < a->queries; m += blk_m(p)) {
+        const int64_t last = (m + blk_m(p) < a->queries ? m + blk_m(p) : a->queries) - 1;
+        const int64_t seen = last + a->offset + 1, begin = m + a->offset + 1 - a->window;
+        const int64_t end = seen < a->keys ? seen : a->keys, from = a->window && begin > 0 ? begin : 0;
+
+        blocks += end > from ? (double)(VN_CEIL_DIV(end, p[BLK_N]) - from / p[BLK_N]) : 1;
+    }
+    return blocks;
+}
+
+/* Work-groups take tiles as they come: of equal tiles the last round may be a partial one, of unequal ones
+ * the longest come first, and the work is shared evenly.                                              */
+static double seconds_of(const struct attention *a, const struct vn_row *row, double tiles, double units)
+{
+    const double heads = (double)(a->batches * a->heads), rounds = tiles / units;
+    const double blocks = blocks_of(a, row->p) * heads / tiles;         /* of a tile */
+    const double tile = (blocks * row->cost[BLOCK_NS] + row->cost[TILE_NS]) * 1e-9;
+
+    return tile * (a->causal && rounds > 1 ? rounds : ceil(rounds));
+}
+
+/* Heads whose keys and values, of 16 bits, take less than L2 holds. */
+static int64_t section_of(const struct attention *a, const struct vn_rates *r)
+{
+    const double bytes = 2.0 * (double)a->keys * (double)(a->d + a->dv) / (double)a->group;
+    const double fit = 0.8e6 * r->l2_mb / bytes, heads = (double)(a->batches * a->heads);
+    const int64_t group = a->group;
+
+    if (!a->causal)
+        return 1;
+    return fit >= heads ? a->batches * a->heads : fit > (double)group ? (int64_t)fit / group * group : group;
+}
+
+const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                     const struct vn_site *site)
+{
+    const struct attention *a = problem;
+    const int64_t units = site->facts->units < MOST_GROUPS ? site->facts->units : MOST_GROUPS;
+    const int64_t tiles_of_head = VN_CEIL_DIV(a->queries, blk_m(row->p));
+
+    if (row->p[HEAD] < a->d || row->p[HEAD] < a->dv) {
+        out->seconds = -1;
+        return "this row is for smaller heads";
+    }
+    if (local_kib(row->p) > site->rates->local_kib) {
+        out->seconds = -1;
+        return "this row takes more local memory than there is";
+    }
+    if (!vn__mul(&out->v[TILES], a->batches * a->heads, tiles_of_head) || out->v[TILES] > INT_MAX / 2) {
+        out->seconds = -1;
+        return "the queries have more than 2^30 tiles";
+    }
+    out->v[GROUPS] = out->v[TILES] < units ? out->v[TILES] : units;
+    out->v[SECTION] = section_of(a, site->rates);
+    out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
+    out->seconds = seconds_of(a, row, (double)out->v[TILES], (double)units);
+    return row->p[HEAD] / 2 >= a->d && row->p[HEAD] / 2 >= a->dv ? "this row is for larger heads" : NULL;
+}
+
+/* ---- the launch --------------------------------------------------------------------- */
+
+/* A stride of 0 where there is but one: TMA takes no other that is no multiple of 16 bytes. */
+static struct attention without_strides_of_one(const struct attention *a)
+{
+    struct attention it = *a;
+
+    for (int i = Q; i <= V; i++)
+        for (int d = 0; d < 3; d++)
+            if (it.t[i].extent[d] == 1)
+                it.t[i].stride[d] = 0;
+    return it;
+}
+
+vn_status vn__run_attention_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                  const struct vn_plan *plan)
+{
+    const struct attention a = without_strides_of_one(problem);
+    struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
+                           .items = (int)(2 * blk_m(it->p)) + PRODUCER };
+    vn_buffer *maps, *counters;
+    vn_status s;
+
+    if ((s = vn__workspace(&maps, q, plan->workspace)) || (s = vn__counters(&counters, q)))
+        return s;
+    vn__attention_begin(&l, &a);
+    vn__arg_int(&l, a.batches);
+    vn__arg_int(&l, a.heads);
+    vn__arg_int(&l, plan->v[SECTION]);
+    vn__arg_int(&l, plan->v[GROUPS]);
+    vn__arg_int(&l, plan->v[TILES]);
+    vn__arg_buffer(&l, maps);
+    vn__arg_buffer(&l, counters);
+    return vn__launch(q, it, 0, &l);
+}
