@@ -44,7 +44,7 @@ test_scripts  += \
 ## The kernels.  The conformance suite runs three times: as a program on the device that
 ## $VERNIER_DEVICE names (PoCL unless set), and through a script on two more implementations.
 
-test_programs  += %D%/kernels/test_exponential
+test_programs  += %D%/kernels/hopper %D%/kernels/test_exponential
 %C%_kernels_test_exponential_CFLAGS = $(AM_CFLAGS) -ffp-contract=off -Wno-unused-function
 %C%_kernels_test_exponential_LDADD  = -lm
 check_PROGRAMS += %D%/kernels/emulation %D%/kernels/machine_code %D%/kernels/nvrtc %D%/kernels/texts
@@ -55,14 +55,18 @@ test_scripts   += \
 	%D%/kernels/gate.sh \
 	%D%/kernels/oclgrind.sh \
 	%D%/kernels/rusticl.sh
-EXTRA_DIST     += %D%/kernels/amdgcn.h %D%/kernels/engines.h %D%/kernels/intel.h %D%/kernels/lanes.h \
-	%D%/kernels/codegen.sh %D%/kernels/codegen.names %D%/kernels/compilers.sh
+EXTRA_DIST     += %D%/kernels/amdgcn.h %D%/kernels/engines.h %D%/kernels/hopper.h %D%/kernels/intel.h \
+	%D%/kernels/lanes.h %D%/kernels/codegen.sh %D%/kernels/codegen.names %D%/kernels/compilers.sh
 
 %C%_kernels_texts_SOURCES      = %D%/kernels/texts.c tools/bench/engines.c
 %C%_kernels_machine_code_LDADD =
 %C%_kernels_nvrtc_LDADD        =
 %C%_kernels_emulation_CPPFLAGS = $(AM_CPPFLAGS) -DSTAND_IN_FOLDER='"$(abs_srcdir)/%D%/kernels"'
 %C%_kernels_emulation_LDFLAGS  = $(AM_LDFLAGS) \
+	-Wl,--wrap=vn__text_find,--wrap=vn__tune_find,--wrap=suite_next_variant
+
+%C%_kernels_hopper_CPPFLAGS    = $(AM_CPPFLAGS) -DSTAND_IN='"$(abs_srcdir)/%D%/kernels/hopper.h"'
+%C%_kernels_hopper_LDFLAGS     = $(AM_LDFLAGS) \
 	-Wl,--wrap=vn__text_find,--wrap=vn__tune_find,--wrap=suite_next_variant
 
 # A report on the machine code of all texts: codegen.sh says more.

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hopper.c - kernels whose warps do different things, for NVIDIA's sm_90, on a machine without one.
+ *
+ * The device is said to be of that maker.  Its kernels are compiled as C++ with tests/kernels/hopper.h, which
+ * stands in for the atoms; kernel, tile layer, rows, trial and plan are those that are shipped.  The
+ * conformance suite then runs the variant, by each row in turn.
+ *
+ *     hopper [ROW]
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core.h"
+#include "check/suite.h"
+
+enum { ROWS = 3 };                       /* of the variant */
+
+static const char variant[] = "attention_wgmma";
+static int turn;                        /* which row of the variant is used */
+static char directory[64];
+static int wrong;                       /* the engine does something else than it should */
+
+/* ---- what stands before functions of the library (see LDFLAGS) ------------------------- */
+
+const struct vn_text *__real_vn__text_find(const char *path);
+const struct vn_text *__wrap_vn__text_find(const char *path);
+vn_status __real_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket b);
+vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket b);
+const char *__wrap_suite_next_variant(const struct suite *s, const struct op *op, const char *before);
+
+/* The stand-in has what the atoms have. */
+const struct vn_text *__wrap_vn__text_find(const char *path)
+{
+    static const char words[] = "#undef LARGE_LOCAL\n#define LARGE_LOCAL(kernel, n)\n"
+                                "#undef LARGE_LOCAL_ARRAY\n"
+                                "#define LARGE_LOCAL_ARRAY(v, n) unsigned char *v = local_memory; "
+                                "static_assert((n) <= (int)sizeof local_memory, \"it fits\")\n";
+    static const struct vn_text none = { "", words, sizeof words - 1 };
+
+    return strncmp(path, "cl/atoms/nvidia/", 16) ? __real_vn__text_find(path) : &none;
+}
+
+vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
+                               vn_type type, enum vn_bucket b)
+{
+    const vn_status s = __real_vn__tune_find(out, count, d, v, type, b);
+
+    if (s == VN_OK && !strcmp(v->name, variant) && *count > 0) {
+        *out = out[turn % *count];
+        *count = 1;
+    }
+    return s;
+}
+
+const char *__wrap_suite_next_variant(const struct suite *s, const struct op *op, const char *before)
+{
+    (void)s;
+    (void)op;
+    return before ? NULL : variant;
+}
+
+/* ---- a backend whose kernels run here ----------------------------------------------------- */
+
+static const struct vn_backend *memory;         /* of the device that lends its buffers */
+
+typedef void kernel(int groups, int items, void **args);
+
+static vn_status compile(void **program, const char *text, const char *path)
+{
+    char command[1024], library[128];
+    FILE *f = fopen(path, "w");
+    int failed = !f || fprintf(f, "%s\nENTRY(attention_wgmma)\n", text) < 0;
+
+    failed |= f && fclose(f);
+    snprintf(library, sizeof library, "%s.so", path);
+    snprintf(command, sizeof command,
+             "c++ -std=c++17 -O3 -march=native -w -Wno-psabi -fPIC -shared "
+             "-ffp-contract=off -fno-strict-aliasing %s -include '%s' -o %s %s >&2",
+             wrong ? "-DWRONG" : "", STAND_IN, library, path);
+    if (failed || system(command))
+        return vn__fail(VN_FAILED, "%s does not compile", path);
+    *program = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    return *program ? VN_OK : vn__fail(VN_FAILED, "%s", dlerror());
+}
+
+static vn_status build(void **program, vn_device *d, const char *text)
+{
+    static int count;
+    char path[96];
+
+    (void)d;
+    snprintf(path, sizeof path, "%s/kernel%d.cpp", directory, count++);
+    return compile(program, text, path);
+}
+
+static void close_program(void *program) { dlclose(program); }
+static void close_kernel(void *it) { (void)it; }
+
+static vn_status open_kernel(void **out, vn_device *d, void *program, const char *entry)
+{
+    char name[96];
+
+    (void)d;
+    snprintf(name, sizeof name, "launch_%s", entry);
+    *out = dlsym(program, name);
+    return *out ? VN_OK : vn__fail(VN_FAILED, "%s", dlerror());
+}
+
+/* The arguments as a kernel takes them: copies of all buffers among them, each once. */
+struct frame { union { int64_t view[8]; void *pointer; } __attribute__((aligned(64))) arg[VN_ARGS]; };
+
+static vn_status transfer(vn_queue *q, struct frame *f, const struct vn_launch *l, int back)
+{
+    vn_status s = VN_OK;
+
+    for (int i = 0; i < l->nargs && s == VN_OK; i++) {
+        vn_buffer *const b = l->args[i].size ? NULL : l->args[i].buffer;
+        int first = 0;
+
+        while (b && (l->args[first].size || l->args[first].buffer != b))
+            first++;
+        if (!b && !back)
+            memcpy(&f->arg[i], &l->args[i].value, sizeof f->arg[i]);
+        else if (b && first < i)
+            f->arg[i] = f->arg[first];
+        else if (b && back)
+            s = memory->write(q, b, 0, f->arg[i].pointer, b->bytes, 1);
+        else if (b && !(f->arg[i].pointer = aligned_alloc(4096, (b->bytes + 4095) / 4096 * 4096)))
+            s = vn__fail(VN_NO_MEMORY, "no memory for a copy");
+        else if (b)
+            s = memory->read(q, f->arg[i].pointer, b, 0, b->bytes, 1);
+        if (b && first == i && back)
+            free(f->arg[i].pointer);
+    }
+    return s;
+}
+
+static vn_status launch(vn_queue *q, void *it, const struct vn_launch *l)
+{
+    struct frame frame;
+    void *args[VN_ARGS];
+    kernel *run;
+    vn_status s = transfer(q, &frame, l, 0);
+
+    if (s)
+        return s;
+    memcpy(&run, &it, sizeof run);
+    for (int i = 0; i < l->nargs; i++)
+        args[i] = &frame.arg[i];
+    run((int)l->groups[0], l->items, args);
+    return transfer(q, &frame, l, 1);
+}
+
+/* ---- the tests ---------------------------------------------------------------------------- */
+
+static long count[KIND_COUNT], failures;
+
+static void say(const struct suite *s, const struct suite_group *g)
+{
+    (void)s;
+    printf("%sok - %s, row %d: %ld cases, %ld passed over, %.1f s, worst %.2f of the bound\n%s",
+           g->failed ? "not " : "", g->name, turn, g->cases, g->passed_over, g->seconds, g->worst,
+           g->failures);
+    fflush(stdout);
+}
+
+static vn_status disguise(struct suite **s)
+{
+    static struct vn_backend ours;
+    const vn_status status = suite_open(s, NULL);
+
+    if (status)
+        return status;
+    memory = (*s)->device->backend;
+    ours = *memory;
+    ours.name = "cuda";
+    ours.program_build = build;
+    ours.program_close = close_program;
+    ours.kernel_open   = open_kernel;
+    ours.kernel_close  = close_kernel;
+    ours.launch        = launch;
+    (*s)->device->backend = &ours;
+    strcpy((*s)->device->facts.family, "nvidia");
+    strcpy((*s)->device->facts.arch, "sm_90");
+    strcpy((*s)->device->facts.name, "NVIDIA H100");
+    (*s)->device->facts.units = 3;
+    (*s)->device->facts.types |= 1u << VN_F16;
+    (*s)->extent = SUITE_QUICK;
+    (*s)->group_done = say;
+    return VN_OK;
+}
+
+/* What the suite seldom draws: several tiles and blocks, the last of each not whole. */
+static void tiles(struct suite *s)
+{
+    static const struct { enum kind kind; const char *text; } table[] = {
+        { EXACT, "attention:b1h2s129d128:f16:scale=1:hk=1" },
+        { REAL,  "attention:b2h2s130d128:bf16:hk=1:sk=257:lse" },
+        { REAL,  "attention:b1h1s300d128:f16:causal:lse:bshd" },
+        { EXACT, "attention:b1h1s150d120:bf16:sk=250:causal:scale=1:lse" },
+        { REAL,  "attention:b1h2s300d128:f16:sk=150:causal:lse" },
+        { REAL,  "attention:b1h3s200d64:f16:causal-first:sk=390" },
+        { EXACT, "attention:b1h2s200d56:bf16:dv=64:sk=240:gap=8:start=8:scale=1" },
+        { REAL,  "attention:b1h4s200d64:f16:hk=1:causal:window=100:lse" },
+        { REAL,  "attention:b1h1s500d8:f16:sk=90:causal-first:window=30:lse" },
+    };
+
+    if (!suite_begin(s, "tiles %s", variant))
+        return;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
+        struct problem p;
+
+        snprintf(text, sizeof text, "%s:variant=%s", table[i].text, variant);
+        if (problem_parse(&p, text, why, sizeof why))
+            suite_fault(s, "%s", why);
+        else
+            suite_case(s, &p, table[i].kind);
+    }
+    suite_end(s);
+}
+
+/* All that is tested with one row. */
+static vn_status test_row(int all)
+{
+    struct suite *s;
+    const vn_status status = disguise(&s);
+
+    if (status)
+        return status;
+    tiles(s);
+    if (all)
+        suite_attention(s);
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        count[kind] += s->count[kind];
+    failures += suite_status(s) != 0;
+    suite_close(s);
+    return VN_OK;
+}
+
+/* The library's own choice; of an engine that computes something else, nothing. */
+static vn_status test_choice(int is_wrong)
+{
+    struct suite *s;
+    struct problem p;
+    char why[PROBLEM_TEXT];
+    vn_status status = disguise(&s);
+    long ran;
+
+    if (status)
+        return status;
+    wrong = is_wrong;
+    turn = ROWS - 1;                    /* of heads of 64 */
+    problem_parse(&p, "attention:b1h1s70d64:bf16", why, sizeof why);
+    strcpy(p.variant, is_wrong ? variant : "");
+    suite_begin(s, "choice, the engine is %s", is_wrong ? "wrong" : "right");
+    suite_case(s, &p, REAL);
+    ran = s->count[REAL];
+    suite_end(s);
+    if (is_wrong ? ran != 0 : !strstr(vn_queue_explain(s->queue), "\"variant\": \"attention_wgmma\"")) {
+        printf("not ok - %s\n", is_wrong ? "an engine that is wrong was used" : "it was not chosen");
+        failures++;
+    }
+    count[REAL] += ran;
+    failures += s->failed != 0;
+    suite_close(s);
+    wrong = 0;
+    return VN_OK;
+}
+
+int main(int argc, char **argv)
+{
+    const char *const tmp = getenv("TMPDIR");
+    char command[96];
+    vn_status status = VN_OK;
+
+    if (system("c++ --version > /dev/null 2>&1")) {
+        puts("skipped: there is no c++");
+        return 77;
+    }
+    snprintf(directory, sizeof directory, "%.40s/hopper.XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(directory)) {
+        perror(directory);
+        return 1;
+    }
+    setenv("VERNIER_CACHE", "0", 1);
+    for (turn = 0; turn < ROWS && !status; turn++)
+        if (argc < 2 || atoi(argv[1]) == turn)
+            status = test_row(turn == 0 || argc > 1);
+    for (int is_wrong = 0; is_wrong < 2 && !status && argc < 2; is_wrong++)
+        status = test_choice(is_wrong);
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    if (system(command))
+        perror(command);
+    if (status) {
+        printf("%s: %s\n", status == VN_NO_DEVICE ? "skipped" : "cannot start", vn_last_error());
+        return status == VN_NO_DEVICE ? 77 : 1;
+    }
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        printf("COUNT %s %ld\n", suite_kinds[kind], count[kind]);
+    printf("%ld failures\n", failures);
+    return failures != 0;
+}

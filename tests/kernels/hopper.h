@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hopper.h - a compute unit of NVIDIA's sm_90, in plain C++
+//
+// Stands before a kernel's CUDA text in place of the compiler's own words, and of the atoms in
+// cl/atoms/nvidia.  Work-items are coroutines that a scheduler runs in turns.  What is asynchronous happens
+// late: a product when a warpgroup waits for it, a copy some turns after it was asked for.  So a kernel that
+// does not wait, or frees a stage too early, computes something else.  What the device would refuse, and
+// work-items that all wait for each other, end the process with a sentence.
+//
+// Layouts are those of the PTX ISA manual, not what the tile layer makes of them.
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+// ---- words of the compiler -------------------------------------------------------------------
+
+#define __device__
+#define __global__
+#define __shared__           static
+#define __forceinline__      inline __attribute__((always_inline))
+#define __launch_bounds__(n)
+#define __align__(n)         __attribute__((aligned(n)))
+#define __restrict__
+
+struct place { unsigned x, y, z; };
+static place threadIdx, blockIdx;
+
+alignas(1024) static unsigned char local_memory[232448];
+
+static inline unsigned __cvta_generic_to_shared(const volatile void *p)
+{
+    return (unsigned)((const volatile unsigned char *)p - local_memory);
+}
+
+static inline unsigned char *local_at(unsigned at) { return local_memory + (int)at; }
+
+template <class To, class From> static inline To bits(From x)
+{
+    To y;
+    static_assert(sizeof x == sizeof y, "as many bits");
+    memcpy(&y, &x, sizeof y);
+    return y;
+}
+
+static inline unsigned  __float_as_uint(float x)                 { return bits<unsigned>(x); }
+static inline float     __uint_as_float(unsigned u)              { return bits<float>(u); }
+static inline long long __double_as_longlong(double x)           { return bits<long long>(x); }
+static inline double    __longlong_as_double(long long u)        { return bits<double>(u); }
+static inline float     __frcp_rn(float x)                       { return 1 / x; }
+
+static inline int atomicAdd(int *p, int x)
+{
+    const int old = *p;
+
+    *p += x;
+    return old;
+}
+
+static inline int atomicCAS(int *p, int a, int b)
+{
+    const int old = *p;
+
+    *p = old == a ? b : old;
+    return old;
+}
+
+// ---- the scheduler ------------------------------------------------------------------------------
+
+enum { MOST_ITEMS = 1024, STACK = 1 << 16, PATIENCE = 100000 };
+
+static ucontext_t scheduler, item[MOST_ITEMS];
+static bool ended[MOST_ITEMS];
+static int items, idle;                         // idle: turns of all in which nothing happened
+static uint64_t dice = 1;
+
+[[noreturn]] static void refuse(const char *what)
+{
+    printf("not ok - work-group %u, work-item %u: %s\n", blockIdx.x, threadIdx.x, what);
+    fflush(stdout);
+    _Exit(3);
+}
+
+static unsigned drawn(unsigned below)
+{
+    dice = dice * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(dice >> 33) % below;
+}
+
+static void yield() { swapcontext(&item[threadIdx.x], &scheduler); }
+
+struct meeting { int arrived, number; };
+
+static void arrive(meeting &m, int count)
+{
+    idle = 0;
+    if (++m.arrived == count) {
+        m.arrived = 0;
+        m.number++;
+    }
+}
+
+static void meet(meeting &m, int count)
+{
+    const int number = m.number;
+
+    arrive(m, count);
+    while (m.number == number)
+        yield();
+}
+
+static meeting all, warps[MOST_ITEMS / 32], groups[MOST_ITEMS / 128], named[16];
+
+static void __syncthreads() { meet(all, items); }
+static int  lane()          { return threadIdx.x % 32; }
+static meeting &warp()      { return warps[threadIdx.x / 32]; }
+
+// ---- warp.h ---------------------------------------------------------------------------------------
+
+static uint32_t shown[MOST_ITEMS];
+
+static uint32_t from_lane(uint32_t u, int from)
+{
+    const int me = threadIdx.x;
+
+    shown[me] = u;
+    meet(warp(), 32);
+    u = shown[me / 32 * 32 + from % 32];
+    meet(warp(), 32);
+    return u;
+}
+
+static float from_lane_xor(float x, int by)
+{
+    return bits<float>(from_lane(bits<uint32_t>(x), lane() ^ by));
+}
+
+static uint32_t warp_uniform(uint32_t u)
+{
+    if (from_lane(u, 0) != u)
+        refuse("a number differs within a warp");
+    return u;
+}
+static int  this_warp()   { return threadIdx.x / 32; }
+static int  is_elected()  { return lane() == 0; }
+static void warp_meet()   { meet(warp(), 32); }
+static void bar_sync(int id, int count)   { meet(named[id], count); }
+static void bar_arrive(int id, int count) { arrive(named[id], count); }
+
+static int any_in_warp(int x)
+{
+    int any = 0;
+
+    for (int i = 0; i < 32; i++)
+        any |= from_lane((uint32_t)x, i) != 0;
+    return any;
+}
+
+static void transpose4(unsigned *u, const int sets, int in_warp, int apart)
+{
+    unsigned v[8];
+
+    for (int s = 0; s < sets; s++)
+        for (int i = 0; i < 4; i++)
+            for (int to = 0; to < 4; to++) {    // each lane shows what the `to`-th of the four asks for
+                const int first = in_warp - in_warp / apart % 4 * apart;
+                const unsigned w = from_lane(u[4 * s + to], first + i * apart);
+
+                if (in_warp / apart % 4 == to)
+                    v[4 * s + i] = w;
+            }
+    memcpy(u, v, 16 * (size_t)sets);
+}
+
+#define REGISTERS_DROP(n) ((void)0)
+#define REGISTERS_TAKE(n) ((void)0)
+
+// ---- mbarrier.h -------------------------------------------------------------------------------------
+
+struct barrier { unsigned at; int arrivals, pending, bytes, phases; };
+static barrier barriers_of[64];
+static int barrier_count;
+
+static barrier &barrier_at(unsigned at)
+{
+    for (int i = 0; i < barrier_count; i++)
+        if (barriers_of[i].at == at)
+            return barriers_of[i];
+    refuse("a barrier is used that was not initialised");
+}
+
+static void advance(barrier &b)
+{
+    idle = 0;
+    if (b.pending < 0)
+        refuse("more arrive at a barrier than it counts");
+    if (b.pending == 0 && b.bytes == 0) {
+        b.pending = b.arrivals;
+        b.phases++;
+    }
+}
+
+static void barrier_init(unsigned at, int arrivals)
+{
+    barriers_of[barrier_count++] = { at, arrivals, arrivals, 0, 0 };
+}
+static void barrier_init_done() { }
+static void barrier_arrive_expect(unsigned at, int bytes)
+{
+    barrier &b = barrier_at(at);
+
+    b.bytes += bytes;
+    b.pending--;
+    advance(b);
+}
+static void barrier_arrive(unsigned at) { barrier_arrive_expect(at, 0); }
+static void barrier_wait(unsigned at, int parity)
+{
+    while ((barrier_at(at).phases & 1) == parity)
+        yield();
+}
+
+// ---- tma.h ----------------------------------------------------------------------------------------------
+
+#define MAP_BYTES 128
+
+struct map { uint64_t address, stride[4]; uint32_t extent[5], box[5], step[5]; int rank, type; };
+static_assert(sizeof(map) <= MAP_BYTES, "as large as a map");
+
+static void map_set(unsigned at, const char *field, const char *which, uint64_t v)
+{
+    map *const m = (map *)local_at(at);
+    const int i = which[0] ? which[0] - '0' : 0;
+
+    if (at % MAP_BYTES)
+        refuse("a map is made at no multiple of 128 bytes");
+    if (!strcmp(field, "global_address"))     m->address = v;
+    else if (!strcmp(field, "global_stride")) m->stride[i] = v;
+    else if (!strcmp(field, "global_dim"))    m->extent[i] = (uint32_t)v;
+    else if (!strcmp(field, "box_dim"))       m->box[i] = (uint32_t)v;
+    else if (!strcmp(field, "element_stride")) m->step[i] = (uint32_t)v;
+    else if (!strcmp(field, "rank"))          m->rank = (int)v + 1;
+    else if (!strcmp(field, "elemtype"))      m->type = (int)v;
+}
+#define MAP_CHOOSE(map, field, constant) map_set(map, field, "", (uint64_t)atoi(constant))
+#define MAP_SET32(map, field, which, v)  map_set(map, field, which, (uint64_t)(v))
+#define MAP_SET64(map, field, which, v)  map_set(map, field, which, (uint64_t)(v))
+
+static void map_release_own(unsigned long long *to, uint32_t from)
+{
+    const map *const m = (const map *)local_at(from);
+
+    warp_meet();
+    if ((uint64_t)to % 64 || m->address % 16 || m->rank < 2 || m->rank > 5)
+        refuse("a map, or its tensor, is at no multiple of 64, or 16, bytes");
+    for (int i = 0; i < m->rank; i++)
+        if (!m->extent[i] || !m->box[i] || m->box[i] > 256 || m->step[i] != 1 ||
+            (i && (m->stride[i - 1] % 16 || !m->stride[i - 1] || m->stride[i - 1] >> 40)))
+            refuse("a map has a dimension that TMA does not take");
+    if (lane() == 0)
+        memcpy(to, m, MAP_BYTES);
+    warp_meet();
+}
+static void map_acquire_own(const unsigned long long *) { }
+
+struct copy { map m; unsigned to, full; int from[5], turns; };
+static copy copies[256];
+static int copy_count;
+
+static unsigned swizzled(unsigned at) { return at ^ (at >> 7 & 7) << 4; }
+
+// Of 16-bit elements; outside of the tensor are zeros.
+static void do_copy(const copy &c)
+{
+    const unsigned line = c.m.box[0] * 2;
+    unsigned bytes = 0;
+
+    for (unsigned z = 0; z < c.m.box[2]; z++)
+    for (unsigned y = 0; y < c.m.box[1]; y++)
+    for (unsigned x = 0; x < c.m.box[0]; x++, bytes += 2) {
+        const int64_t at[4] = { c.from[0] + (int64_t)x, c.from[1] + (int64_t)y, c.from[2] + (int64_t)z,
+                                c.from[3] };
+        uint64_t address = c.m.address + 2 * (uint64_t)at[0];
+        bool inside = true;
+        uint16_t u = 0;
+
+        for (int d = 0; d < 4; d++) {
+            inside = inside && at[d] >= 0 && at[d] < (int64_t)c.m.extent[d];
+            address += d ? (uint64_t)at[d] * c.m.stride[d - 1] : 0;
+        }
+        if (inside)
+            memcpy(&u, (const void *)address, 2);
+        memcpy(local_at(swizzled(c.to + (z * c.m.box[1] + y) * line + 2 * x)), &u, 2);
+    }
+    barrier &b = barrier_at(c.full);
+    b.bytes -= (int)bytes;
+    advance(b);
+}
+
+static void start_copy(uint32_t to, const unsigned long long *from, int rank, int x, int y, int z, int u,
+                       uint32_t full)
+{
+    copy c = { { }, to, full, { x, y, z, u }, (int)drawn(4) };
+
+    memcpy(&c.m, from, sizeof c.m);
+    for (int d = rank; d < 4; d++)
+        c.m.extent[d] = c.m.box[d] = 1;
+    if (to % 128 || c.m.rank != rank || c.m.box[0] != 64 || c.m.box[3] != 1 || copy_count == 256)
+        refuse("a copy that TMA does not take");
+    copies[copy_count++] = c;
+}
+#define copy_box_3d(to, map, x, y, z, full)    start_copy(to, map, 3, x, y, z, 0, full)
+#define copy_box_4d(to, map, x, y, z, u, full) start_copy(to, map, 4, x, y, z, u, full)
+
+// In no order.
+static void copy_some()
+{
+    for (int i = 0; i < copy_count; i++)
+        if (copies[i].turns-- == 0) {
+            do_copy(copies[i]);
+            copies[i--] = copies[--copy_count];
+        }
+}
+
+// ---- memory.h, math.h, mma.h ----------------------------------------------------------------------------
+
+static float f16_float(uint16_t h)  { return (float)bits<_Float16>(h); }
+static float bf16_float(uint16_t h) { return bits<float>((uint32_t)h << 16); }
+static uint16_t float_bf16(float x)
+{
+    const uint32_t u = bits<uint32_t>(x);
+
+    return (uint16_t)(x != x ? u >> 16 | 64 : (u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+static uint32_t f16_pair_of(float low, float high)
+{
+    return bits<uint16_t>((_Float16)low) | (uint32_t)bits<uint16_t>((_Float16)high) << 16;
+}
+static uint32_t bf16_pair_of(float low, float high)
+{
+    return float_bf16(low) | (uint32_t)float_bf16(high) << 16;
+}
+#define PAIR_OF_1(low, high) f16_pair_of(low, high)
+#define PAIR_OF_2(low, high) bf16_pair_of(low, high)
+#define pair_of(low, high)   OF(PAIR_OF, TYPE)(low, high)
+#define STORE_PAIR_1(p, x, y) (*(unsigned *)(p) = f16_pair_of(x, y))
+#define STORE_PAIR_2(p, x, y) (*(unsigned *)(p) = bf16_pair_of(x, y))
+
+static void shift_words(uint32_t *w, int by)
+{
+    uint16_t h[16];
+
+    memcpy(h, w, 32);
+    memmove(h, h + by, 16);
+    memcpy(w, h, 32);
+}
+static void store16(void *to, const unsigned *u, int go)
+{
+    if (go && (uint64_t)to % 16)
+        refuse("16 bytes are stored at no multiple of 16");
+    if (go)
+        memcpy(to, u, 16);
+}
+static float ptx_exp2(float x) { return exp2f(x); }
+
+static void load_tiles(uint32_t *x[4], unsigned at)
+{
+    const int me = threadIdx.x, first = me / 32 * 32;
+
+    if (at % 16)
+        refuse("a row of a matrix is loaded from no multiple of 16 bytes");
+    shown[me] = at;
+    meet(warp(), 32);
+    for (int i = 0; i < 4; i++)
+        memcpy(x[i], local_at(shown[first + 8 * i + lane() / 4]) + lane() % 4 * 4, 4);
+    meet(warp(), 32);
+}
+#define LOAD_TILES(how, x, y, z, w, at) \
+    do { uint32_t *const to_[] = { &(x), &(y), &(z), &(w) }; load_tiles((uint32_t **)to_, at); } while (0)
+
+// ---- wgmma.h ----------------------------------------------------------------------------------------------
+
+#define WGMMA_F16         f16_float
+#define WGMMA_BF16        bf16_float
+#define WGMMA_MAJOR(a, b) ((a) * 2 + (b))
+#define WGMMA_MAJOR_B(b)  (b)
+#define WGMMA(n, kind, flags, d, a, b, add)    issue({ n, kind, flags, d, nullptr, a, b, add })
+#define WGMMA_RS(n, kind, flags, d, a, b, add) issue({ n, kind, flags, d, a, 0, b, add })
+#define WGMMA_WAIT(n, d, open)                 wait_products(atoi(open))
+
+struct product {
+    int n;
+    float (*value)(uint16_t);
+    int major;
+    float *d;
+    const uint32_t *regs;
+    uint64_t a, b;
+    int add;
+};
+enum { MOST_PRODUCTS = 64, MOST_OPEN = 4 };
+struct flight { product of[MOST_PRODUCTS]; int count; };
+static flight flights[MOST_ITEMS][MOST_OPEN];   // groups of products; the last is not committed
+static int open_groups[MOST_ITEMS];
+
+static void issue(product p)
+{
+    flight &f = flights[threadIdx.x][open_groups[threadIdx.x]];
+
+    if (f.count == MOST_PRODUCTS)
+        refuse("too many products in a group");
+    f.of[f.count++] = p;
+}
+static void wgmma_begin()   { }
+static void wgmma_release() { }
+static void wgmma_commit()
+{
+    if (++open_groups[threadIdx.x] == MOST_OPEN)
+        refuse("too many groups of products are open");
+    flights[threadIdx.x][open_groups[threadIdx.x]].count = 0;
+}
+
+static uint32_t wgmma_descriptor(unsigned at, int apart)
+{
+    return (uint32_t)(apart >> 4) << 16 | (at & 0x3ffff) >> 4;
+}
+
+static uint64_t wgmma_at(uint32_t descriptor) { return (uint64_t)1 << 62 | (uint64_t)64 << 32 | descriptor; }
+
+// Element k of line i of an operand whose rows of 128 bytes are swizzled.
+static float operand(const product &p, uint64_t at, int mn_major, int i, int k)
+{
+    const unsigned start = (unsigned)(at & 0x3fff) << 4, apart = (unsigned)(at >> 16 & 0x3fff) << 4;
+    const unsigned eight = (unsigned)(at >> 32 & 0x3fff) << 4;
+    const unsigned there = mn_major ? start + i / 64 * apart + k / 8 * eight + k % 8 * 128 + i % 64 * 2
+                                    : start + i / 8 * eight + i % 8 * 128 + k * 2;
+    uint16_t u;
+
+    memcpy(&u, local_at(swizzled(there)), 2);
+    return p.value(u);
+}
+
+// Of the 128 work-items from `first` on; each must have handed over the same.
+static void multiply(int first, int group, int number)
+{
+    static float a[64][16], b[16][256], d[64][256];
+    const product &p = flights[first][group].of[number];
+
+    for (int i = 0; i < 128; i++) {
+        const product &other = flights[first + i][group].of[number];
+
+        if (other.n != p.n || other.a != p.a || other.b != p.b || other.add != p.add ||
+            other.major != p.major)
+            refuse("work-items of a warpgroup hand over different products");
+        for (int j = 0; other.regs && j < 8; j++)
+            a[i / 32 * 16 + i % 32 / 4 + j / 2 % 2 * 8][i % 4 * 2 + j % 2 + j / 4 * 8] =
+                p.value((uint16_t)(other.regs[j / 2] >> j % 2 * 16));
+    }
+    for (int k = 0; k < 16; k++) {
+        for (int i = 0; !p.regs && i < 64; i++)
+            a[i][k] = operand(p, p.a, p.major >> 1, i, k);
+        for (int j = 0; j < p.n; j++)
+            b[k][j] = operand(p, p.b, p.major & 1, j, k);
+    }
+    for (int i = 0; i < 64; i++) {
+        for (int j = 0; j < p.n; j++)
+            d[i][j] = 0;
+        for (int k = 0; k < 16; k++)
+            for (int j = 0; j < p.n; j++)
+                d[i][j] += a[i][k] * b[k][j];
+    }
+    for (int i = 0; i < 128; i++) {
+        float *const to = flights[first + i][group].of[number].d;
+
+        for (int j = 0; j < p.n / 2; j++) {
+#ifdef WRONG
+            const float sum = d[i / 32 * 16 + i % 32 / 4][j / 4 * 8 + i % 4 * 2 + j % 2];
+#else
+            const float sum = d[i / 32 * 16 + i % 32 / 4 + j / 2 % 2 * 8][j / 4 * 8 + i % 4 * 2 + j % 2];
+#endif
+
+            to[j] = p.add ? to[j] + sum : sum;
+        }
+    }
+}
+
+static void wait_products(int open)
+{
+    const int me = threadIdx.x, first = me / 128 * 128;
+    const int over = open_groups[me] - open;
+
+    meet(groups[me / 128], 128);
+    if (me == first)
+        for (int g = 0; g < over; g++)
+            for (int i = 0; i < flights[first][g].count; i++)
+                multiply(first, g, i);
+    meet(groups[me / 128], 128);
+    for (int g = 0; over > 0 && g <= open; g++)
+        flights[me][g] = flights[me][g + over];
+    open_groups[me] -= over > 0 ? over : 0;
+}
+
+// ---- a launch --------------------------------------------------------------------------------
+
+static void (*body)();
+
+static void run_group()
+{
+    static unsigned char *stacks;
+    int left = items;
+
+    if (!stacks && !(stacks = (unsigned char *)malloc((size_t)MOST_ITEMS * STACK)))
+        refuse("no memory for stacks");
+    memset(local_memory, 0xff, sizeof local_memory);            // NaNs
+    memset(warps, 0, sizeof warps);
+    memset(groups, 0, sizeof groups);
+    memset(named, 0, sizeof named);
+    memset(open_groups, 0, sizeof open_groups);
+    all = { 0, 0 };
+    barrier_count = 0;
+    for (int i = 0; i < items; i++) {
+        ended[i] = false;
+        flights[i][0].count = 0;
+        getcontext(&item[i]);
+        item[i].uc_stack.ss_sp = stacks + (size_t)i * STACK;
+        item[i].uc_stack.ss_size = STACK;
+        item[i].uc_link = nullptr;
+        makecontext(&item[i], [] {
+            body();
+            ended[threadIdx.x] = true;
+            yield();
+        }, 0);
+    }
+    for (idle = 0; left; ) {
+        const unsigned start = drawn((unsigned)items);
+
+        for (int i = 0; i < items; i++) {
+            threadIdx.x = (start + (unsigned)i) % (unsigned)items;
+            if (ended[threadIdx.x])
+                continue;
+            swapcontext(&scheduler, &item[threadIdx.x]);
+            left -= ended[threadIdx.x];
+        }
+        copy_some();
+        if (++idle > PATIENCE / items)
+            refuse("all work-items wait");
+    }
+    for (int i = 0; i < 16; i++)
+        if (named[i].arrived)
+            refuse("a numbered barrier is left with arrivals");
+    if (copy_count)
+        refuse("copies are left that nobody waited for");
+}
+
+template <int... i> struct numbers { };
+template <int n, int... i> struct below : below<n - 1, n - 1, i...> { };
+template <int... i> struct below<0, i...> { typedef numbers<i...> type; };
+
+static void **arguments;
+template <class... A, int... i> static void call(void (*f)(A...), numbers<i...>) { f(*(A *)arguments[i]...); }
+template <class... A> static void call(void (*f)(A...)) { call(f, typename below<sizeof...(A)>::type()); }
+
+static void launch(void (*f)(), int count, int items_of_group, void **args)
+{
+    body = f;
+    items = items_of_group;
+    arguments = args;
+    for (int i = 0; i < count; i++) {
+        blockIdx.x = (unsigned)i;
+        run_group();
+    }
+}
+// The last line of a text: what a program calls.
+#define ENTRY(kernel) \
+    extern "C" void launch_##kernel(int groups, int items, void **args)                  \
+    {                                                                                    \
+        launch([] { call(kernel); }, groups, items, args);                               \
+    }
