@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	%D%/vernier/_arrays.py \
 	%D%/vernier/_attention.py \
 	%D%/vernier/_conv.py \
+	%D%/vernier/_cross_entropy.py \
 	%D%/vernier/_device.py \
 	%D%/vernier/_gemm.py \
 	%D%/vernier/_library.py \
@@ -17,6 +18,7 @@ EXTRA_DIST += \
 	%D%/vernier/tests/conftest.py \
 	%D%/vernier/tests/test_attention.py \
 	%D%/vernier/tests/test_conv.py \
+	%D%/vernier/tests/test_cross_entropy.py \
 	%D%/vernier/tests/test_device.py \
 	%D%/vernier/tests/test_gemm.py \
 	%D%/vernier/tests/test_report.py \

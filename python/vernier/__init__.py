@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vernier: GEMM, convolution, softmax and attention on any OpenCL device, over NumPy arrays.
+"""Vernier: GEMM, convolution, softmax, attention and cross-entropy on any OpenCL device, over NumPy arrays.
 
     import numpy, vernier
     a = numpy.random.rand(512, 512).astype("f4")
@@ -14,6 +14,7 @@ library's own sentence.  After a fork the library cannot be used in the child: s
 from ._arrays import Tensor, empty, tensor
 from ._attention import attention
 from ._conv import conv, conv_backward_data, conv_backward_filter
+from ._cross_entropy import cross_entropy
 from ._device import (Buffer, Device, DeviceInfo, Event, Explanation, Queue, default_queue, devices, explain,
                       set_device)
 from ._gemm import gemm
@@ -24,5 +25,5 @@ from ._softmax import softmax, softmax_backward
 __version__ = version()
 __all__ = ["Buffer", "Device", "DeviceInfo", "Error", "Event", "Explanation", "FailedError", "InvalidError",
            "NoDeviceError", "NoMemoryError", "Queue", "Tensor", "UnsupportedError", "attention", "conv", "conv_backward_data",
-           "conv_backward_filter", "default_queue", "devices", "empty", "explain", "gemm", "library_path",
+           "conv_backward_filter", "cross_entropy", "default_queue", "devices", "empty", "explain", "gemm", "library_path",
            "set_device", "softmax", "softmax_backward", "tensor", "version"]

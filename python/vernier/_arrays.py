@@ -11,7 +11,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from ._device import Buffer, Handle, Queue, default_queue
-from ._library import (ACTIVATIONS, HOST_ALIGN, MATHS, RANK, TYPES, CTensor, Extents, InvalidError, check, lib)
+from ._library import (ACTIVATIONS, HOST_ALIGN, MATHS, RANK, TYPES, CInts, CTensor, Extents, InvalidError, check, lib)
 
 __all__ = ["Tensor", "Call", "tensor", "empty"]
 
@@ -177,6 +177,29 @@ class Call:
         if not self.on_device and self.queue.device.shares_host:
             return self._shared(x, name, is_read, x)
         return self._copied(x, name, is_read, x)
+
+    def integers(self, x: Any, name: str) -> CInts:
+        """A row of int32 or int64, of the host."""
+        if isinstance(x, Tensor):
+            raise TypeError(f"{name} is a Tensor; it needs a NumPy array of int32 or int64")
+        a = as_array(x, name)
+        size = a.dtype.itemsize
+        if a.dtype not in (np.int32, np.int64):
+            raise TypeError(f"{name} has dtype {a.dtype}; it needs int32 or int64")
+        if a.ndim != 1:
+            raise InvalidError(f"{name} has {a.ndim} dimensions; it needs 1")
+        if self.on_device or not self.queue.device.shares_host:
+            packed = np.ascontiguousarray(a)
+            buffer = self.queue._scratch_of(name, max(packed.nbytes, 1))
+            check(lib.vn_write(self.queue.handle, buffer, 0, packed.ctypes.data, packed.nbytes))
+            return CInts(buffer, 0, len(a), 1, size, 0)
+        if len(a) > 1 and (a.strides[0] < size or a.strides[0] % size) or a.ctypes.data % size:
+            a = a.copy()
+            self._after.append((a, a, None))                # kept until the work is done
+        stride = a.strides[0] // size if len(a) > 1 else 1
+        lead = a.ctypes.data % HOST_ALIGN
+        span = size * ((len(a) - 1) * stride + 1) if len(a) else size
+        return CInts(self.queue._on_host(a.ctypes.data - lead, lead + span), lead // size, len(a), stride, size, 0)
 
     def finish(self) -> None:
         """Waits for what is in NumPy's memory, and copies what was not computed there."""

@@ -105,7 +105,20 @@ class CAttentionOptions(ctypes.Structure):
                 ("mask", CTensor), ("lse", CTensor), ("math", c_int), ("variant", c_char_p)]
 
 
-STRUCTS = (CDeviceInfo, CTensor, CGemmOptions, CConvOptions, CSoftmaxOptions, CAttentionOptions)
+class CInts(ctypes.Structure):
+    C = "vn_ints"
+    _fields_ = [("buffer", c_void_p), ("start", c_int64), ("count", c_int64), ("stride", c_int64), ("bytes", c_int),
+                ("unused", c_int)]
+
+
+class CCrossEntropyOptions(ctypes.Structure):
+    C = "vn_cross_entropy_options"
+    _fields_ = [("size", c_size_t), ("smoothing", c_double), ("z_loss", c_double), ("ignore", c_int64),
+                ("weights", CTensor), ("lse", CTensor), ("variant", c_char_p)]
+
+
+STRUCTS = (CDeviceInfo, CTensor, CGemmOptions, CConvOptions, CSoftmaxOptions, CAttentionOptions, CInts,
+           CCrossEntropyOptions)
 
 STATUS = c_int32                # what a function returns that can fail
 _P = ctypes.POINTER
@@ -141,6 +154,7 @@ _FUNCTIONS = {
     "vn_conv_backward_filter": (STATUS, [c_void_p, c_double, CTensor, CTensor, c_double, CTensor,
                                          _P(CConvOptions)]),
     "vn_attention": (STATUS, [c_void_p, CTensor, CTensor, CTensor, CTensor, _P(CAttentionOptions)]),
+    "vn_cross_entropy": (STATUS, [c_void_p, CTensor, CInts, CTensor, CTensor, _P(CCrossEntropyOptions)]),
     "vn_softmax": (STATUS, [c_void_p, CTensor, CTensor, _P(CSoftmaxOptions)]),
     "vn_softmax_backward": (STATUS, [c_void_p, CTensor, CTensor, CTensor, _P(CSoftmaxOptions)]),
 }

@@ -21,7 +21,7 @@ from .arrays import double, integers, same
 ONE = {"variant": "gemm"}
 
 
-@pytest.mark.parametrize("module", ["_library", "_device", "_arrays", "_gemm", "_conv", "_attention", "_softmax", "report"])
+@pytest.mark.parametrize("module", ["_library", "_device", "_arrays", "_gemm", "_conv", "_attention", "_cross_entropy", "_softmax", "report"])
 def test_doctests(module):
     found = doctest.testmod(importlib.import_module(f"vernier.{module}"))
     assert found.failed == 0
