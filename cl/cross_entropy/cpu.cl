@@ -27,7 +27,7 @@ DEVICE vector read_x(const struct row_view *it, INDEX j, R none)
     return VLOAD(VEC, some);
 }
 
-DEVICE struct sums reduce_row(const struct row_view *it, int smooth)
+DEVICE void reduce_row(struct sums *out, const struct row_view *it, int smooth)
 {
     vector max = (vector)LOWEST, sum = (vector)ZERO, all = (vector)ZERO;
 
@@ -49,22 +49,21 @@ DEVICE struct sums reduce_row(const struct row_view *it, int smooth)
         max = top;
     }
 
-    const R top = lanes_max(max);
-    const struct sums sums = { top, lanes_sum(sum * exp_lanes(max - (vector)top)), lanes_sum(all) };
-
-    return sums;
+    out->max = lanes_max(max);
+    out->sum = lanes_sum(sum * exp_lanes(max - (vector)out->max));
+    out->all = lanes_sum(all);
 }
 
-DEVICE void write_gradient(const struct row_view *it, GLOBAL T *dx, INDEX step, struct sums s,
-                           struct gradient g, struct target t, R at_target)
+DEVICE void write_gradient(const struct row_view *it, GLOBAL T *dx, INDEX step, R max,
+                           const struct gradient *g, INDEX target, R at_target)
 {
     for (INDEX j = 0; j < it->count; j++) {
-        const vector e = exp_lanes(read_x(it, j, -INFINITE) - (vector)s.max);
+        const vector e = exp_lanes(read_x(it, j, -INFINITE) - (vector)max);
 
         write_lanes(dx + j * VEC * step, step, j < it->full ? VEC : it->tail,
-                    FMA(e, (vector)g.factor, (vector)-g.others));
+                    FMA(e, (vector)g->factor, (vector)-g->others));
     }
-    STORE(dx, t.at * step, FMA(exp_below(at_target - s.max), g.factor, -(g.others + g.hit)));
+    STORE(dx, target * step, FMA(exp_below(at_target - max), g->factor, -(g->others + g->hit)));
 }
 
 KERNEL(1) void
@@ -75,14 +74,21 @@ cross_entropy(ARGUMENTS)
     const INDEX last = first + (each < left ? each : left);
 
     for (INDEX row = first; row < last; row++) {
-        const struct target t = target_of(gTargets, shape, row);
+        struct target t;
+        struct gradient g;
+        struct sums s;
+
+        find_target(&t, gTargets, shape, row);
+
         const int is_ignored = t.state == IGNORED, reads = !is_ignored || has_lse;
         GLOBAL const T *const x = gX + (INDEX)x_view.s0 + row * (INDEX)x_view.s5;
         GLOBAL T *const dx = gDx + (INDEX)dx_view.s0 + row * (INDEX)dx_view.s5;
         const struct row_view it = {
             x, (INDEX)x_view.s6, n / VEC, reads ? (n + VEC - 1) / VEC : 0, (int)(n % VEC)
         };
-        const struct sums s = reduce_row(&it, smoothing != ZERO);
+
+        reduce_row(&s, &it, smoothing != ZERO);
+
         const R lse = lse_of(s.max, s.sum), at_target = LOAD(x, t.at * it.step);
         R weight = t.state == NOWHERE ? not_a_number() : (R)1;
 
@@ -92,9 +98,9 @@ cross_entropy(ARGUMENTS)
             is_ignored ? ZERO : weight * loss_of(lse, at_target, s.all, n, smoothing, z_loss);
         if (has_lse)
             gLse[(INDEX)lse_view.s0 + row * (INDEX)lse_view.s6] = lse;
+        find_gradient(&g, weight, lse, s.max, s.sum, n, smoothing, z_loss);
         if (has_dx && !is_ignored)
-            write_gradient(&it, dx, (INDEX)dx_view.s6, s,
-                           gradient_of(weight, lse, s.max, s.sum, n, smoothing, z_loss), t, at_target);
+            write_gradient(&it, dx, (INDEX)dx_view.s6, s.max, &g, t.at, at_target);
         else if (has_dx)
             for (INDEX j = 0; j < n; j++)
                 STORE(dx, j * (INDEX)dx_view.s6, ZERO);

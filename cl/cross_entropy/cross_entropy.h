@@ -24,16 +24,14 @@
 struct target { INDEX at; int state; };
 
 /* Integers lie in memory with their lower half first. */
-DEVICE struct target target_of(GLOBAL const UINT32 *p, VIEW shape, INDEX row)
+DEVICE void find_target(struct target *out, GLOBAL const UINT32 *p, VIEW shape, INDEX row)
 {
     const INT64 i = (shape.s2 + row * shape.s3) * shape.s4;
     const INT64 t = shape.s4 == 1 ? (INT64)(int)p[i] : (INT64)((UINT64)p[i + 1] << 32 | p[i]);
     const int   is_class = t >= 0 && t < shape.s1;
-    const struct target target = {
-        is_class ? (INDEX)t : 0, t == shape.s5 ? IGNORED : is_class ? KNOWN : NOWHERE
-    };
 
-    return target;
+    out->at = is_class ? (INDEX)t : 0;
+    out->state = t == shape.s5 ? IGNORED : is_class ? KNOWN : NOWHERE;
 }
 
 DEVICE R not_a_number(void) { return INFINITE - INFINITE; }
@@ -52,14 +50,11 @@ DEVICE R loss_of(R lse, R at_target, R all, INDEX n, R smoothing, R z_loss)
     return loss;
 }
 
-DEVICE struct gradient gradient_of(R weight, R lse, R max, R sum, INDEX n, R smoothing, R z_loss)
+DEVICE void find_gradient(struct gradient *out, R weight, R lse, R max, R sum, INDEX n, R smoothing, R z_loss)
 {
-    const struct gradient g = {
-        weight * FMA((R)2 * z_loss, lse, (R)1) / sum + (max - max),
-        weight * smoothing / (R)n, weight * ((R)1 - smoothing)
-    };
-
-    return g;
+    out->factor = weight * FMA((R)2 * z_loss, lse, (R)1) / sum + (max - max);
+    out->others = weight * smoothing / (R)n;
+    out->hit = weight * ((R)1 - smoothing);
 }
 
 /* The logarithm of the sum; where the maximum is +infinity, NaN. */

@@ -28,11 +28,11 @@ DEVICE R chunk_all(const struct line *x, const struct span *at, R *a, INDEX from
 }
 
 /* held: the row is one chunk, whose exponentials stay in a. */
-DEVICE struct sums reduce_row(LOCAL R *base, int row, const struct line *x, const struct span *at, R *a,
-                              int held, int smooth)
+DEVICE void reduce_row(struct sums *out, LOCAL R *base, int row, const struct line *x, const struct span *at,
+                       R *a, int held, int smooth)
 {
     const INDEX end = at->seen ? at->seen + at->skip : 0;
-    struct sums own = { LOWEST, ZERO, ZERO }, all = own;
+    struct sums own = { LOWEST, ZERO, ZERO };
 
     if (smooth)
         for (INDEX j = 0; j < end; j += CHUNK)
@@ -49,30 +49,30 @@ DEVICE struct sums reduce_row(LOCAL R *base, int row, const struct line *x, cons
             own.sum = own.sum * power(own.max - next) + values_sum(a, (R)1, next, 0);
             own.max = next;
         }
-    all.max = row_max(base, 0, row, at->k, own.max);
-    own.sum = held ? values_sum(a, (R)1, all.max, 1) : own.sum * power(own.max - all.max);
-    all.sum = row_sum(base, ROW_ROOM, row, at->k, own.sum);
+    out->max = row_max(base, 0, row, at->k, own.max);
+    own.sum = held ? values_sum(a, (R)1, out->max, 1) : own.sum * power(own.max - out->max);
+    out->sum = row_sum(base, ROW_ROOM, row, at->k, own.sum);
+    out->all = ZERO;
     if (smooth)                                 /* of the problem: the same for all work-items */
-        all.all = row_sum(base, 2 * ROW_ROOM, row, at->k, own.all);
-    return all;
+        out->all = row_sum(base, 2 * ROW_ROOM, row, at->k, own.all);
 }
 
 DEVICE void write_gradient(const struct line *x, const struct line *dx, const struct span *at, R *a, int held,
-                           struct sums s, struct gradient g, struct target t)
+                           R max, const struct gradient *g, const struct target *t)
 {
     const INDEX end = at->n + at->skip;
 
     for (INDEX j = (end - 1) / CHUNK * CHUNK; end > 0 && j >= 0; j -= CHUNK) {
-        if (t.state == IGNORED)
+        if (t->state == IGNORED)
             EACH_VALUE
                 a[i] = ZERO;
         else {
             if (!held) {
                 read_line(x, at, a, j, -INFINITE);
-                values_sum(a, (R)1, s.max, 1);
+                values_sum(a, (R)1, max, 1);
             }
             EACH_VALUE
-                a[i] = FMA(a[i], g.factor, -(ELEMENT(at, j) == t.at ? g.others + g.hit : g.others));
+                a[i] = FMA(a[i], g->factor, -(ELEMENT(at, j) == t->at ? g->others + g->hit : g->others));
         }
         write_line(dx, at, a, j);
     }
@@ -87,30 +87,38 @@ cross_entropy(ARGUMENTS)
     const INDEX row = (INDEX)GROUP_ID(0) * ROWS + me, n = (INDEX)shape.s1;
     const int past = row >= (INDEX)shape.s0;
     const INDEX at_row = past ? 0 : row;
-    const struct target t = target_of(gTargets, shape, at_row);
     GLOBAL const T *const x_row = gX + (INDEX)x_view.s0 + at_row * (INDEX)x_view.s5;
     GLOBAL const T *const dx_row = gDx + (INDEX)dx_view.s0 + at_row * (INDEX)dx_view.s5;
     const int skip = skip_of(x_row, (INDEX)x_view.s6);
-    const struct line x = line_of(x_row, (INDEX)x_view.s6, skip);
-    const struct line dx = line_of(dx_row, (INDEX)dx_view.s6, skip);
+    const struct line x = LINE(x_row, (INDEX)x_view.s6, skip), dx = LINE(dx_row, (INDEX)dx_view.s6, skip);
+    struct target t;
+    struct gradient g;
+    struct sums s;
+
+    find_target(&t, gTargets, shape, at_row);
+
     const struct span at = { past ? 0 : n, past || (t.state == IGNORED && !has_lse) ? 0 : n, skip, k };
     const int held = at.n + skip <= CHUNK;
-    const R at_target = LOAD(x.p, t.at * x.step);           /* before it may be overwritten */
+    /* One work-item alone reads the logit of the target, before it overwrites it, and writes the loss. */
+    const int is_owner = k == (int)((t.at + skip) / RUN % ROW_ITEMS);
+    const R at_target = is_owner ? LOAD(x.p, t.at * x.step) : ZERO;
     R a[VALUES], weight = t.state == NOWHERE ? not_a_number() : (R)1;
-    const struct sums s = reduce_row(sRow, me, &x, &at, a, held, smoothing != ZERO);
+
+    reduce_row(&s, sRow, me, &x, &at, a, held, smoothing != ZERO);
+
     const R lse = lse_of(s.max, s.sum);
 
     if (past)
         return;
     if (has_weights)
         weight = weight * gWeights[(INDEX)weights_view.s0 + row * (INDEX)weights_view.s6];
-    if (k == 0) {
+    if (is_owner) {
         gLoss[(INDEX)loss_view.s0 + row * (INDEX)loss_view.s6] =
             t.state == IGNORED ? ZERO : weight * loss_of(lse, at_target, s.all, n, smoothing, z_loss);
         if (has_lse)
             gLse[(INDEX)lse_view.s0 + row * (INDEX)lse_view.s6] = lse;
     }
+    find_gradient(&g, weight, lse, s.max, s.sum, n, smoothing, z_loss);
     if (has_dx)
-        write_gradient(&x, &dx, &at, a, held, s,
-                       gradient_of(weight, lse, s.max, s.sum, n, smoothing, z_loss), t);
+        write_gradient(&x, &dx, &at, a, held, s.max, &g, &t);
 }

@@ -152,8 +152,8 @@ DEVICE void write_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX t
     GLOBAL const T *const y_row = gY + ((past) ? 0 : row_at(y_view, shape, row));           \
     const int skip = skip_of(x_row, (INDEX)x_view.s6);                                      \
     const struct row_view it = {                                                            \
-        line_of(x_row, (INDEX)x_view.s6, skip), line_of(w_row, (INDEX)w_view.s6, skip),     \
-        line_of(y_row, (INDEX)y_view.s6, skip),                                             \
+        LINE(x_row, (INDEX)x_view.s6, skip), LINE(w_row, (INDEX)w_view.s6, skip),           \
+        LINE(y_row, (INDEX)y_view.s6, skip),                                                \
         { (past) ? 0 : (INDEX)shape.s6, (past) ? 0 : row_visible(shape, row, causal), skip, k }, \
         scale, MASKED ? (R)1 : scale, is_log                               \
     }

@@ -20,7 +20,7 @@
  *
  * Takes  ITEMS ROW_ITEMS VALUES ACROSS, powers of two but for VALUES, a multiple of VECTOR_RUN; WHOLE; LANES
  *        LANE_XOR VECTOR_RUN READ_VECTOR WRITE_VECTOR (lanes.h or atoms/nvidia/lanes.h)
- * Gives  ROWS CHUNK RUN EACH_VALUE ELEMENT; struct span, struct line, skip_of() line_of() read_line()
+ * Gives  ROWS CHUNK RUN EACH_VALUE ELEMENT; struct span, struct line, skip_of() LINE read_line()
  *        write_line(); ROW_ROOM row_max() row_sum()
  */
 #define ROWS  (ITEMS / ROW_ITEMS)
@@ -67,23 +67,26 @@ DEVICE int skip_of(GLOBAL const T *p, INDEX step)
 #endif
 }
 
-DEVICE struct line line_of(GLOBAL const T *p, INDEX step, int skip)
-{
-    const struct line l = { p, step, step == 1 && phase_of(p) == skip };
-
-    return l;
-}
+/* The initializer of a struct line. */
+#define LINE(p, step, skip) { p, step, (step) == 1 && phase_of(p) == (skip) }
 
 #if WHOLE
 /* Reads the values of the chunk at place `from`; `none` where there is no element, or none that is seen.
- * Past the end, an element that exists is read again: without a branch around each, all loads are in flight
- * at once.  Work-items without a row have n = 0, and p is a row that exists. */
+ * Past the end, the work-item's first element is read again: without a branch around each, all loads are in
+ * flight at once; and no other may be, since a result may take the place of its operand. */
 DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX from, R none)
 {
+    const INDEX first = from + RUN_AT(at, 0);
+
+    if (first >= at->n) {
+        EACH_VALUE
+            r[i] = none;
+        return;
+    }
     EACH_RUN {
         const INDEX e = from + RUN_AT(at, i);
 
-        READ_VECTOR(r + i, l->p + (e < at->n ? e : 0));
+        READ_VECTOR(r + i, l->p + (e < at->n ? e : first));
     }
     if (at->seen < at->n)
         EACH_VALUE
@@ -105,6 +108,13 @@ DEVICE void write_line(const struct line *l, const struct span *at, const R *r, 
 #else
 DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX from, R none)
 {
+    const INDEX run = from + RUN_AT(at, 0) - at->skip, first = run < 0 ? 0 : run;
+
+    if (first >= at->n) {
+        EACH_VALUE
+            r[i] = none;
+        return;
+    }
     EACH_RUN {
         const INDEX e = from + RUN_AT(at, i) - at->skip;
 
@@ -114,7 +124,7 @@ DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX f
         else
 #endif
             UNROLL for (int o = 0; o < RUN; o++)
-                r[i + o] = LOAD(l->p, IS_IN(e + o, at->n) ? (e + o) * l->step : 0);
+                r[i + o] = LOAD(l->p, (IS_IN(e + o, at->n) ? e + o : first) * l->step);
     }
     EACH_VALUE
         r[i] = IS_IN(ELEMENT(at, from), at->seen) ? r[i] : none;

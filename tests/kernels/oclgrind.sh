@@ -18,7 +18,7 @@ rm -rf $out && mkdir $out
 trap 'rm -rf "$VERNIER_CACHE_DIR" $out' 0
 
 # Side by side, since it keeps little more than one core busy.
-for part in gemm conv softmax attention; do
+for part in gemm conv softmax attention cross-entropy; do
     (
         oclgrind --build-options -cl-opt-disable --log $out/$part.reports --data-races --uninitialized \
             --check-api --max-errors 100 tests/api/test_suite --small $part > $out/$part.said 2>&1
@@ -28,7 +28,7 @@ done
 wait
 
 status=0
-for part in gemm conv softmax attention; do
+for part in gemm conv softmax attention cross-entropy; do
     cat $out/$part.said
     if [ -s $out/$part.reports ]; then
         head -n 200 $out/$part.reports
