@@ -4,9 +4,10 @@
 //
 // Stands before a kernel's CUDA text in place of the compiler's own words, and of the atoms in
 // cl/atoms/nvidia.  Work-items are coroutines that a scheduler runs in turns.  What is asynchronous happens
-// late: a product when a warpgroup waits for it, a copy some turns after it was asked for.  So a kernel that
-// does not wait, or frees a stage too early, computes something else.  What the device would refuse, and
-// work-items that all wait for each other, end the process with a sentence.
+// late, or at once: a product when it is handed over, or some turns after a warpgroup begins to wait for it;
+// a copy some turns after it was asked for.  So a kernel that does not wait, or frees a stage too early,
+// computes something else.  What the device would refuse, and work-items that all wait for each other, end
+// the process with a sentence.
 //
 // Layouts are those of the PTX ISA manual, not what the tile layer makes of them.
 #include <math.h>
@@ -303,7 +304,7 @@ static void do_copy(const copy &c)
 static void start_copy(uint32_t to, const unsigned long long *from, int rank, int x, int y, int z, int u,
                        uint32_t full)
 {
-    copy c = { { }, to, full, { x, y, z, u }, (int)drawn(4) };
+    copy c = { { }, to, full, { x, y, z, u }, (int)drawn(drawn(4) ? 4 : 60) };
 
     memcpy(&c.m, from, sizeof c.m);
     for (int d = rank; d < 4; d++)
@@ -404,6 +405,7 @@ enum { MOST_PRODUCTS = 64, MOST_OPEN = 4 };
 struct flight { product of[MOST_PRODUCTS]; int count; };
 static flight flights[MOST_ITEMS][MOST_OPEN];   // groups of products; the last is not committed
 static int open_groups[MOST_ITEMS];
+static unsigned committed[MOST_ITEMS];          // the same within a warpgroup
 
 static void issue(product p)
 {
@@ -415,12 +417,6 @@ static void issue(product p)
 }
 static void wgmma_begin()   { }
 static void wgmma_release() { }
-static void wgmma_commit()
-{
-    if (++open_groups[threadIdx.x] == MOST_OPEN)
-        refuse("too many groups of products are open");
-    flights[threadIdx.x][open_groups[threadIdx.x]].count = 0;
-}
 
 static uint32_t wgmma_descriptor(unsigned at, int apart)
 {
@@ -486,20 +482,35 @@ static void multiply(int first, int group, int number)
     }
 }
 
-static void wait_products(int open)
+static void finish(int open, bool late)
 {
     const int me = threadIdx.x, first = me / 128 * 128;
     const int over = open_groups[me] - open;
 
     meet(groups[me / 128], 128);
-    if (me == first)
-        for (int g = 0; g < over; g++)
-            for (int i = 0; i < flights[first][g].count; i++)
-                multiply(first, g, i);
+    for (int turns = me == first && late ? (int)drawn(8) : 0; turns > 0; turns--)
+        yield();
+    for (int g = 0; me == first && g < over; g++)
+        for (int i = 0; i < flights[first][g].count; i++)
+            multiply(first, g, i);
     meet(groups[me / 128], 128);
     for (int g = 0; over > 0 && g <= open; g++)
         flights[me][g] = flights[me][g + over];
     open_groups[me] -= over > 0 ? over : 0;
+}
+
+static void wait_products(int open) { finish(open, true); }
+
+// Every second group is done at once, with those before it.
+static void wgmma_commit()
+{
+    const int me = threadIdx.x;
+
+    if (++open_groups[me] == MOST_OPEN)
+        refuse("too many groups of products are open");
+    flights[me][open_groups[me]].count = 0;
+    if ((++committed[me] * 2654435761u >> 20) & 1)
+        finish(0, false);
 }
 
 // ---- a launch --------------------------------------------------------------------------------
