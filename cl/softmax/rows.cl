@@ -163,13 +163,13 @@ DEVICE void write_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX t
 #error "with SPLIT, ROW_ITEMS must be ITEMS"
 #endif
 
-/* A row has `splits` splits, each of shape.s7 places, a multiple of CHUNK; `first`: the first of the rows. */
+/* A row has `splits` splits, each of shape.s7 places, a multiple of CHUNK. */
 KERNEL(ITEMS) void
-partial(ARGUMENTS, GLOBAL R *gPairs, int splits, int first)
+partial(ARGUMENTS, GLOBAL R *gPairs, int splits)
 {
     LOCAL_ARRAY(R, sRow, 2 * ROW_ROOM);
 
-    const INDEX span = (INDEX)shape.s7, row = (INDEX)first + GROUP_ID(0) / splits;
+    const INDEX span = (INDEX)shape.s7, row = GROUP_ID(0) / splits;
     const INDEX from = GROUP_ID(0) % splits * span;
     ROW_VIEW(it, row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max, sum;
@@ -183,12 +183,12 @@ partial(ARGUMENTS, GLOBAL R *gPairs, int splits, int first)
 
 /* From the last split to the first, since what was read last is in the cache. */
 KERNEL(ITEMS) void
-finish(ARGUMENTS, GLOBAL const R *gPairs, int splits, int first, int groups)
+finish(ARGUMENTS, GLOBAL const R *gPairs, int splits)
 {
     LOCAL_ARRAY(R, sRow, 2 * ROW_ROOM);
 
-    const int at = groups - 1 - GROUP_ID(0), pairs = at / splits * splits;
-    const INDEX span = (INDEX)shape.s7, row = (INDEX)first + at / splits, from = at % splits * span;
+    const int at = (int)shape.s0 * splits - 1 - GROUP_ID(0), pairs = at / splits * splits;
+    const INDEX span = (INDEX)shape.s7, row = at / splits, from = at % splits * span;
     ROW_VIEW(it, row, LOCAL_ID(), 0);
     R a[VALUES], b[VALUES], max = FIRST_MAX, sum = ZERO;
 

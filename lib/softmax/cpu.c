@@ -9,7 +9,7 @@ enum { VEC, BLOCK };
 
 static struct parts cpu_parts(const struct softmax *s, const int *p)
 {
-    return vn__softmax_parts(s, s->rows, s->n, (int64_t)p[VEC] * p[BLOCK]);
+    return vn__softmax_parts(s, s->n, (int64_t)p[VEC] * p[BLOCK]);
 }
 
 enum { LONG_ROW = 16384 };       /* elements from which splitting a row pays for a second pass */
@@ -20,7 +20,7 @@ const char *vn__plan_softmax_cpu_split(struct vn_plan *out, const void *problem,
 {
     const struct softmax *s = problem;
 
-    out->workspace = vn__softmax_pairs_bytes(s, s->rows, cpu_parts(s, row->p).count);
+    out->workspace = vn__softmax_pairs_bytes(s, cpu_parts(s, row->p).count);
     return s->n < 4 * LONG_ROW ? "its rows are too short to be split"
          : 2 * s->rows >= site->facts->units ? "its rows occupy half the cores or more" : NULL;
 }
@@ -28,23 +28,8 @@ const char *vn__plan_softmax_cpu_split(struct vn_plan *out, const void *problem,
 vn_status vn__run_softmax_cpu_split(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan)
 {
-    const struct softmax *s = problem;
-    const struct parts parts = cpu_parts(s, it->p);
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 1 };
-    vn_buffer *pairs;
-    vn_status status;
-
-    if (!vn__mul(&l.groups[0], s->rows, parts.count) || l.groups[0] > INT32_MAX)
-        return vn__fail(VN_UNSUPPORTED, "x has %lld rows in %lld parts; %s takes at most %d parts of rows",
-                        (long long)s->rows, (long long)parts.count, it->variant->name, INT32_MAX);
-    if ((status = vn__workspace(&pairs, q, plan->workspace)))
-        return status;
-    vn__softmax_begin(&l, s, parts.span);
-    vn__arg_buffer(&l, pairs);
-    vn__arg_int(&l, parts.count);
-    if ((status = vn__launch(q, it, 0, &l)))
-        return status;
-    return vn__launch(q, it, 1, &l);
+    (void)plan;
+    return vn__run_softmax_parts(q, it, problem, cpu_parts(problem, it->p), 1);
 }
 
 /* A group of a CPU costs about a microsecond to start: it takes rows of some 64 Ki elements,

@@ -45,70 +45,24 @@ vn_status vn__run_softmax(vn_queue *q, const struct vn_choice *it, const void *p
 
 enum { LONG_ROW = 16384 };       /* elements from which splitting a row pays for a second pass */
 
-/* The rows of one pair of launches: so many that the second finds in the second-level cache what the first
- * has read, where that saves more than further launches cost.                                     */
-static int64_t batch_of(const struct softmax *s, const struct vn_rates *r)
+static struct parts parts_of(const struct softmax *s, const int *p)
 {
-    const double row = (double)s->n * (double)vn_type_bytes(s->head.type) * (s->has_w ? 2 : 1);
-    const double cache = r->l2_mb * 1e6 / 2, saved_ns = cache / r->gbps;
-
-    return cache > 0 && row <= cache && (double)s->rows * row > cache && saved_ns > 2 * r->launch_ns
-         ? (int64_t)(cache / row) : s->rows;
-}
-
-static struct parts parts_of(const struct softmax *s, const int *p, int64_t batch)
-{
-    return vn__softmax_parts(s, batch, vn__softmax_places(s), (int64_t)p[SPLIT_ITEMS] * p[SPLIT_VALUES]);
+    return vn__softmax_parts(s, vn__softmax_places(s), (int64_t)p[SPLIT_ITEMS] * p[SPLIT_VALUES]);
 }
 
 const char *vn__plan_softmax_split(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                    const struct vn_site *site)
 {
     const struct softmax *s = problem;
-    const int64_t batch = batch_of(s, site->rates);
 
-    out->v[0] = batch;
-    out->workspace = vn__softmax_pairs_bytes(s, batch, parts_of(s, row->p, batch).count);
+    out->workspace = vn__softmax_pairs_bytes(s, parts_of(s, row->p).count);
     return s->n < LONG_ROW ? "its rows are too short to be split"
          : s->rows >= 4 * (int64_t)site->facts->units ? "its rows are enough to fill the device" : NULL;
-}
-
-/* Rows [first, first + count). */
-static vn_status run_batch(vn_queue *q, const struct vn_choice *it, const struct softmax *s, vn_buffer *pairs,
-                           int64_t first, int64_t count, struct parts parts)
-{
-    const struct vn_launch begin = { .groups = { count * parts.count, 1, 1 }, .items = it->p[SPLIT_ITEMS] };
-    vn_status status = VN_OK;
-
-    for (int finish = 0; finish < 2 && !status; finish++) {
-        struct vn_launch l = begin;
-
-        vn__softmax_begin(&l, s, parts.span);
-        vn__arg_buffer(&l, pairs);
-        vn__arg_int(&l, parts.count);
-        vn__arg_int(&l, first);
-        if (finish)
-            vn__arg_int(&l, l.groups[0]);
-        status = vn__launch(q, it, finish, &l);
-    }
-    return status;
 }
 
 vn_status vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan)
 {
-    const struct softmax *s = problem;
-    const int64_t batch = plan->v[0];
-    const struct parts parts = parts_of(s, it->p, batch);
-    vn_buffer *pairs;
-    int64_t groups;
-    vn_status status;
-
-    if (!vn__mul(&groups, s->rows, parts.count) || groups > INT32_MAX)
-        return vn__fail(VN_UNSUPPORTED, "x has %lld rows in %lld parts; %s takes at most %d parts of rows",
-                        (long long)s->rows, (long long)parts.count, it->variant->name, INT32_MAX);
-    status = vn__workspace(&pairs, q, plan->workspace);
-    for (int64_t at = 0; at < s->rows && !status; at += batch)
-        status = run_batch(q, it, s, pairs, at, batch < s->rows - at ? batch : s->rows - at, parts);
-    return status;
+    (void)plan;
+    return vn__run_softmax_parts(q, it, problem, parts_of(problem, it->p), it->p[SPLIT_ITEMS]);
 }

@@ -6,17 +6,17 @@
 
 /* ---- launches ------------------------------------------------------------------ */
 
-struct parts vn__softmax_parts(const struct softmax *s, int64_t rows, int64_t places, int64_t grain)
+struct parts vn__softmax_parts(const struct softmax *s, int64_t places, int64_t grain)
 {
-    const int64_t wanted = VN_CEIL_DIV(4 * (int64_t)s->units, rows);
+    const int64_t wanted = VN_CEIL_DIV(4 * (int64_t)s->units, s->rows);
     const int64_t span = VN_CEIL_DIV(VN_CEIL_DIV(places, wanted), grain) * grain;
 
     return (struct parts){ span, VN_CEIL_DIV(places, span) };
 }
 
-size_t vn__softmax_pairs_bytes(const struct softmax *s, int64_t rows, int64_t parts)
+size_t vn__softmax_pairs_bytes(const struct softmax *s, int64_t parts)
 {
-    return (size_t)(2 * rows * parts) * (s->head.type == VN_F64 ? sizeof(double) : sizeof(float));
+    return (size_t)(2 * s->rows * parts) * (s->head.type == VN_F64 ? sizeof(double) : sizeof(float));
 }
 
 void vn__softmax_begin(struct vn_launch *l, const struct softmax *s, int64_t each)
@@ -34,6 +34,26 @@ void vn__softmax_begin(struct vn_launch *l, const struct softmax *s, int64_t eac
     vn__arg_tensor(l, &s->t[W]);
     vn__arg_int(l, s->has_w);
     vn__arg_tensor(l, &s->t[Y]);
+}
+
+vn_status vn__run_softmax_parts(vn_queue *q, const struct vn_choice *it, const struct softmax *s,
+                                struct parts parts, int items)
+{
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = items };
+    vn_buffer *pairs;
+    vn_status status;
+
+    if (!vn__mul(&l.groups[0], s->rows, parts.count) || l.groups[0] > INT32_MAX)
+        return vn__fail(VN_UNSUPPORTED, "x has %lld rows in %lld parts; %s takes at most %d parts of rows",
+                        (long long)s->rows, (long long)parts.count, it->variant->name, INT32_MAX);
+    if ((status = vn__workspace(&pairs, q, vn__softmax_pairs_bytes(s, parts.count))))
+        return status;
+    vn__softmax_begin(&l, s, parts.span);
+    vn__arg_buffer(&l, pairs);
+    vn__arg_int(&l, parts.count);
+    if ((status = vn__launch(q, it, 0, &l)))
+        return status;
+    return vn__launch(q, it, 1, &l);
 }
 
 /* ---- from views to rows --------------------------------------------------------- */

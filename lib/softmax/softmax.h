@@ -29,11 +29,14 @@ struct softmax {                  /* the problem, as variants see it */
 /* A row in parts of `span` elements, a multiple of `grain`: enough to fill the device by so many rows.
  * places: its elements, and of a row that may begin off a multiple of 16 bytes, those before. */
 struct parts { int64_t span, count; };
-struct parts vn__softmax_parts(const struct softmax *s, int64_t rows, int64_t places, int64_t grain);
+struct parts vn__softmax_parts(const struct softmax *s, int64_t places, int64_t grain);
 int64_t      vn__softmax_places(const struct softmax *s);
-size_t       vn__softmax_pairs_bytes(const struct softmax *s, int64_t rows, int64_t parts);
+size_t       vn__softmax_pairs_bytes(const struct softmax *s, int64_t parts);
 /* The arguments that all kernels begin with; `each` is how much a group takes. */
 void         vn__softmax_begin(struct vn_launch *l, const struct softmax *s, int64_t each);
+
+vn_status    vn__run_softmax_parts(vn_queue *q, const struct vn_choice *it, const struct softmax *s,
+                                   struct parts parts, int items);
 
 /* rows.c: any device */
 const char *vn__plan_softmax_rows(struct vn_plan *out, const void *problem, const struct vn_row *row,
