@@ -372,7 +372,7 @@ conv_cpu(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     /* a residual, and a bias that differs between pixels, are found like the output, run by run */
     const struct output output = CONV_OUTPUT;
     const int pixel_bias = BIAS != 0 && (vBias.s2 | vBias.s4 | vBias.s5 | vBias.s6) != 0;
-    const int join = !pixel_bias && !RESIDUAL;
+    const int join = RESIDUAL ? 0 : !pixel_bias;
     const int places = find_output(sOutput, sRun, runs, phase_d, phase_h, phase_w, vStep, vC, join);
     LOCAL struct segment *const sResidual = sSegment + THR_N;
     const INDEX c_pitch = PIXEL_STEP((INDEX)vStep.s6) * (INDEX)vC.s6;

@@ -346,8 +346,8 @@ DEVICE void store_pixels(const struct output *o, LOCAL const RV *sums, int vecto
             v[i] = sums[(p + (i < count ? i : 0)) * vectors];
         transpose_lanes(v);
 
-        const int residual_pixel = RESIDUAL ? step_of(place.residual + p, count) : 0;
-        const int bias_pixel = BIAS ? step_of(place.bias + p, count) : 0;
+        int residual_pixel = RESIDUAL ? step_of(place.residual + p, count) : 0;
+        int bias_pixel = BIAS ? step_of(place.bias + p, count) : 0;
         const int lanes = count == VEC && step_of(place.c + p, count) == 1 && residual_pixel >= 0 &&
                           bias_pixel >= 0;
 
