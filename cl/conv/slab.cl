@@ -130,7 +130,7 @@ struct axis { INDEX origin, step; int pixel, tap, tap0, extent, used, low, high;
 DEVICE void find_axis(struct axis *a, const struct taps *t, INDEX stride, INDEX first, int box, int pixels,
                       INDEX inside, int row)
 {
-    const int apart = t->count > 1 || (row && SOURCE_STEP(stride) <= ROW_STEP_MOST);
+    const int apart = t->count > 1 || (row ? SOURCE_STEP(stride) <= ROW_STEP_MOST : 0);
     const int reach = t->count > 1 ? (int)((t->delta < 0 ? -t->delta : t->delta) * (t->count - 1)) : 0;
 
     a->step   = apart ? 1 : SOURCE_STEP(stride);
