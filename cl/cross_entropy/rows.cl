@@ -100,7 +100,7 @@ cross_entropy(ARGUMENTS)
     const struct span at = { past ? 0 : n, past || (t.state == IGNORED && !has_lse) ? 0 : n, skip, k };
     const int held = at.n + skip <= CHUNK;
     /* One work-item alone reads the logit of the target, before it overwrites it, and writes the loss. */
-    const int is_owner = k == (int)((t.at + skip) / RUN % ROW_ITEMS);
+    const int is_owner = !past && k == (int)((t.at + skip) / RUN % ROW_ITEMS);
     const R at_target = is_owner ? LOAD(x.p, t.at * x.step) : ZERO;
     R a[VALUES], weight = t.state == NOWHERE ? not_a_number() : (R)1;
 
