@@ -43,7 +43,7 @@
 #define EXTENSION ".kernel"
 #define TEMPORARY ".tmp-"
 
-enum { FORMAT = 2, CRASHES = 2 };             /* an entry that crashed CRASHES times rests for a day */
+enum { FORMAT = 1, CRASHES = 2 };             /* an entry that crashed CRASHES times rests for a day */
 enum { LOADING = S_IXUSR, FOR_OTHERS = S_IWGRP | S_IWOTH };
 enum { HOUR = 3600, DAY = 24 * HOUR };
 static const uint64_t entry_limit = 64u << 20, total_limit = 256u << 20;

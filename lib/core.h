@@ -344,6 +344,10 @@ void      vn__buffer_close(vn_buffer *b);         /* takes NULL */
 
 /* NVIDIA's architecture as a number: 90 of sm_90; 0 of another device. */
 int       vn__sm(const struct vn_facts *f);
+/* For a table of variants: a device of any kind; a CPU that asks for explicit vectors; PTX of sm_80. */
+const char *vn__fits_any    (const void *problem, const struct vn_facts *f);
+const char *vn__fits_vectors(const void *problem, const struct vn_facts *f);
+const char *vn__fits_warps  (const void *problem, const struct vn_facts *f);
 
 /* ---- tune rows (tune.c) --------------------------------------------------- */
 
@@ -447,6 +451,9 @@ int64_t   vn__elements(const vn_tensor *t);
 /* 0 if it overflows 63 bits. */
 int       vn__mul(int64_t *out, int64_t a, int64_t b);
 int       vn__add(int64_t *out, int64_t a, int64_t b);
+int64_t   vn__common_divisor(int64_t a, int64_t b);     /* the greatest */
+/* Of a modulo n, which have no common divisor; n > 0. */
+int64_t   vn__inverse(int64_t a, int64_t n);
 
 /* ---- elements of trials (trial.c) -------------------------------------------- */
 

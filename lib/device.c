@@ -305,10 +305,3 @@ vn_status vn__check_device(const vn_device *d, const char *name, const vn_device
     return vn__fail(VN_INVALID, "%s is of %s and %s of %s; they need to be of one device", name, d->info.spec,
                     with_name, with->info.spec);
 }
-
-/* ---- what others ask of a device -------------------------------------------- */
-
-int vn__sm(const struct vn_facts *f)
-{
-    return !strcmp(f->family, "nvidia") && !strncmp(f->arch, "sm_", 3) ? atoi(f->arch + 3) : 0;
-}

@@ -27,35 +27,6 @@ struct term {
 
 struct sum { int count, steps, overflows; int64_t target; struct term term[TERMS + 1]; };
 
-/* ---- arithmetic ----------------------------------------------------------------- */
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t r = a % b;
-
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
-/* Of a modulo n, which have no common divisor; n > 0. */
-static int64_t inverse_of(int64_t a, int64_t n)
-{
-    int64_t r = n, next_r = a % n, v = 0, next_v = 1;
-
-    while (next_r) {
-        const int64_t quotient = r / next_r, old_r = r, old_v = v;
-
-        r = next_r;
-        next_r = old_r - quotient * next_r;
-        v = next_v;
-        next_v = old_v - quotient * next_v;
-    }
-    return n == 1 ? 0 : v < 0 ? v + n : v;
-}
-
 /* ---- setting up a sum ------------------------------------------------------------- */
 
 /* Adds a term, in the order of coefficients, the largest first.  Equal ones are one term. */
@@ -103,12 +74,12 @@ static void prepare(struct sum *s)
         struct term *const t = &s->term[i], *const behind = t + 1;
         int64_t span = 0;
 
-        t->divisor = common_divisor(t->c, behind->divisor);
+        t->divisor = vn__common_divisor(t->c, behind->divisor);
         s->overflows |= !vn__mul(&span, t->c, t->most) || !vn__add(&t->reach, span, behind->reach);
         t->is_dense = !behind->divisor || (behind->is_dense && t->divisor == behind->divisor &&
                                            t->c - behind->reach <= t->divisor);
         t->period = behind->divisor ? behind->divisor / t->divisor : 0;
-        t->inverse = t->period ? inverse_of(t->c / t->divisor, t->period) : 0;
+        t->inverse = t->period ? vn__inverse(t->c / t->divisor, t->period) : 0;
     }
 }
 
@@ -202,7 +173,8 @@ static enum answer answer_of(const vn_tensor *a, const vn_tensor *b)
         return DISJOINT;
     if (!distance(&bytes, a, b, a_size, b_size))
         return UNDECIDED;
-    unit = common_divisor(common_divisor(a_size, b_size), bytes < 0 ? -(bytes % (a_size * b_size)) : bytes);
+    unit = vn__common_divisor(vn__common_divisor(a_size, b_size),
+                              bytes < 0 ? -(bytes % (a_size * b_size)) : bytes);
     s.target = bytes / unit;
     add_view(&s, a, a_size / unit, 0);
     add_view(&s, b, b_size / unit, 1);

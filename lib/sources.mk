@@ -13,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/core.h \
 	%D%/device.c \
 	%D%/explain.c \
+	%D%/fits.c \
 	%D%/log.c \
 	%D%/memo.c \
 	%D%/operation.c \

@@ -121,6 +121,32 @@ int vn__add(int64_t *out, int64_t a, int64_t b)
     return !__builtin_add_overflow(a, b, out);
 }
 
+int64_t vn__common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t r = a % b;
+
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+int64_t vn__inverse(int64_t a, int64_t n)
+{
+    int64_t r = n, next_r = a % n, v = 0, next_v = 1;
+
+    while (next_r) {
+        const int64_t quotient = r / next_r, old_r = r, old_v = v;
+
+        r = next_r;
+        next_r = old_r - quotient * next_r;
+        v = next_v;
+        next_v = old_v - quotient * next_v;
+    }
+    return n == 1 ? 0 : v < 0 ? v + n : v;
+}
+
 /* ---- properties of views ---------------------------------------------------- */
 
 int vn__given(const vn_tensor *t)

@@ -7,16 +7,9 @@
  * A maximum starts from LOWEST, not from -infinity, and drops NaN: the sum carries NaN, and becomes NaN where
  * the maximum is +infinity.  So a sum of 0 means that a query sees nothing.
  *
- * Takes  R ZERO (cl/types.h); exp_of() tanh_of() (cl/tile/activation.h); HAS_SOFTCAP
- * Gives  INFINITE LOWEST struct sight sight_begin() sight_end() capped() inverse_of() logarithm_of()
+ * Takes  R ZERO (cl/types.h); INFINITE tanh_of() (cl/tile/activation.h); HAS_SOFTCAP
+ * Gives  struct sight sight_begin() sight_end() capped() inverse_of() logarithm_of()
  */
-#define INFINITE ((R)BITS_FLOAT(0x7f800000u))
-
-#if TYPE == TYPE_F64
-#define LOWEST (-1.7976931348623157e308)
-#else
-#define LOWEST (-3.402823466e38f)
-#endif
 
 /* Query i stands at the place of key i + offset; causal, it sees that key and those before, of which a window
  * above 0 leaves so many.                                                                              */

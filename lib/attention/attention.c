@@ -182,20 +182,20 @@ static vn_status check(vn_tensor t[VIEWS], struct attention *a, const vn_queue *
 
 /* ---- the problem ----------------------------------------------------------------- */
 
-/* The pairs of a query and a key that it sees, of one head. */
-static double visible(const struct attention *a)
+/* The sum of v, limited to 0 and n, over all v up to x. */
+static double sum_to(double x, double n)
 {
-    double pairs = 0;
+    return x <= 0 ? 0 : x <= n ? x * (x + 1) / 2 : n * (n + 1) / 2 + (x - n) * n;
+}
 
-    if (!a->causal)
-        return (double)a->queries * (double)a->keys;
-    for (int64_t i = 0; i < a->queries; i++) {
-        const int64_t at = i + a->offset + 1, end = at < a->keys ? at : a->keys;
-        const int64_t from = a->window && at > a->window ? at - a->window : 0;
+double vn__attention_pairs(int64_t queries, int64_t keys, int causal, int64_t offset, int64_t window)
+{
+    const double n = (double)keys, last = (double)(queries + offset), before = (double)offset;
+    const double w = (double)window;
+    const double ends = sum_to(last, n) - sum_to(before, n);
 
-        pairs += end > from ? (double)(end - from) : 0;
-    }
-    return pairs;
+    return !causal ? (double)queries * n
+         : window  ? ends - (sum_to(last - w, n) - sum_to(before - w, n)) : ends;
 }
 
 static void describe(struct attention *a)
@@ -210,7 +210,8 @@ static void describe(struct attention *a)
                                              .type_bias = (int)a->head.type };
     a->head.bucket = a->keys <= 512 ? VN_SMALL : a->keys <= 2048 ? VN_MEDIUM : VN_LARGE;
     a->head.wide = wide;
-    a->head.flops = 2 * heads * visible(a) * (double)(a->d + a->dv);
+    a->head.flops = 2 * heads * (double)(a->d + a->dv)
+                  * vn__attention_pairs(a->queries, a->keys, a->causal, a->offset, a->window);
     a->head.bytes = heads * size * (double)a->queries * (double)(a->d + a->dv)
                   + heads / (double)a->group * size * (double)a->keys * (double)(a->d + a->dv);
 }

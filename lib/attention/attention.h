@@ -20,6 +20,8 @@ struct attention {                /* the problem, as variants see it */
     int       causal, has_mask, has_lse, units, math;
 };
 
+/* The pairs of a query and a key that it sees, of one head; the others are as in struct attention. */
+double vn__attention_pairs(int64_t queries, int64_t keys, int causal, int64_t offset, int64_t window);
 /* The arguments that all kernels begin with. */
 void vn__attention_begin(struct vn_launch *l, const struct attention *a);
 /* The larger head size, rounded up to a multiple of 64: a constant of kernels that keep whole rows. */
@@ -30,7 +32,6 @@ vn_status vn__run_attention(vn_queue *q, const struct vn_choice *it, const void 
                             const struct vn_plan *plan);
 
 /* cpu.c: CPUs, through vectors written out */
-const char *vn__fits_attention_cpu(const void *problem, const struct vn_facts *f);
 const char *vn__plan_attention_cpu(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                    const struct vn_site *site);
 vn_status   vn__run_attention_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,

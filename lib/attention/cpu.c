@@ -2,20 +2,11 @@
  *
  * cpu.c - attention on CPUs: keys and values are packed, once for all queries of their head.
  */
-#include <string.h>
-
 #include "attention.h"
 
 /* Parameters by their place, as the table names them. */
 enum { THR_M, THR_V, VEC, BLK_M, BLK_N };
 enum { PACK, ATTENTION };                       /* kernels */
-
-const char *vn__fits_attention_cpu(const void *problem, const struct vn_facts *f)
-{
-    (void)problem;
-    return strcmp(f->family, "cpu") ? "the device is no CPU"
-         : f->vector < 2 ? "the device does not ask for explicit vectors" : NULL;
-}
 
 /* Panels of a head: `width` elements across, in panels of `each`, and `depth` along. */
 struct panels { int64_t width, depth, panel, head, heads, start; };

@@ -6,13 +6,6 @@
 
 /* ---- fits ----------------------------------------------------------------------- */
 
-static const char *fits_any(const void *problem, const struct vn_facts *f)
-{
-    (void)problem;
-    (void)f;
-    return NULL;
-}
-
 static void constants_of(int *c, const void *problem)
 {
     const struct attention *a = problem;
@@ -34,7 +27,7 @@ static void constants_of(int *c, const void *problem)
             "cl/tile/accumulator.h cl/tile/store_row.h cl/tile/roles.h cl/attention/attention.h "
 
 const struct vn_variant vn__attention_variants[] = {
-    { .name = "attention_cpu", .fits = vn__fits_attention_cpu, .plan = vn__plan_attention_cpu,
+    { .name = "attention_cpu", .fits = vn__fits_vectors, .plan = vn__plan_attention_cpu,
       .run = vn__run_attention_cpu,
       .texts = "cl/tile/activation.h cl/tile/epilogue.h cl/tile/cpu.h cl/attention/attention.h "
                "cl/attention/cpu.cl",
@@ -45,7 +38,7 @@ const struct vn_variant vn__attention_variants[] = {
       .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1", .constants_of = vn__constants_attention_wgmma,
       .defines = "#define HAS_SOFTCAP 0\n#define PTX_MATH 1\n", .engine = "HGMMA" },
-    { .name = "attention", .fits = fits_any, .run = vn__run_attention,
+    { .name = "attention", .fits = vn__fits_any, .run = vn__run_attention,
       .texts = "cl/tile/activation.h cl/tile/fma.h cl/attention/attention.h cl/attention/tiled.cl",
       .entries = "attention", .params = "BLK_M BLK_N BLK_K THR_M THR_N", CONSTANTS },
     { .name = NULL }

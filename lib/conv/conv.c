@@ -141,36 +141,10 @@ void vn__conv_arg_alpha(struct vn_launch *l, const struct conv *c)
     vn__arg_real(l, c->p.type, c->alpha);
 }
 
-/* The inverse of a modulo n, by Euclid's algorithm; a and n have no common divisor. */
-static int64_t inverse_of(int64_t a, int64_t n)
-{
-    int64_t r0 = n, r1 = a % n, t0 = 0, t1 = 1;
-
-    while (r1) {
-        const int64_t q = r0 / r1, r = r0 - q * r1, t = t0 - q * t1;
-
-        r0 = r1;
-        r1 = r;
-        t0 = t1;
-        t1 = t;
-    }
-    return t0 < 0 ? t0 + n : t0;
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t r = a % b;
-
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 int64_t vn__conv_tap_step(const struct conv *c, int d)
 {
-    return c->direction == BACKWARD_DATA ? c->stride[d] / gcd(c->dilation[d], c->stride[d]) : 1;
+    return c->direction == BACKWARD_DATA
+         ? c->stride[d] / vn__common_divisor(c->dilation[d], c->stride[d]) : 1;
 }
 
 /* Which taps contribute to one phase of backward data: see find_taps() of cl/conv/conv.h. */
@@ -179,10 +153,10 @@ static void arg_meet(struct vn_launch *l, const struct conv *c, int64_t limit)
     int64_t v[8] = { limit };
 
     for (int d = 0; d < DIMS; d++) {
-        const int64_t g = gcd(c->dilation[d], c->stride[d]);
+        const int64_t g = vn__common_divisor(c->dilation[d], c->stride[d]);
 
         v[4 + d] = c->stride[d] / g;
-        v[1 + d] = inverse_of(c->dilation[d] / g, c->stride[d] / g);
+        v[1 + d] = vn__inverse(c->dilation[d] / g, c->stride[d] / g);
     }
     vn__arg_view(l, v);
 }

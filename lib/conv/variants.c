@@ -23,11 +23,10 @@ static const char *fits_conv(const void *problem, const struct vn_facts *f)
 static const char *fits_any_cpu(const void *problem, const struct vn_facts *f)
 {
     const struct conv *c = problem;
+    const char *const why = vn__fits_vectors(problem, f);
 
-    if (strcmp(f->family, "cpu"))
-        return "the device is no CPU";
-    if (f->vector < 2)
-        return "the device does not ask for explicit vectors";
+    if (why)
+        return why;
     if (f->local_bytes < 256 << 10)
         return "the device has less than 256 KiB of local memory";
     if (c->math == VN_MATH_BITWISE)

@@ -2,9 +2,6 @@
  *
  * variants.c - the variants of cross-entropy, a row each, and their launches.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cross_entropy.h"
 
 /* Parameters by their place, as the table names them; and the cost of the kernels by rows. */
@@ -12,27 +9,6 @@ enum { ITEMS, ROW_ITEMS, VALUES };
 enum { LONGER };
 
 /* ---- fits, plans ------------------------------------------------------------------ */
-
-static const char *fits_any(const void *problem, const struct vn_facts *f)
-{
-    (void)problem;
-    (void)f;
-    return NULL;
-}
-
-static const char *fits_cpu(const void *problem, const struct vn_facts *f)
-{
-    (void)problem;
-    return strcmp(f->family, "cpu") ? "the device is no CPU"
-         : f->vector < 2 ? "the device does not ask for explicit vectors" : NULL;
-}
-
-static const char *fits_warps(const void *problem, const struct vn_facts *f)
-{
-    (void)problem;
-    return strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80
-         ? "the device has no PTX of sm_80" : NULL;
-}
 
 static void whole_of(int *c, const void *problem)
 {
@@ -108,14 +84,14 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const void *pr
                   .constants = "WHOLE 0 1", .constants_of = whole_of, .defines = "#define ACROSS 0\n"
 
 const struct vn_variant vn__cross_entropy_variants[] = {
-    { .name = "cross_entropy_cpu", .fits = fits_cpu, .run = run_cpu,
+    { .name = "cross_entropy_cpu", .fits = vn__fits_vectors, .run = run_cpu,
       .texts = "cl/tile/activation.h cl/tile/row_cpu.h cl/cross_entropy/cross_entropy.h "
                "cl/cross_entropy/cpu.cl",
       .entries = "cross_entropy", .params = "VEC BLOCK" },
-    { .name = "cross_entropy_warps", .fits = fits_warps, BY_ROWS,
+    { .name = "cross_entropy_warps", .fits = vn__fits_warps, BY_ROWS,
       .texts = "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h "
                "cl/atoms/nvidia/lanes.h " ROW_TEXTS },
-    { .name = "cross_entropy", .fits = fits_any, BY_ROWS,
+    { .name = "cross_entropy", .fits = vn__fits_any, BY_ROWS,
       .texts = "cl/tile/activation.h cl/tile/lanes.h " ROW_TEXTS },
     { .name = NULL }
 };

@@ -2,34 +2,10 @@
  *
  * variants.c - the variants of softmax and its gradient, a row each.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "softmax.h"
 #include "vendors/vendor.h"
 
 /* ---- fits ----------------------------------------------------------------------- */
-
-static const char *fits_any(const void *problem, const struct vn_facts *f)
-{
-    (void)problem;
-    (void)f;
-    return NULL;
-}
-
-static const char *fits_cpu(const void *problem, const struct vn_facts *f)
-{
-    (void)problem;
-    return strcmp(f->family, "cpu") ? "the device is no CPU"
-         : f->vector < 2 ? "the device does not ask for explicit vectors" : NULL;
-}
-
-static const char *fits_warps(const void *problem, const struct vn_facts *f)
-{
-    (void)problem;
-    return strcmp(f->family, "nvidia") || strncmp(f->arch, "sm_", 3) || atoi(f->arch + 3) < 80
-         ? "the device has no PTX of sm_80" : NULL;
-}
 
 /* FORM and WHOLE of cl/softmax/. */
 static void form_of(int *c, const void *problem)
@@ -74,23 +50,24 @@ static const char *plan_strided(struct vn_plan *out, const void *problem, const 
 
 const struct vn_variant vn__softmax_variants[] = {
     VN_CUDNN_SOFTMAX
-    { .name = "softmax_cpu_split", .fits = fits_cpu, .plan = vn__plan_softmax_cpu_split,
+    { .name = "softmax_cpu_split", .fits = vn__fits_vectors, .plan = vn__plan_softmax_cpu_split,
       .run = vn__run_softmax_cpu_split,
       .texts = CPU_TEXTS, .entries = "partial finish", .params = "VEC BLOCK", DIRECTION,
       .defines = "#define SPLIT 1\n" },
-    { .name = "softmax_cpu", .fits = fits_cpu, .run = vn__run_softmax_cpu,
+    { .name = "softmax_cpu", .fits = vn__fits_vectors, .run = vn__run_softmax_cpu,
       .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK", DIRECTION,
       .defines = "#define SPLIT 0\n" },
-    { .name = "softmax_warps", .fits = fits_warps, .plan = vn__plan_softmax_rows, .run = vn__run_softmax,
+    { .name = "softmax_warps", .fits = vn__fits_warps, .plan = vn__plan_softmax_rows, .run = vn__run_softmax,
       .texts = PTX_TEXTS, .entries = "softmax", HELD, ALIGNED,
       .defines = "#define SPLIT 0\n#define ACROSS 0\n" },
-    { .name = "softmax_split", .fits = fits_any, .plan = vn__plan_softmax_split, .run = vn__run_softmax_split,
+    { .name = "softmax_split", .fits = vn__fits_any, .plan = vn__plan_softmax_split,
+      .run = vn__run_softmax_split,
       .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES", ALIGNED,
       .defines = "#define SPLIT 1\n#define ACROSS 0\n#define ROW_ITEMS ITEMS\n" },
-    { .name = "softmax_strided", .fits = fits_any, .plan = plan_strided, .run = vn__run_softmax,
+    { .name = "softmax_strided", .fits = vn__fits_any, .plan = plan_strided, .run = vn__run_softmax,
       .texts = GPU_TEXTS, .entries = "softmax", .params = "ITEMS ROW_ITEMS VALUES", FORM,
       .defines = "#define SPLIT 0\n#define ACROSS 1\n#define WHOLE 0\n" },
-    { .name = "softmax", .fits = fits_any, .plan = vn__plan_softmax_rows, .run = vn__run_softmax,
+    { .name = "softmax", .fits = vn__fits_any, .plan = vn__plan_softmax_rows, .run = vn__run_softmax,
       .texts = GPU_TEXTS, .entries = "softmax", HELD, ALIGNED,
       .defines = "#define SPLIT 0\n#define ACROSS 0\n" },
     { .name = NULL }

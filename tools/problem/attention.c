@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "attention.h"
+#include "attention/attention.h"
 #include "core.h"
 #include "language.h"
 #include "operands.h"
@@ -39,29 +40,14 @@ static const struct key keys[] = {
 
 static const struct attention_problem usual = { .batch = 1, .heads = 1, .queries = 1, .d = 1 };
 
-/* "b2h16s8192d128": each letter once, in any order */
 static int sizes(const struct reader *r, const char *text)
 {
-    enum { LETTERS = 4 };
     struct attention_problem *const a = attention_of(r->p);
-    const struct { char letter; int64_t *to; } letters[LETTERS] = {
-        { 'b', &a->batch }, { 'h', &a->heads }, { 's', &a->queries }, { 'd', &a->d } };
-    unsigned seen = 0;
+    const struct letter letters[] = {
+        { 'b', &a->batch, 1 }, { 'h', &a->heads, 1 }, { 's', &a->queries, 1 }, { 'd', &a->d, 1 },
+        { 0, NULL, 0 } };
 
-    for (const char *s = text, *end; *s; s = end) {
-        int i = 0;
-
-        while (i < LETTERS && letters[i].letter != *s)
-            i++;
-        if (i == LETTERS || seen & 1u << i || scan_integer(letters[i].to, s + 1, &end))
-            return wrong(r, "attention: the sizes are \"%s\", wrong from \"%s\" on; they must be letters and "
-                         "numbers such as b2h16s8192d128", text, s);
-        seen |= 1u << i;
-    }
-    for (int i = 0; i < LETTERS; i++)
-        if (!(seen & 1u << i))
-            return wrong(r, "attention: the sizes \"%s\" lack %c", text, letters[i].letter);
-    return 0;
+    return read_letters(r, text, letters, "b2h16s8192d128") < 0 ? -1 : 0;
 }
 
 static int complete(const struct reader *r)
@@ -148,13 +134,10 @@ struct seen attention_seen(const struct attention_problem *a, int64_t i)
 static double flops(const struct problem *p)
 {
     const struct attention_problem *const a = attention_of(p);
-    double pairs = 0;
+    const int64_t n = attention_keys(a), offset = a->causal == VN_CAUSAL_LAST ? n - a->queries : 0;
+    const double pairs = vn__attention_pairs(a->queries, n, a->causal != VN_CAUSAL_NONE, offset,
+                                             a->window);
 
-    for (int64_t i = 0; i < a->queries; i++) {
-        const struct seen s = attention_seen(a, i);
-
-        pairs += (double)(s.end - s.from);
-    }
     return 2 * (double)a->batch * (double)a->heads * pairs * (double)(a->d + attention_dv(a));
 }
 

@@ -121,32 +121,16 @@ static const struct conv_problem usual = {
     .spatial = 1, .groups = 1, .size = { 1, 1, 1 }, .filter = { 1, 1, 1 }, .out = { 1, 1, 1 },
     .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 } };
 
-/* "n64c64h56w56k64r3s3": each letter once, in any order */
+/* The dimensions are those that a letter needs. */
 static int sizes(const struct reader *r, const char *text)
 {
-    enum { LETTERS = 9 };
     struct conv_problem *const c = conv_of(r->p);
-    const struct { char letter; int64_t *to; int needs; } letters[LETTERS] = {  /* needs so many dimensions */
+    const struct letter letters[] = {
         { 'n', &c->images, 1 }, { 'c', &c->c, 1 }, { 'k', &c->filters, 1 },
         { 'd', &c->size[0], 3 }, { 'h', &c->size[1], 2 }, { 'w', &c->size[2], 1 },
-        { 't', &c->filter[0], 3 }, { 'r', &c->filter[1], 2 }, { 's', &c->filter[2], 1 } };
-    unsigned seen = 0;
+        { 't', &c->filter[0], 3 }, { 'r', &c->filter[1], 2 }, { 's', &c->filter[2], 1 }, { 0, NULL, 0 } };
 
-    for (const char *s = text, *end; *s; s = end) {
-        int i = 0;
-
-        while (i < LETTERS && letters[i].letter != *s)
-            i++;
-        if (i == LETTERS || seen & 1u << i || scan_integer(letters[i].to, s + 1, &end))
-            return wrong(r, "conv: the sizes are \"%s\", wrong from \"%s\" on; they must be letters and "
-                         "numbers such as n64c64h56w56k64r3s3", text, s);
-        seen |= 1u << i;
-        c->spatial = letters[i].needs > c->spatial ? letters[i].needs : c->spatial;
-    }
-    for (int i = 0; i < LETTERS; i++)
-        if (letters[i].needs <= c->spatial && !(seen & 1u << i))
-            return wrong(r, "conv: the sizes \"%s\" lack %c", text, letters[i].letter);
-    return 0;
+    return (c->spatial = read_letters(r, text, letters, "n64c64h56w56k64r3s3")) < 0 ? -1 : 0;
 }
 
 /* The extents of y, from the formula of vernier.h. */

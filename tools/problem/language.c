@@ -132,6 +132,28 @@ int read_sizes(const struct reader *r, const char *text, int count, int64_t *con
     return 0;
 }
 
+int read_letters(const struct reader *r, const char *text, const struct letter *letters, const char *such_as)
+{
+    unsigned seen = 0;
+    int most = 1;
+
+    for (const char *s = text, *end; *s; s = end) {
+        int i = 0;
+
+        while (letters[i].letter && letters[i].letter != *s)
+            i++;
+        if (!letters[i].letter || seen & 1u << i || scan_integer(letters[i].to, s + 1, &end))
+            return wrong(r, "%s: the sizes are \"%s\", wrong from \"%s\" on; they must be letters and "
+                         "numbers such as %s", reads(r), text, s, such_as);
+        seen |= 1u << i;
+        most = letters[i].needs > most ? letters[i].needs : most;
+    }
+    for (int i = 0; letters[i].letter; i++)
+        if (letters[i].needs <= most && !(seen & 1u << i))
+            return wrong(r, "%s: the sizes \"%s\" lack %c", reads(r), text, letters[i].letter);
+    return most;
+}
+
 static int read_variant(const struct reader *r, const struct key *k, const char *value)
 {
     const size_t n = strlen(value);

@@ -46,6 +46,12 @@ int  scan_integer(int64_t *out, const char *s, const char **end);
 int  read_sizes(const struct reader *r, const char *text, int count, int64_t *const out[], const char *form,
                 const char *such_as);
 
+/* "n64c64h56w56": each letter once, in any order.  A letter needs so many dimensions, 1 or more; all must
+ * be there that need no more than one that is.  Returns the most that are needed.  A table ends with 0.    */
+struct letter { char letter; int64_t *to; int needs; };
+int  read_letters(const struct reader *r, const char *text, const struct letter *letters,
+                  const char *such_as);
+
 void write_text(struct writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void write_keys(struct writer *w, const struct key *keys, const struct problem *p);
 void write_integer(struct writer *w, const struct key *k, const struct problem *p);
