@@ -352,7 +352,7 @@ typedef struct {
                                      broadcast; rank 0 or buffer NULL: none */
     vn_tensor   lse;              /* output, B x H x Sq, f32 (f64 beside f64): the logarithm of the sum of
                                      the exponentials of a row's scores; rank 0 or buffer NULL: none */
-    vn_math     math;
+    vn_math     math;             /* not VN_MATH_BITWISE, which is VN_UNSUPPORTED */
     const char *variant;
 } vn_attention_options;
 

@@ -106,6 +106,9 @@ static vn_status check_options(const struct call *c)
     if ((s = vn__check_enum(c->causal, VN_CAUSAL_COUNT, "options.causal")) ||
         (s = vn__check_enum(c->math, VN_MATH_COUNT, "options.math")))
         return s;
+    if (c->math == VN_MATH_BITWISE)
+        return vn__fail(VN_UNSUPPORTED, "options.math is VN_MATH_BITWISE; attention needs another: each of its "
+                        "kernels sums in an order of its own");
     if (c->window < 0)
         return vn__fail(VN_INVALID, "options.window is %lld; it needs 0 or more", (long long)c->window);
     if (c->window && c->causal == VN_CAUSAL_NONE)
@@ -254,7 +257,6 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     a->scale = c->scale == 0 ? inverse_root((double)a->d) : c->scale;
     a->softcap = c->softcap;
     a->units = q->device->facts.units;
-    a->math = c->math;
     if (!a->has_mask)
         t[MASK] = t[Q];
     if (!a->has_lse)

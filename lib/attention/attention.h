@@ -17,7 +17,7 @@ struct attention {                /* the problem, as variants see it */
     int64_t   offset;             /* query i stands at the place of key i + offset */
     int64_t   window;             /* with causal: keys that it sees, that place the last; 0: all before */
     double    scale, softcap;     /* softcap 0: none */
-    int       causal, has_mask, has_lse, units, math;
+    int       causal, has_mask, has_lse, units;
 };
 
 /* The pairs of a query and a key that it sees, of one head; the others are as in struct attention. */

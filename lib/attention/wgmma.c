@@ -34,8 +34,6 @@ const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts 
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
     if (a->head.type != VN_F16 && a->head.type != VN_BF16)
         return "it needs f16 or bf16";
-    if (a->math == VN_MATH_BITWISE)
-        return "it sums in another order than VN_MATH_BITWISE promises";
     if (a->has_mask || a->softcap > 0)
         return "it has neither a mask nor a softcap";
     if (a->keys == 0)

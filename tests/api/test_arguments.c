@@ -473,7 +473,8 @@ static void harm_attention(const struct call *c)
     }
     const vn_attention_options size = { .size = 5 }, alone = { .window = 3 },
                                window = { .causal = VN_CAUSAL_LAST, .window = -1 },
-                               causal = { .causal = (vn_causal)3 }, math = { .math = (vn_math)99 };
+                               causal = { .causal = (vn_causal)3 }, math = { .math = (vn_math)99 },
+                               bitwise = { .math = VN_MATH_BITWISE };
 
     expect(vn_attention(queue, t[0], t[1], t[2], t[3], &size), VN_INVALID, c->function, "options.size",
            "a size");
@@ -485,6 +486,8 @@ static void harm_attention(const struct call *c)
            "no vn_causal");
     expect(vn_attention(queue, t[0], t[1], t[2], t[3], &math), VN_INVALID, c->function, "options.math",
            "no vn_math");
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &bitwise), VN_UNSUPPORTED, c->function, "options.math",
+           "the order of sums of all devices");
     other.extent[2]--;
     expect(vn_attention(queue, t[0], other, t[2], t[3], NULL), VN_INVALID, c->function, "values",
            "fewer keys than values");
