@@ -20,7 +20,7 @@
  * taps contribute to all of them. Forward and backward filter have one phase.
  */
 
-/* What is not added has no parameters; where a place in it is asked for, that of C will do. */
+/* An operand that is not added has no parameters; its offsets are then those of C, and unused. */
 #define CONV_PARAMS GLOBAL TC *C_RESTRICT gC, VIEW vC RESIDUAL_PARAMS BIAS_PARAMS
 #if RESIDUAL
 #define CONV_RESIDUAL beta, gR

@@ -107,8 +107,8 @@ static vn_status check_options(const struct call *c)
         (s = vn__check_enum(c->math, VN_MATH_COUNT, "options.math")))
         return s;
     if (c->math == VN_MATH_BITWISE)
-        return vn__fail(VN_UNSUPPORTED, "options.math is VN_MATH_BITWISE; attention needs another: each of its "
-                        "kernels sums in an order of its own");
+        return vn__fail(VN_UNSUPPORTED, "options.math is VN_MATH_BITWISE; attention needs another: each of "
+                        "its kernels sums in an order of its own");
     if (c->window < 0)
         return vn__fail(VN_INVALID, "options.window is %lld; it needs 0 or more", (long long)c->window);
     if (c->window && c->causal == VN_CAUSAL_NONE)

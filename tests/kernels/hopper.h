@@ -3,9 +3,9 @@
 // hopper.h - a compute unit of NVIDIA's sm_90, in plain C++
 //
 // Stands before a kernel's CUDA text in place of the compiler's own words, and of the atoms in
-// cl/atoms/nvidia.  Work-items are coroutines that a scheduler runs in turns.  What is asynchronous happens
-// late, or at once: a product when it is handed over, or some turns after a warpgroup begins to wait for it;
-// a copy some turns after it was asked for.  So a kernel that does not wait, or frees a stage too early,
+// cl/atoms/nvidia.  Work-items are coroutines that a scheduler switches between.  What is asynchronous
+// happens late, or at once: a product when it is issued, or some turns after a warpgroup begins to wait for it;
+// a copy some switches after it was issued.  So a kernel that does not wait, or frees a stage too early,
 // computes something else.  What the device would refuse, and work-items that all wait for each other, end
 // the process with a sentence.
 //

@@ -131,7 +131,7 @@ static void draw_epilogue(struct problem *p, struct random *r, enum kind kind)
 }
 
 /* As of gemm: unless the suite is full, a direction, variant and type have one epilogue beside the plain
- * convolution, another for each, and of random numbers another activation, if it is asked for by name. */
+ * convolution, another for each, and of random numbers another activation, if the variant is forced. */
 static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
 {
     struct random r = { suite_seed(s, p->variant, (int)p->direction * VN_TYPE_COUNT + (int)p->type) };

@@ -109,7 +109,7 @@ static int is_plain(const struct problem *p)
 
 /* An epilogue is a kernel to build, of each layout of A and B.  Unless the suite is full, a variant and type
  * have one beside the plain product, with one layout, others for each; random numbers keep their activation,
- * where a variant is asked for by name.                                                                   */
+ * where a variant is forced.                                                                              */
 static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
 {
     static const struct { enum bias bias, residual, scale; vn_activation act; int f32; } kept[] = {

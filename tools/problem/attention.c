@@ -177,7 +177,7 @@ static void narrow_attention(struct problem *p, struct operands *o, int last)
     a->queries = i.count;
 }
 
-/* More keys than data can tell apart; a softcap; or a logarithm that is asked for, of scores that the scale
+/* More keys than data can tell apart; a softcap; or a log-sum-exp of scores that the scale
  * rounds.                                                                                               */
 static int inexact(const struct problem *p)
 {
