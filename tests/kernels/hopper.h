@@ -4,10 +4,10 @@
 //
 // Stands before a kernel's CUDA text in place of the compiler's own words, and of the atoms in
 // cl/atoms/nvidia.  Work-items are coroutines that a scheduler switches between.  What is asynchronous
-// happens late, or at once: a product when it is issued, or some turns after a warpgroup begins to wait for it;
-// a copy some switches after it was issued.  So a kernel that does not wait, or frees a stage too early,
-// computes something else.  What the device would refuse, and work-items that all wait for each other, end
-// the process with a sentence.
+// happens late, or at once: a product when it is issued, or some switches after a warpgroup begins to wait
+// for it; a copy some switches after it was issued.  So a kernel that does not wait, or frees a stage too
+// early, computes something else.  What the device would refuse, and work-items that all wait for each other,
+// end the process with a sentence.
 //
 // Layouts are those of the PTX ISA manual, not what the tile layer makes of them.
 #include <math.h>
