@@ -32,41 +32,39 @@ static int is_one_matrix(const vn_tensor *t)
            t->stride[0] == t->stride[RANK - 1] * t->extent[RANK - 1];
 }
 
-/* A tensor of images as matrices: channels x pixels. */
-static vn_tensor pixels_of(const vn_tensor *t, int64_t groups, int64_t images)
+/* Matrices whose rows are dimension d of a tensor, divided among groups. */
+static vn_tensor matrices_of(const vn_tensor *t, int d, int64_t groups, int64_t images, int64_t image_step,
+                             int64_t columns, int64_t column_step)
 {
-    const int64_t channels = t->extent[1] / groups;
+    const int64_t rows = t->extent[d] / groups;
     vn_tensor m = *t;
 
     m.rank = 4;
     m.extent[IMAGES] = images;
     m.extent[GROUPS] = groups;
-    m.extent[ROWS] = channels;
-    m.extent[COLUMNS] = t->extent[0] / images * t->extent[RANK - 1];
-    m.stride[IMAGES] = t->stride[0];
-    m.stride[GROUPS] = channels * t->stride[1];
-    m.stride[ROWS] = t->stride[1];
-    m.stride[COLUMNS] = m.extent[COLUMNS] == t->extent[RANK - 1] && images > 1 ? t->stride[RANK - 1]
-                                                                               : pixel_step(t);
+    m.extent[ROWS] = rows;
+    m.extent[COLUMNS] = columns;
+    m.stride[IMAGES] = image_step;
+    m.stride[GROUPS] = rows * t->stride[d];
+    m.stride[ROWS] = t->stride[d];
+    m.stride[COLUMNS] = column_step;
     return m;
 }
 
-/* A tensor of filters as matrices: filters x channels. */
+/* A tensor of images: channels x pixels. */
+static vn_tensor pixels_of(const vn_tensor *t, int64_t groups, int64_t images)
+{
+    const int64_t pixels = t->extent[0] / images * t->extent[RANK - 1];
+    const int of_one = pixels == t->extent[RANK - 1] && images > 1;
+
+    return matrices_of(t, 1, groups, images, t->stride[0], pixels,
+                       of_one ? t->stride[RANK - 1] : pixel_step(t));
+}
+
+/* A tensor of filters: filters x channels. */
 static vn_tensor filter_of(const vn_tensor *t, int64_t groups, int64_t images)
 {
-    const int64_t filters = t->extent[0] / groups;
-    vn_tensor m = *t;
-
-    m.rank = 4;
-    m.extent[IMAGES] = images;
-    m.extent[GROUPS] = groups;
-    m.extent[ROWS] = filters;
-    m.extent[COLUMNS] = t->extent[1];
-    m.stride[IMAGES] = 0;
-    m.stride[GROUPS] = filters * t->stride[0];
-    m.stride[ROWS] = t->stride[0];
-    m.stride[COLUMNS] = t->stride[1];
-    return m;
+    return matrices_of(t, 0, groups, images, 0, t->extent[1], t->stride[1]);
 }
 
 /* The product, its operands but for the sum over images. */

@@ -109,7 +109,7 @@ static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, i
     each = min_of(panels, max_of(taps > 1 ? 1 : WIDE_TASK, p[BLK_C] / p[VEC] / p[THR_V] / pixels));
     if (taps > STEPS_MOST)
         return "a filter has more than 2048 taps";
-    if (panels * p[THR_V] <= 2 * p[THR_V])      /* all of few channels */
+    if (panels <= 2)                            /* all of few channels */
         each = panels;
     for (;;) {
         cut->panels = even_part(panels, each);

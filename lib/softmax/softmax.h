@@ -26,7 +26,7 @@ struct softmax {                  /* the problem, as variants see it */
     int       units;              /* of the device */
 };
 
-/* A row in parts of `span` elements, a multiple of `grain`: enough to fill the device by so many rows.
+/* A row in parts of `span` elements, a multiple of `grain`: those of all rows are enough to fill the device.
  * places: its elements, and of a row that may begin off a multiple of 16 bytes, those before. */
 struct parts { int64_t span, count; };
 struct parts vn__softmax_parts(const struct softmax *s, int64_t places, int64_t grain);

@@ -84,13 +84,13 @@ void suite_fault(struct suite *s, const char *sentence, ...) __attribute__((form
  * small); NULL at the end.                                                                */
 const char *suite_next_variant(const struct suite *s, const struct op *op, const char *before);
 
-/* How many cases to draw where the usual is `usual`. */
 /* Epilogues are compiled into kernels, which takes its time: the cases of a group share a few, the first of
  * which is plain.  Each variant draws others, by a seed of its own for each `group`.                       */
 enum { SUITE_EPILOGUES = 4 };
 int      suite_epilogues(const struct suite *s);            /* how many: fewer in short suites */
 uint64_t suite_seed(const struct suite *s, const char *variant, int group);
-int suite_times(const struct suite *s, int usual);
+/* How many cases to draw where the usual is `usual`. */
+int      suite_times(const struct suite *s, int usual);
 
 /* 0 if all passed and few were vacuous. */
 int  suite_status(const struct suite *s);
