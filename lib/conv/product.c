@@ -16,6 +16,7 @@
 
 enum { IMAGES, GROUPS, ROWS, COLUMNS };         /* dimensions of a matrix here */
 enum { ITEMS };                                 /* of the tune row */
+enum { FEW_PIXELS };                            /* and its costs */
 enum { WORKSPACE_ALIGN = 256 };
 
 struct product { struct gemm gemm; int64_t images; };   /* images: in as many matrices */
@@ -157,13 +158,11 @@ const char *vn__fits_conv_gemm(const void *problem, const struct vn_facts *f)
 const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site)
 {
-    enum { FEW_PIXELS = 128 };
     const struct conv *c = problem;
     struct product p = product_of(c);
     const int64_t sums = sum_bytes(c, &p), pixels = p.gemm.b.extent[COLUMNS];
     size_t own = 0;
 
-    (void)row;
     if (sums) {
         const struct gemm g = apart(&p, p.gemm.c.buffer, 0);
 
@@ -175,8 +174,8 @@ const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const s
     out->workspace = VN_CEIL_DIV(own, WORKSPACE_ALIGN) * WORKSPACE_ALIGN + (size_t)sums;
     if (strcmp(site->facts->family, "cpu"))
         return "it is for CPUs, unless it is asked for by name";
-    return c->direction != BACKWARD_FILTER && pixels < FEW_PIXELS
-         ? "a matrix has less than 128 pixels: tiles of conv_slab fill better" : NULL;
+    return c->direction != BACKWARD_FILTER && pixels < row->cost[FEW_PIXELS]
+         ? "a matrix has few pixels: tiles of conv_slab fill better" : NULL;
 }
 
 vn_status vn__run_conv_gemm(vn_queue *q, const struct vn_choice *it, const void *problem,
