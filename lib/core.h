@@ -280,6 +280,18 @@ vn_status vn__counters(vn_buffer **out, vn_queue *q);
 /* So many numbers of 64 bits that are 0 whenever no kernel runs. */
 enum { VN_SLOTS = 1 << 18 };
 vn_status vn__slots(vn_buffer **out, vn_queue *q);
+
+/* team.c: rows of `places` elements, each in PARTS parts of SPAN places, a multiple of 16 bytes.  The
+ * parameters are ITEMS and VALUES, the cost is ALONE.  The launch adds the arguments of cl/tile/team.h, which
+ * come last. */
+enum { VN_TEAM_ITEMS };
+enum { VN_TEAM_PARTS, VN_TEAM_SPAN };           /* of a plan */
+#define VN_TEAM .params = "ITEMS VALUES", .costs = "ALONE"
+const char *vn__plan_team(struct vn_plan *out, int64_t rows, int64_t places, vn_type type,
+                          const struct vn_row *row, const struct vn_facts *f);
+vn_status vn__launch_team(vn_queue *q, const struct vn_choice *it, struct vn_launch *l, int64_t rows,
+                          const struct vn_plan *plan);
+
 vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
 /* Calls a vendor's library, which queues work, with the log line and the trace of a launch. */
 vn_status vn__launch_foreign(vn_queue *q, const struct vn_choice *it, const void *problem,

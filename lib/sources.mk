@@ -14,6 +14,7 @@ libcore_la_SOURCES += \
 	%D%/device.c \
 	%D%/explain.c \
 	%D%/fits.c \
+	%D%/team.c \
 	%D%/log.c \
 	%D%/memo.c \
 	%D%/operation.c \

@@ -8,9 +8,6 @@
  * Parameters, from cross_entropy.tune: ITEMS ROW_ITEMS VALUES; constant of the problem: WHOLE.
  */
 
-/* The sums of one row: of exp(x - max), and of x where labels are smoothed. */
-struct sums { R max, sum, all; };
-
 DEVICE R values_plain_sum(const R *a)
 {
     R s = ZERO;
@@ -39,18 +36,18 @@ DEVICE void reduce_row(struct sums *out, LOCAL R *base, int row, const struct li
             own.all = own.all + chunk_all(x, at, a, j);
     if (held) {
         read_line(x, at, a, 0, -INFINITE);
-        own.max = values_max(a, (R)1);
+        own.max = values_max(a, VALUES, (R)1);
     } else
         for (INDEX j = 0; j < end; j += CHUNK) {
             R next;
 
             read_line(x, at, a, j, -INFINITE);
-            next = MAX(own.max, values_max(a, (R)1));
-            own.sum = own.sum * power(own.max - next) + values_sum(a, (R)1, next, 0);
+            next = MAX(own.max, values_max(a, VALUES, (R)1));
+            own.sum = own.sum * power(own.max - next) + values_sum(a, VALUES, (R)1, next, 0);
             own.max = next;
         }
     out->max = row_max(base, 0, row, at->k, own.max);
-    own.sum = held ? values_sum(a, (R)1, out->max, 1) : own.sum * power(own.max - out->max);
+    own.sum = held ? values_sum(a, VALUES, (R)1, out->max, 1) : own.sum * power(own.max - out->max);
     out->sum = row_sum(base, ROW_ROOM, row, at->k, own.sum);
     out->all = ZERO;
     if (smooth)                                 /* of the problem: the same for all work-items */
@@ -69,7 +66,7 @@ DEVICE void write_gradient(const struct line *x, const struct line *dx, const st
         else {
             if (!held) {
                 read_line(x, at, a, j, -INFINITE);
-                values_sum(a, (R)1, max, 1);
+                values_sum(a, VALUES, (R)1, max, 1);
             }
             EACH_VALUE
                 a[i] = FMA(a[i], g->factor, -(ELEMENT(at, j) == t->at ? g->others + g->hit : g->others));
@@ -87,10 +84,7 @@ cross_entropy(ARGUMENTS)
     const INDEX row = (INDEX)GROUP_ID(0) * ROWS + me, n = (INDEX)shape.s1;
     const int past = row >= (INDEX)shape.s0;
     const INDEX at_row = past ? 0 : row;
-    GLOBAL const T *const x_row = gX + (INDEX)x_view.s0 + at_row * (INDEX)x_view.s5;
-    GLOBAL const T *const dx_row = gDx + (INDEX)dx_view.s0 + at_row * (INDEX)dx_view.s5;
-    const int skip = skip_of(x_row, (INDEX)x_view.s6);
-    const struct line x = LINE(x_row, (INDEX)x_view.s6, skip), dx = LINE(dx_row, (INDEX)dx_view.s6, skip);
+    LINES(x, dx, at_row);
     struct target t;
     struct gradient g;
     struct sums s;
@@ -111,13 +105,9 @@ cross_entropy(ARGUMENTS)
     if (past)
         return;
     if (has_weights)
-        weight = weight * gWeights[(INDEX)weights_view.s0 + row * (INDEX)weights_view.s6];
-    if (is_owner) {
-        gLoss[(INDEX)loss_view.s0 + row * (INDEX)loss_view.s6] =
-            t.state == IGNORED ? ZERO : weight * loss_of(lse, at_target, s.all, n, smoothing, z_loss);
-        if (has_lse)
-            gLse[(INDEX)lse_view.s0 + row * (INDEX)lse_view.s6] = lse;
-    }
+        weight = weight * WEIGHT_OF(row);
+    if (is_owner)
+        WRITE_LOSS(row, t, s, weight, lse, at_target);
     find_gradient(&g, weight, lse, s.max, s.sum, n, smoothing, z_loss);
     if (has_dx)
         write_gradient(&x, &dx, &at, a, held, s.max, &g, &t);

@@ -12,19 +12,7 @@
  * ACROSS, of the variant.
  */
 
-#define MASKED (FORM == FORM_MASKED)
-
-/* One row; at: its elements, and what the causal mask leaves of them. */
-struct row_view {
-    struct line x, w, y;
-    struct span at;
-    R   scale, factor;                         /* of x; and of what read_chunk() leaves */
-    int is_log;
-};
-
-/* ---- a chunk -------------------------------------------------------------
- * Conditions that depend on the problem alone (is_log, kept) are tested outside the loops over
- * values, since not every compiler hoists them.                                            */
+/* ---- a chunk ------------------------------------------------------------------------------- */
 
 #if BACKWARD
 /* a: x, b: w; 0 where there is no element */
@@ -32,30 +20,6 @@ DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from)
 {
     read_line(&it->x, &it->at, a, from, ZERO);
     read_line(&it->w, &it->at, b, from, ZERO);
-}
-
-DEVICE R chunk_sum(const struct row_view *it, const R *a, const R *b)
-{
-    R s = ZERO;
-
-    if (it->is_log)
-        EACH_VALUE
-            s = s + b[i];
-    else
-        EACH_VALUE
-            s = FMA(a[i], b[i], s);
-    return s;
-}
-
-/* Leaves what to store in a. */
-DEVICE void finish_chunk(const struct row_view *it, R *a, R *b, int kept, R max, R sum, R factor)
-{
-    if (it->is_log)
-        EACH_VALUE
-            a[i] = it->scale * (b[i] - exp_of(a[i]) * sum);
-    else
-        EACH_VALUE
-            a[i] = it->scale * (a[i] * (b[i] - sum));
 }
 #else
 /* factor x a is z, and -infinity where there is no element. */
@@ -67,20 +31,6 @@ DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from)
         EACH_VALUE
             a[i] = FMA(it->scale, a[i], b[i]);
     }
-}
-
-/* Leaves what to store in a. factor: factor_of(). */
-DEVICE void finish_chunk(const struct row_view *it, R *a, R *b, int kept, R max, R sum, R factor)
-{
-    if (it->is_log)
-        EACH_VALUE
-            a[i] = FMA(it->factor, a[i], -max) - factor;
-    else if (kept)
-        EACH_VALUE
-            a[i] = a[i] * factor;
-    else
-        EACH_VALUE
-            a[i] = power(FMA(it->factor, a[i], -max)) * factor;
 }
 #endif
 
@@ -98,27 +48,27 @@ DEVICE void reduce_row(LOCAL R *base, int row, const struct row_view *it, R *a, 
     *max = own;
     if (held) {
         read_chunk(it, a, b, from);
-        s = chunk_sum(it, a, b);
+        s = values_dot(it, a, b, VALUES);
     } else
         for (INDEX j = from; j < end; j += CHUNK) {
             read_chunk(it, a, b, j);
-            s = s + chunk_sum(it, a, b);
+            s = s + values_dot(it, a, b, VALUES);
         }
 #else
     if (held) {
         read_chunk(it, a, b, from);
-        own = values_max(a, it->factor);
+        own = values_max(a, VALUES, it->factor);
     } else
         for (INDEX j = from; j < end; j += CHUNK) {
             R next;
 
             read_chunk(it, a, b, j);
-            next = MAX(own, values_max(a, it->factor));
-            s = s * power(own - next) + values_sum(a, it->factor, next, 0);
+            next = MAX(own, values_max(a, VALUES, it->factor));
+            s = s * power(own - next) + values_sum(a, VALUES, it->factor, next, 0);
             own = next;
         }
     *max = row_max(base, 0, row, it->at.k, own);
-    s = held ? values_sum(a, it->factor, *max, !it->is_log) : s * power(own - *max);
+    s = held ? values_sum(a, VALUES, it->factor, *max, !it->is_log) : s * power(own - *max);
 #endif
     *sum = row_sum(base, ROW_ROOM, row, it->at.k, s);
 }
@@ -133,30 +83,13 @@ DEVICE void write_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX t
     for (INDEX j = from + (end - 1 - from) / CHUNK * CHUNK; from < end && j >= from; j -= CHUNK) {
         if (!held)
             read_chunk(it, a, b, j);
-        finish_chunk(it, a, b, held && !it->is_log, max, sum, factor);
+        finish_values(it, a, b, VALUES, held && !it->is_log, max, sum, factor);
         if (it->at.seen < it->at.n)
             EACH_VALUE
                 a[i] = ELEMENT(&it->at, j) < it->at.seen ? a[i] : hidden;
         write_line(&it->y, &it->at, a, j);
     }
 }
-
-#define ARGUMENTS                                                                     \
-    VIEW shape, int is_log, int causal, R scale, GLOBAL const T *gX, VIEW x_view,     \
-    GLOBAL const T *gW, VIEW w_view, int unused, GLOBAL T *gY, VIEW y_view
-
-/* Defines the view `it` of a row; a row past the last has no elements. */
-#define ROW_VIEW(it, row, k, past)                                                          \
-    GLOBAL const T *const x_row = gX + ((past) ? 0 : row_at(x_view, shape, row));           \
-    GLOBAL const T *const w_row = gW + ((past) ? 0 : row_at(w_view, shape, row));           \
-    GLOBAL const T *const y_row = gY + ((past) ? 0 : row_at(y_view, shape, row));           \
-    const int skip = skip_of(x_row, (INDEX)x_view.s6);                                      \
-    const struct row_view it = {                                                            \
-        LINE(x_row, (INDEX)x_view.s6, skip), LINE(w_row, (INDEX)w_view.s6, skip),           \
-        LINE(y_row, (INDEX)y_view.s6, skip),                                                \
-        { (past) ? 0 : (INDEX)shape.s6, (past) ? 0 : row_visible(shape, row, causal), skip, k }, \
-        scale, MASKED ? (R)1 : scale, is_log                               \
-    }
 
 #if SPLIT
 #if ROWS != 1

@@ -2,5 +2,7 @@
 texts += \
 	%D%/cpu.cl \
 	%D%/rows.cl \
+	%D%/rows.h \
 	%D%/softmax.h \
-	%D%/softmax.tune
+	%D%/softmax.tune \
+	%D%/team.cl

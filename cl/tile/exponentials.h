@@ -1,33 +1,33 @@
-/* cl/tile/exponentials.h - the largest of the values of a work-item, and the sum of their exponentials
+/* cl/tile/exponentials.h - the largest of values of a work-item, and the sum of their exponentials
  *
  * The maximum starts from the lowest finite value and drops NaN; the sum carries NaN, and is 0 where all
  * values are -infinity.
  *
- * Takes  EACH_VALUE (row.h); LOWEST (activation.h); power() (lanes.h or atoms/nvidia/lanes.h)
+ * Takes  LOWEST (activation.h); power() (lanes.h or atoms/nvidia/lanes.h)
  * Gives  values_max() values_sum()
  */
-/* Of factor a. */
-DEVICE R values_max(const R *a, R factor)
+/* Of factor a; count: a constant. */
+DEVICE R values_max(const R *a, const int count, R factor)
 {
     R top = LOWEST;
 
-    EACH_VALUE
+    UNROLL for (int i = 0; i < count; i++)
         top = MAX(top, factor * a[i]);
     return top;
 }
 
 /* The sum of exp(factor a - top).  keep: leaves the exponentials in a. */
-DEVICE R values_sum(R *a, R factor, R top, int keep)
+DEVICE R values_sum(R *a, const int count, R factor, R top, int keep)
 {
     R s = ZERO;
 
     if (keep)
-        EACH_VALUE {
+        UNROLL for (int i = 0; i < count; i++) {
             a[i] = power(FMA(factor, a[i], -top));
             s = s + a[i];
         }
     else
-        EACH_VALUE
+        UNROLL for (int i = 0; i < count; i++)
             s = s + power(FMA(factor, a[i], -top));
     return s;
 }

@@ -20,8 +20,8 @@
  *
  * Takes  ITEMS ROW_ITEMS VALUES ACROSS, powers of two but for VALUES, a multiple of VECTOR_RUN; WHOLE; LANES
  *        LANE_XOR VECTOR_RUN READ_VECTOR WRITE_VECTOR (lanes.h or atoms/nvidia/lanes.h)
- * Gives  ROWS CHUNK RUN EACH_VALUE ELEMENT; struct span, struct line, skip_of() LINE read_line()
- *        write_line(); ROW_ROOM row_max() row_sum()
+ * Gives  ROWS CHUNK RUN EACH_VALUE EACH_RUN RUN_AT ELEMENT; struct span, struct line, skip_of() LINE
+ *        read_line() write_run() write_line(); ROW_ROOM row_max() row_sum()
  */
 #define ROWS  (ITEMS / ROW_ITEMS)
 #define CHUNK (ROW_ITEMS * VALUES)             /* elements of a row that its work-items hold */
@@ -96,14 +96,11 @@ DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX f
             r[i] = from + RUN_AT(at, i) < at->n ? r[i] : none;
 }
 
-DEVICE void write_line(const struct line *l, const struct span *at, const R *r, INDEX from)
+/* Writes a run, whose first element is e. */
+DEVICE void write_run(const struct line *l, const struct span *at, const R *r, INDEX e)
 {
-    EACH_RUN {
-        const INDEX e = from + RUN_AT(at, i);
-
-        if (e < at->n)
-            WRITE_VECTOR((GLOBAL T *)l->p + e, r + i);
-    }
+    if (e < at->n)
+        WRITE_VECTOR((GLOBAL T *)l->p + e, r);
 }
 #else
 DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX from, R none)
@@ -130,24 +127,26 @@ DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX f
         r[i] = IS_IN(ELEMENT(at, from), at->seen) ? r[i] : none;
 }
 
-DEVICE void write_line(const struct line *l, const struct span *at, const R *r, INDEX from)
+DEVICE void write_run(const struct line *l, const struct span *at, const R *r, INDEX e)
 {
     GLOBAL T *const p = (GLOBAL T *)l->p;
 
-    EACH_RUN {
-        const INDEX e = from + RUN_AT(at, i) - at->skip;
-
 #if !ACROSS
-        if (l->in_runs && e >= 0 && e + RUN <= at->n)
-            WRITE_VECTOR(p + e, r + i);
-        else
+    if (l->in_runs && e >= 0 && e + RUN <= at->n)
+        WRITE_VECTOR(p + e, r);
+    else
 #endif
-            UNROLL for (int o = 0; o < RUN; o++)
-                if (IS_IN(e + o, at->n))
-                    STORE(p, (e + o) * l->step, r[i + o]);
-    }
+        UNROLL for (int o = 0; o < RUN; o++)
+            if (IS_IN(e + o, at->n))
+                STORE(p, (e + o) * l->step, r[o]);
 }
 #endif
+
+DEVICE void write_line(const struct line *l, const struct span *at, const R *r, INDEX from)
+{
+    EACH_RUN
+        write_run(l, at, r + i, from + RUN_AT(at, i) - at->skip);
+}
 
 /* ---- over the work-items of a row ------------------------------------------------------------
  * Each leaves its own and gets that of the row, in the same order each time.  `room` is ROW_ROOM elements of

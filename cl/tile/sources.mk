@@ -9,6 +9,7 @@ texts += \
 	%D%/fma.h \
 	%D%/fragment.h \
 	%D%/half.h \
+	%D%/held.h \
 	%D%/lanes.h \
 	%D%/operand.h \
 	%D%/pipeline.h \
@@ -22,4 +23,5 @@ texts += \
 	%D%/store_fragment.h \
 	%D%/store_matrix.h \
 	%D%/store_row.h \
+	%D%/team.h \
 	%D%/tensor_map.h

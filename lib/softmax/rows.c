@@ -66,3 +66,23 @@ vn_status vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const v
     (void)plan;
     return vn__run_softmax_parts(q, it, problem, parts_of(problem, it->p), it->p[SPLIT_ITEMS]);
 }
+
+/* ---- ... in one launch ------------------------------------------------------------------ */
+
+const char *vn__plan_softmax_team(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                  const struct vn_site *site)
+{
+    const struct softmax *s = problem;
+
+    return vn__plan_team(out, s->rows, vn__softmax_places(s), s->head.type, row, site->facts);
+}
+
+vn_status vn__run_softmax_team(vn_queue *q, const struct vn_choice *it, const void *problem,
+                               const struct vn_plan *plan)
+{
+    const struct softmax *s = problem;
+    struct vn_launch l = { .nargs = 0 };
+
+    vn__softmax_begin(&l, s, plan->v[VN_TEAM_SPAN]);
+    return vn__launch_team(q, it, &l, s->rows, plan);
+}

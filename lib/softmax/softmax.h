@@ -45,6 +45,10 @@ const char *vn__plan_softmax_split(struct vn_plan *out, const void *problem, con
                                    const struct vn_site *site);
 vn_status   vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const void *problem,
                                   const struct vn_plan *plan);
+const char *vn__plan_softmax_team(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                  const struct vn_site *site);
+vn_status   vn__run_softmax_team(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                 const struct vn_plan *plan);
 vn_status   vn__run_softmax(vn_queue *q, const struct vn_choice *it, const void *problem,
                             const struct vn_plan *plan);
 

@@ -37,8 +37,9 @@ static const char *plan_strided(struct vn_plan *out, const void *problem, const 
 
 /* ---- the table ------------------------------------------------------------------ */
 
-#define ROW_TEXTS "cl/tile/row.h cl/tile/exponentials.h cl/softmax/softmax.h cl/softmax/rows.cl"
-#define GPU_TEXTS "cl/tile/activation.h cl/tile/lanes.h " ROW_TEXTS
+#define ROW_TEXTS "cl/tile/row.h cl/tile/exponentials.h cl/softmax/softmax.h " \
+                  "cl/softmax/rows.h "
+#define GPU_TEXTS "cl/tile/activation.h cl/tile/lanes.h " ROW_TEXTS "cl/softmax/rows.cl"
 #define PTX_TEXTS "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h " \
                   "cl/atoms/nvidia/lanes.h " ROW_TEXTS
 #define CPU_TEXTS "cl/tile/activation.h cl/tile/lanes.h cl/tile/row_cpu.h cl/softmax/softmax.h " \
@@ -58,8 +59,13 @@ const struct vn_variant vn__softmax_variants[] = {
       .texts = CPU_TEXTS, .entries = "softmax", .params = "VEC BLOCK", DIRECTION,
       .defines = "#define SPLIT 0\n" },
     { .name = "softmax_warps", .fits = vn__fits_warps, .plan = vn__plan_softmax_rows, .run = vn__run_softmax,
-      .texts = PTX_TEXTS, .entries = "softmax", HELD, ALIGNED,
+      .texts = PTX_TEXTS "cl/softmax/rows.cl", .entries = "softmax", HELD, ALIGNED,
       .defines = "#define SPLIT 0\n#define ACROSS 0\n" },
+    { .name = "softmax_team", .fits = vn__fits_warps, .plan = vn__plan_softmax_team,
+      .run = vn__run_softmax_team,
+      .texts = PTX_TEXTS "cl/tile/held.h cl/tile/team.h cl/softmax/team.cl",
+      .entries = "softmax", VN_TEAM, ALIGNED,
+      .defines = "#define ACROSS 0\n#define ROW_ITEMS ITEMS\n" },
     { .name = "softmax_split", .fits = vn__fits_any, .plan = vn__plan_softmax_split,
       .run = vn__run_softmax_split,
       .texts = GPU_TEXTS, .entries = "partial finish", .params = "ITEMS VALUES", ALIGNED,

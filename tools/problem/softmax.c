@@ -150,6 +150,12 @@ static void shrink(struct problem *p, int shape, int even)
     s->log   = s->log && p->direction == BACKWARD;
 }
 
+/* A logarithm. */
+static int inexact(const struct problem *p)
+{
+    return p->direction == FORWARD && softmax_of(p)->log;
+}
+
 const struct op op_softmax = {
     .name = "softmax", .operation = &vn__softmax,
     .words = words, .keys = keys, .usual = &usual, .own_size = sizeof usual,
@@ -160,4 +166,5 @@ const struct op op_softmax = {
     .oracle = oracle_softmax, .summands = summands, .spread = spread, .narrow = narrow_softmax,
     .shrink = shrink,
     .cases = suite_softmax, .fill = data_fill_softmax, .patterns = softmax_patterns, .has_zeros = 1,
+    .inexact = inexact,
 };

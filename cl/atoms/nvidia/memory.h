@@ -49,6 +49,14 @@ DEVICE float f16_upper(UINT32 u)
 #define LOWER_2(u) BITS_FLOAT((u) << 16)
 #define UPPER_2(u) BITS_FLOAT((u) & 0xffff0000u)
 
+/* u, of which the compiler knows nothing: what is computed of it is computed again at each use, and takes no
+ * registers meanwhile. */
+DEVICE UINT32 anew(UINT32 u)
+{
+    asm volatile("mov.b32 %0, %0;" : "+r"(u));
+    return u;
+}
+
 /* The lower halves of u and v; their upper halves. */
 DEVICE UINT32 lowers_of(UINT32 u, UINT32 v)
 {
@@ -110,6 +118,12 @@ DEVICE void load16(unsigned int *u, GLOBAL const void *from, int go)
                  : "l"((unsigned INT64)from), "r"(go));
 }
 
+/* Asks for a line of the cache, at any address of device memory. */
+DEVICE void prefetch_global(GLOBAL const void *p)
+{
+    asm volatile("prefetch.global.L2 [%0];" :: "l"((unsigned INT64)p));
+}
+
 /* Two adjacent elements of a type to device memory, at a multiple of their size. */
 #define STORE_PAIR_0(p, x, y) STORE_F32_PAIR(p, x, y)
 #define STORE_PAIR_1(p, x, y) (*(GLOBAL unsigned int *)(p) = f16_pair_of(x, y))
@@ -152,6 +166,20 @@ DEVICE int meet_in_slots(GLOBAL UINT64 *slots, int apart, int part, int parts, f
         slots += parts / 2 * apart;
     }
     return 1;
+}
+
+/* A word that carries all that it says, so that no fence is needed. */
+DEVICE void put_word(GLOBAL UINT64 *p, UINT64 x)
+{
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" :: "l"((unsigned INT64)p), "l"(x) : "memory");
+}
+
+DEVICE UINT64 get_word(GLOBAL const UINT64 *p)
+{
+    UINT64 x;
+
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"((unsigned INT64)p) : "memory");
+    return x;
 }
 
 /* Adds n to *p.  What the warp wrote before warp_meet() is visible to whoever acquires the new value. */
