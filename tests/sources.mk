@@ -131,6 +131,7 @@ test_scripts  += \
 	%D%/tools/check.sh \
 	%D%/tools/choice.sh \
 	%D%/tools/completion.sh \
+	%D%/tools/torch.sh \
 	%D%/tools/warm.sh \
 	%D%/tools/gap.sh \
 	%D%/tools/messages.sh \

@@ -9,9 +9,10 @@
 #include "peer.h"
 #include "problem/gemm.h"
 
-extern const struct peer peer_onednn, peer_openblas, peer_clblast, peer_cublas, peer_cudnn;
+extern const struct peer peer_onednn, peer_openblas, peer_clblast, peer_cublas, peer_cudnn,
+                         peer_torch;
 const struct peer *const peers[] = { &peer_onednn, &peer_openblas, &peer_clblast,
-                                     &peer_cublas, &peer_cudnn, NULL };
+                                     &peer_cublas, &peer_cudnn, &peer_torch, NULL };
 
 const struct peer *peer_named(const char *name)
 {
@@ -84,25 +85,32 @@ void *peer_copy(const void *from, int64_t elements, vn_type type)
     return to;
 }
 
-static void read_dimension(char *to, const char *from, const vn_tensor *t, int d, size_t bytes)
+static void place_dimension(char *to, const vn_tensor *t, const char *from, const vn_tensor *f, int d,
+                            size_t bytes)
 {
     const size_t step = (size_t)(d < t->rank ? t->stride[d] : 0) * bytes;
-    int64_t i;
+    const size_t apart = (size_t)(d < t->rank ? f->stride[d] : 0) * bytes;
 
     if (d == t->rank)
         memcpy(to, from, bytes);
-    else if (d == t->rank - 1 && step == bytes)
+    else if (d == t->rank - 1 && step == bytes && apart == bytes)
         memcpy(to, from, (size_t)t->extent[d] * bytes);
     else
-        for (i = 0; i < t->extent[d]; i++)
-            read_dimension(to + (size_t)i * step, from + (size_t)i * step, t, d + 1, bytes);
+        for (int64_t i = 0; i < t->extent[d]; i++)
+            place_dimension(to + (size_t)i * step, t, from + (size_t)i * apart, f, d + 1, bytes);
+}
+
+void peer_place(void *to, const vn_tensor *layout, const void *from, const vn_tensor *from_layout)
+{
+    const size_t bytes = vn_type_bytes(layout->type);
+
+    place_dimension((char *)to + (size_t)layout->start * bytes, layout,
+                    (const char *)from + (size_t)from_layout->start * bytes, from_layout, 0, bytes);
 }
 
 void peer_read(void *to, const void *from, const vn_tensor *layout)
 {
-    const size_t bytes = vn_type_bytes(layout->type), start = (size_t)layout->start * bytes;
-
-    read_dimension((char *)to + start, (const char *)from + start, layout, 0, bytes);
+    peer_place(to, layout, from, layout);
 }
 
 /* A matrix as BLAS says it.  The smallest leading dimension that BLAS takes is the row's length,

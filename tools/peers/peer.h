@@ -97,7 +97,8 @@ int  peer_operation(const struct op *const has[], const struct problem *p, const
                     char *why, size_t why_size);
 /* An aligned copy of a buffer, or fresh zeros where from is NULL; NULL: out of memory. */
 void *peer_copy(const void *from, int64_t elements, vn_type type);
-/* Copies the elements of a tensor from one buffer of its layout to another. */
+/* Copies the elements of a tensor from a buffer of one layout to one of another; or of the same. */
+void  peer_place(void *to, const vn_tensor *layout, const void *from, const vn_tensor *from_layout);
 void peer_read(void *to, const void *from, const vn_tensor *layout);
 
 /* A gemm as BLAS says it: row-major, with transposes and leading dimensions.  Where C lies

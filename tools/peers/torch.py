@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# torch.py - PyTorch as a peer: a process that solves problems which torch.c sends over a socket.
+#
+# A message is a line of JSON, then the bytes that it announces.  Operands are views, by extents and strides
+# in elements, of buffers of their own.  Of several ways to compute the same, the fastest is kept.
+import json
+import os
+import socket
+import sys
+import time
+
+
+def reader(connection):
+    """Reads lines and blocks of bytes."""
+    stream = connection.makefile("rb")
+
+    def line():
+        text = stream.readline()
+        return json.loads(text) if text else None
+
+    def block(count):
+        data = bytearray(stream.read(count))
+        if len(data) != count:
+            raise EOFError
+        return data
+
+    return line, block
+
+
+class Problem:
+    """One prepared problem: its operands on the device, and the call that solves it."""
+
+    def __init__(self, torch, device, message, block):
+        self.torch, self.device, self.message = torch, device, message
+        types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64}
+        self.at = {}
+        for o in message["operands"]:
+            flat = torch.frombuffer(block(o["bytes"]), dtype=types[o["type"]]).to(device)
+            self.at[o["index"]] = torch.as_strided(flat, o["extent"], o["stride"], o["start"])
+        ways = getattr(self, "ways_of_" + message["op"])()
+        self.call, self.way, self.result = self.fastest(ways)
+
+    # ---- operations: a list of (name, call); a call returns {index: result} ----
+
+    def ways_of_softmax(self):
+        functional, said = self.torch.nn.functional, self.message
+        if said["mask"] or said["causal"] or said["scale"] != 1:
+            raise ValueError("it has no mask and no scale in one call")
+        axis = -1 - said["axis"]
+        if said["backward"]:
+            y, dy = self.at[0], self.at[1]
+            step = self.torch.ops.aten._log_softmax_backward_data if said["log"] else \
+                self.torch.ops.aten._softmax_backward_data
+            return [("aten", lambda: {2: step(dy, y, axis % y.dim(), y.dtype)})]
+        x, step = self.at[0], functional.log_softmax if said["log"] else functional.softmax
+        return [("aten", lambda: {1: step(x, dim=axis)})]
+
+    def ways_of_attention(self):
+        torch, said = self.torch, self.message
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        from torch.nn.attention.bias import causal_lower_right
+        q, k, v = self.at[0], self.at[1], self.at[2]
+        more = {"scale": said["scale"]}
+        if said["window"] or said["softcap"] or said["lse"]:
+            raise ValueError("it has no window, no softcap and no log-sum-exp in one call")
+        if q.shape[1] != k.shape[1]:
+            more["enable_gqa"] = True
+        if said["mask"]:
+            more["attn_mask"] = self.at[4]
+        elif said["causal"] == "first" or (said["causal"] and q.shape[2] == k.shape[2]):
+            more["is_causal"] = True
+        elif said["causal"]:
+            more["attn_mask"] = causal_lower_right(q.shape[2], k.shape[2])
+
+        def way(backend):
+            def call():
+                with sdpa_kernel([backend]):
+                    return {3: torch.nn.functional.scaled_dot_product_attention(q, k, v, **more)}
+            return call
+
+        names = ["FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION", "MATH"]
+        return [(name.lower(), way(getattr(SDPBackend, name))) for name in names if hasattr(SDPBackend, name)]
+
+    # ---- time ----
+
+    def wait(self):
+        if self.device.type == "cuda":
+            self.torch.cuda.synchronize()
+
+    def fastest(self, ways):
+        best, failed = None, []
+        for name, call in ways:
+            try:
+                result = call()
+                self.wait()
+                seconds = []
+                for _ in range(3):
+                    start = time.perf_counter()
+                    call()
+                    self.wait()
+                    seconds.append(time.perf_counter() - start)
+                if best is None or min(seconds) < best[0]:
+                    best = (min(seconds), call, name, result)
+            except (RuntimeError, TypeError, ValueError) as error:
+                failed.append("%s: %s" % (name, str(error).split("\n")[0]))
+        if best is None:
+            raise ValueError("; ".join(failed)[:400])
+        return best[1:]
+
+    def graph(self, count):
+        """So many calls as one graph: short calls would wait for Python."""
+        kept = self.__dict__.setdefault("graphs", {})
+        if count not in kept:
+            graph = self.torch.cuda.CUDAGraph()
+            with self.torch.cuda.graph(graph):
+                for _ in range(count):
+                    self.call()
+            kept[count] = graph
+        return kept[count]
+
+    def timed(self, repeats):
+        """Seconds of the device on so many calls, one after the other."""
+        torch = self.torch
+        if self.device.type != "cuda":
+            return -1.0
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        each = min(repeats, 32)
+        try:
+            runs = [self.graph(each)] * (repeats // each)
+            runs += [self.graph(1)] * (repeats - each * len(runs))
+            steps = [run.replay for run in runs]
+        except RuntimeError:
+            steps = [self.call] * repeats
+        self.wait()
+        begin.record()
+        for step in steps:
+            step()
+        end.record()
+        self.wait()
+        return begin.elapsed_time(end) / 1000
+
+    def run(self):
+        self.result = self.call()
+        self.wait()
+
+    def read(self, index):
+        """The elements of an output in the order of their indices."""
+        torch = self.torch
+        flat = self.result[index].detach().contiguous().cpu().reshape(-1)
+        return flat.view(torch.uint8).numpy().tobytes()
+
+
+def device_of(torch, said):
+    """The device that ours runs on."""
+    if said["cpu"]:
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise ValueError("this PyTorch sees no GPU")
+    for i in range(torch.cuda.device_count()):
+        uuid = str(getattr(torch.cuda.get_device_properties(i), "uuid", "")).replace("-", "").lower()
+        if torch.cuda.device_count() == 1 or uuid and uuid in said["uuid"].replace("-", "").lower():
+            torch.cuda.set_device(i)
+            return torch.device("cuda", i)
+    raise ValueError("this PyTorch does not see the GPU that ours runs on")
+
+
+def main():
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    line, block = reader(connection)
+    problems, torch, device = {}, None, None
+
+    def answer(data=b"", **fields):
+        fields["bytes"] = len(data)
+        connection.sendall(json.dumps(fields).encode() + b"\n" + data)
+
+    while True:
+        said = line()
+        if said is None:
+            return
+        blocks = sum(o["bytes"] for o in said.get("operands", []))
+        try:
+            if said["do"] == "open":
+                import torch
+                device = device_of(torch, said)
+                torch.set_grad_enabled(False)
+                torch.backends.cuda.matmul.allow_tf32 = False
+                answer(version="PyTorch " + torch.__version__)
+            elif said["do"] == "prepare":
+                before, count = block, [0]
+
+                def counted(size):
+                    count[0] += size
+                    return before(size)
+
+                try:
+                    problems[said["id"]] = Problem(torch, device, said, counted)
+                finally:
+                    before(blocks - count[0])
+                answer(way=problems[said["id"]].way)
+            elif said["do"] == "run":
+                problems[said["id"]].run()
+                answer()
+            elif said["do"] == "time":
+                answer(seconds=problems[said["id"]].timed(said["repeats"]))
+            elif said["do"] == "read":
+                answer(problems[said["id"]].read(said["index"]))
+            elif said["do"] == "finish":
+                problems.pop(said["id"], None)
+                answer()
+        except EOFError:
+            return
+        except ImportError:
+            answer(why="PyTorch is not installed for python3: pip install torch")
+        except Exception as error:                      # whatever PyTorch raises becomes a sentence
+            answer(why=str(error).split("\n")[0][:400] or type(error).__name__)
+
+
+main()
