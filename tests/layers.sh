@@ -26,7 +26,7 @@ but()
     done
 }
 
-c_files=$(find lib backends vendors tools tests examples -name '*.[ch]' ! -path lib/texts.c ! -name torch_script.h ! -path 'tests/*.tmp/*')
+c_files=$(find lib backends vendors cblas tools tests examples -name '*.[ch]' ! -path lib/texts.c ! -name torch_script.h ! -path 'tests/*.tmp/*')
 library=$(but lib/texts.c -- $(find lib -name '*.[ch]'))
 shipped=$(but lib/texts.c -- $(find lib backends vendors -name '*.c'))
 kernels=$(but cl/words.h -- $(find cl -name '*.cl' -o -name '*.h' | grep -v ^cl/atoms/))

@@ -26,7 +26,7 @@ for header in vernier vernier_cuda vernier_opencl; do
     done
 done
 
-for name in $(grep -ohE '"VERNIER_[A-Z_]+"' $(find lib backends vendors tools -name '*.c') | tr -d '"' | sort -u); do
+for name in $(grep -ohE '"VERNIER_[A-Z_]+"' $(find lib backends vendors tools cblas -name '*.c') | tr -d '"' | sort -u); do
     grep -q "$name" doc/vernier.7 || fail "doc/vernier.7 does not say what $name is for"
 done
 

@@ -25,6 +25,7 @@ test_programs += \
 	%D%/api/test_views \
 	%D%/api/test_warm
 test_scripts  += \
+	%D%/api/cblas.sh \
 	%D%/api/cpp.sh \
 	%D%/api/headers.sh \
 	%D%/api/install.sh
@@ -40,6 +41,17 @@ test_scripts  += \
 %C%_api_test_tune_SOURCES    = %D%/api/test_tune.c $(disk)
 %C%_api_test_unload_CPPFLAGS = $(AM_CPPFLAGS) -DLIBRARY='"$(abs_builddir)/.libs/libvernier.so"'
 %C%_api_test_warm_SOURCES    = %D%/api/test_warm.c $(disk)
+
+# Products of BLAS, before a BLAS that counts its calls.
+if SHARED
+test_programs     += %D%/api/test_cblas
+check_LTLIBRARIES += %D%/fakes/blas.la
+endif
+%C%_fakes_blas_la_SOURCES   = %D%/fakes/blas.c
+%C%_fakes_blas_la_LDFLAGS   = $(fake_flags)
+%C%_api_test_cblas_CPPFLAGS = $(AM_CPPFLAGS) -DSHIM='"$(abs_builddir)/.libs/libvernier_cblas.so"' \
+	-DBLAS='"$(abs_builddir)/%D%/fakes/.libs/blas.so"'
+%C%_api_test_cblas_LDADD    =
 
 ## The kernels.  The conformance suite runs three times: as a program on the device that
 ## $VERNIER_DEVICE names (PoCL unless set), and through a script on two more implementations.
@@ -273,3 +285,9 @@ check_DATA = %D%/cache
 clean-local:
 	rm -rf %D%/cache
 .PHONY: %D%/cache
+
+# Minutes: NumPy's own tests on the library.
+check-numpy: all
+	@$(AM_TESTS_ENVIRONMENT) srcdir='$(srcdir)' $(SHELL) $(srcdir)/%D%/tools/numpy.sh
+EXTRA_DIST += %D%/tools/numpy.sh
+.PHONY: check-numpy

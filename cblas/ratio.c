@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ratio.c - from which size on libvernier_cblas.so is faster than a BLAS: the BLAS's time over its own.
+ *
+ *     VERNIER_BLAS_FROM=0 ./ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS
+ *
+ * Both run alternately in one process; a figure is the median of the ratios of neighbours.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <err.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, ROUNDS = 41, MOST = 3000 };
+
+typedef void sgemm(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
+                   float *, int);
+typedef void dgemm(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
+                   double *, int);
+
+struct library {
+    sgemm *s;
+    dgemm *d;
+};
+
+static const int shapes[][3] = {
+    { 16, 16, 16 }, { 32, 32, 32 }, { 64, 64, 64 }, { 96, 96, 96 }, { 128, 128, 128 }, { 192, 192, 192 },
+    { 256, 256, 256 }, { 384, 384, 384 }, { 512, 512, 512 }, { 768, 768, 768 }, { 1024, 1024, 1024 },
+    { 2048, 2048, 2048 },
+    { 1, 512, 512 }, { 1, 1024, 1024 }, { 1, 2048, 2048 }, { 1, 4096, 4096 },
+    { 512, 1, 512 }, { 2048, 1, 2048 }, { 4096, 1, 4096 },
+    { 16, 1024, 1024 }, { 1024, 16, 1024 }, { 1024, 1024, 16 }, { 64, 2048, 2048 }, { 4096, 64, 64 },
+    { 100, 3000, 1000 },
+};
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double seconds(const struct library *l, int is_f64, const int *s, const void *a, const void *b,
+                      void *c, int repeats)
+{
+    const double begin = now();
+
+    for (int i = 0; i < repeats; i++)
+        if (is_f64)
+            l->d(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, s[0], s[1], s[2], 1, a, s[2], b, s[1], 0, c, s[1]);
+        else
+            l->s(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, s[0], s[1], s[2], 1, a, s[2], b, s[1], 0, c, s[1]);
+    return (now() - begin) / repeats;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static struct library library_of(const char *file)
+{
+    void *const l = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    struct library out;
+
+    if (!l)
+        errx(2, "%s", dlerror());
+    out = (struct library){ (sgemm *)dlsym(l, "cblas_sgemm"), (dgemm *)dlsym(l, "cblas_dgemm") };
+    if (!out.s || !out.d)
+        errx(2, "%s has no cblas_sgemm and cblas_dgemm", file);
+    return out;
+}
+
+/* Random elements between -1 and 1, in the type. */
+static void *elements(size_t count, int is_f64)
+{
+    void *const out = aligned_alloc(64, (count * 8 + 63) / 64 * 64);
+    uint64_t state = 1;
+
+    if (!out)
+        err(2, "%zu elements", count);
+    for (size_t i = 0; i < count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        if (is_f64)
+            ((double *)out)[i] = (double)(int32_t)(state >> 32) / 2147483648.0;
+        else
+            ((float *)out)[i] = (float)(int32_t)(state >> 32) / 2147483648.0f;
+    }
+    return out;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3)
+        errx(2, "usage: ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS");
+
+    const struct library ours = library_of(argv[1]), theirs = library_of(argv[2]);
+
+    printf("%-5s %5s %5s %5s %12s %12s %7s   quartiles\n", "type", "M", "N", "K", "ours, us", "theirs, us",
+           "ratio");
+    for (int is_f64 = 0; is_f64 < 2; is_f64++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            const int *const s = shapes[i];
+            const size_t m = (size_t)s[0], n = (size_t)s[1], k = (size_t)s[2];
+            void *const a = elements(m * k, is_f64), *const b = elements(k * n, is_f64);
+            void *const c = elements(m * n, is_f64);
+            double ratio[ROUNDS], own[ROUNDS], other[ROUNDS], once;
+            int repeats, rounds = ROUNDS;
+
+            for (int warm = 0; warm < 3; warm++) {
+                seconds(&ours, is_f64, s, a, b, c, 1);
+                once = seconds(&theirs, is_f64, s, a, b, c, 1);
+            }
+            repeats = once > 1e-3 ? 1 : (int)(1e-3 / once) + 1;
+            if (repeats > MOST)
+                repeats = MOST;
+            if (once > 0.02)
+                rounds = 15;
+            for (int r = 0; r < rounds; r++) {
+                own[r] = seconds(&ours, is_f64, s, a, b, c, repeats);
+                other[r] = seconds(&theirs, is_f64, s, a, b, c, repeats);
+                ratio[r] = other[r] / own[r];
+            }
+            qsort(ratio, (size_t)rounds, sizeof *ratio, ascending);
+            qsort(own, (size_t)rounds, sizeof *own, ascending);
+            qsort(other, (size_t)rounds, sizeof *other, ascending);
+            printf("%-5s %5d %5d %5d %12.1f %12.1f %7.2f   %.2f %.2f\n", is_f64 ? "f64" : "f32", s[0], s[1],
+                   s[2], 1e6 * own[rounds / 2], 1e6 * other[rounds / 2], ratio[rounds / 2], ratio[rounds / 4],
+                   ratio[3 * rounds / 4]);
+            fflush(stdout);
+            free(a);
+            free(b);
+            free(c);
+        }
+    return 0;
+}
