@@ -10,6 +10,11 @@ examples = \
 test_programs         += $(examples)
 examplesdir            = $(docdir)/examples
 dist_examples_DATA     = $(examples:=.c) %D%/example.h %D%/conformance.yml
+
+# Of several machines, by MPI: built by tests/tools/mpi.sh where MPI is.
+examples_mpidir        = $(examplesdir)/mpi
+dist_examples_mpi_DATA = %D%/mpi/summa.c
+
 examples_with          = libvernier.la -lm
 %C%_gradient_accumulation_LDADD = $(examples_with)
 %C%_linear_cross_entropy_LDADD  = $(examples_with)

@@ -147,6 +147,7 @@ test_scripts  += \
 	%D%/tools/warm.sh \
 	%D%/tools/gap.sh \
 	%D%/tools/messages.sh \
+	%D%/tools/mpi.sh \
 	%D%/tools/new_operation.sh \
 	%D%/tools/python.sh \
 	%D%/tools/rates.sh \
