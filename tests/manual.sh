@@ -38,5 +38,23 @@ if command -v man > /dev/null && command -v groff > /dev/null; then
 else
     echo "formatting left out: install man-db and groff"
 fi
+
+# As HTML: every page is on the first one, and no link leads nowhere.
+if command -v mandoc > /dev/null; then
+    html=$(mktemp -d)
+    trap 'rm -rf "$html"' EXIT
+    sh doc/html.sh . "$html" > /dev/null || fail "doc/html.sh fails"
+    for page in doc/*.[137]; do
+        grep -q "href=\"${page##*/}.html\"" "$html/index.html" || fail "doc/html.sh does not list $page"
+    done
+    for file in "$html"/*.html; do
+        for link in $(grep -o 'href="[^"#:]*' "$file" | sed 's/href="//' | grep -v '[*]' | sort -u); do
+            [ -e "$html/$link" ] || [ -e "$link" ] || fail "${file##*/}: its link $link leads nowhere"
+        done
+    done
+    [ ! -d results ] || [ "$(grep -c '<svg' "$html/index.html")" -ge 2 ] || fail "index.html lacks its figures"
+else
+    echo "HTML left out: install mandoc"
+fi
 echo "$failures failures"
 [ $failures = 0 ]
