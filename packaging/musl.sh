@@ -31,7 +31,7 @@ int main(void)
     vn_device *d;
     const vn_status s = vn_device_open(&d, NULL);
 
-    printf("vernier %s, %d devices: %s: %s\n", vn_version(), vn_device_count(), vn_status_name(s), vn_last_error());
+    printf("vernier %s: %s, %s\n", vn_version(), vn_status_name(s), vn_last_error());
     return s != VN_NO_DEVICE;
 }
 END_OF_C
