@@ -254,6 +254,7 @@ struct vn_queue {
     vn_buffer        *workspace;      /* NULL until an operation needs some */
     vn_buffer        *counters;       /* likewise, one that counts */
     vn_buffer        *slots;          /* likewise, one for what work-groups hand over */
+    int               lent;           /* the workspace is the caller's, and stays as it is */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
     size_t            packed_used;    /* likewise, of a vn_pack */

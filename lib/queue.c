@@ -45,7 +45,9 @@ vn_status vn_queue_open(vn_queue **out, vn_device *d)
 
 static void workspace_close(vn_queue *q)
 {
-    vn__buffer_close(q->workspace);
+    if (!q->lent)
+        vn__buffer_close(q->workspace);
+    q->lent = 0;
     q->workspace = NULL;
 }
 
@@ -182,11 +184,32 @@ vn_status vn_queue_limit_workspace(vn_queue *q, size_t bytes)
 
     if ((s = vn__enter("vn_queue_limit_workspace")) || (s = vn__handle_check(q, VN_QUEUE, "queue")))
         return s;
-    q->workspace_limit = bytes;
+    q->workspace_limit = q->lent && bytes > q->workspace->bytes ? q->workspace->bytes : bytes;
     vn__memos_forget(q);
-    if (q->workspace && q->workspace->bytes > bytes)
+    if (q->workspace && !q->lent && q->workspace->bytes > bytes)
         workspace_close(q);
-    return VN_OK;
+    return vn__leave(VN_OK);
+}
+
+vn_status vn_queue_use_workspace(vn_queue *q, vn_buffer *b)
+{
+    vn_status s;
+
+    if ((s = vn__enter("vn_queue_use_workspace")) || (s = vn__handle_check(q, VN_QUEUE, "queue")) ||
+        (b && (s = vn__handle_check(b, VN_BUFFER, "buffer"))))
+        return s;
+    if (b && (s = vn__check_device(b->device, "buffer", q->device, "the queue")))
+        return s;
+    if (b && b->read_only)
+        return vn__fail(VN_INVALID,
+                        "buffer may only be read by kernels (CL_MEM_READ_ONLY); a workspace needs "
+                        "one that they may write to");
+    vn__memos_forget(q);
+    workspace_close(q);
+    q->workspace = b;
+    q->lent = b != NULL;
+    q->workspace_limit = b ? b->bytes : SIZE_MAX;
+    return vn__leave(VN_OK);
 }
 
 vn_status vn_queue_prepare(vn_queue *q, int on)
@@ -220,6 +243,13 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes)
     vn_status s;
 
     q->workspace_used = bytes;
+    if (q->lent) {
+        if ((s = vn__handle_check(q->workspace, VN_BUFFER, "the queue's workspace")))
+            return s;
+        if (q->workspace->bytes < bytes)
+            return vn__fail(VN_NO_MEMORY, "it needs %zu bytes of workspace; the queue was given %zu", bytes,
+                            q->workspace->bytes);
+    }
     if (!q->workspace || q->workspace->bytes < bytes) {
         if (bytes > q->device->facts.buffer_bytes)
             return vn__fail(VN_NO_MEMORY, "it needs %zu bytes of workspace; %s has buffers of at most %zu",

@@ -270,6 +270,9 @@ vn_status vn__check_tensor(const vn_tensor *t, const char *name, const vn_queue 
         return s;
     if ((s = vn__check_device(t->buffer->device, name, q->device, "the queue")))
         return s;
+    if (q->lent && t->buffer == q->workspace)
+        return vn__fail(VN_INVALID, "%s lies in the buffer that is the queue's workspace; it needs another",
+                        name);
     if (!last_offset(&last, t) || !vn__add(&last, last, 1) ||
         !vn__mul(&bytes, last, (int64_t)vn_type_bytes(t->type)))
         return vn__fail(VN_INVALID, "%s has a start, extents and strides that overflow 63 bits; "

@@ -142,6 +142,12 @@ VN_API void      vn_buffer_close(vn_buffer *b);  /* work already queued still se
 #define VN_HOST_ALIGN 128
 VN_API vn_status vn_buffer_open_host(vn_buffer **out, vn_device *d, void *memory, size_t bytes);
 
+/* Makes a buffer of the caller's the queue's scratch memory, and its bytes the limit; NULL: the queue's own
+ * again, without a limit.  Nothing else may use the buffer while work of the queue is in flight, no operand
+ * may be in it, and it stays open until another takes its place or the queue is closed.  Its memory begins at
+ * a multiple of 256 bytes, as that of vn_buffer_open() does.                                               */
+VN_API vn_status vn_queue_use_workspace(vn_queue *q, vn_buffer *b);
+
 /* Both wait: the host memory may be reused when they return. */
 VN_API vn_status vn_write(vn_queue *q, vn_buffer *to, size_t at, const void *from, size_t bytes);
 VN_API vn_status vn_read(vn_queue *q, void *to, const vn_buffer *from, size_t at, size_t bytes);

@@ -199,6 +199,8 @@ public:
     {
         return vn_queue_limit_workspace(it_, bytes);
     }
+    vernier::status try_use_workspace(vn_buffer *b) const noexcept { return vn_queue_use_workspace(it_, b); }
+    vernier::status try_prepare(bool on) const noexcept { return vn_queue_prepare(it_, on); }
     std::size_t workspace() const noexcept { return vn_queue_workspace(it_); }
     const char *explain() const noexcept { return vn_queue_explain(it_); }
 #if VERNIER_EXCEPTIONS
@@ -207,6 +209,8 @@ public:
     void wait(vn_event *e) const { check(try_wait(e)); }
     event record() const { return event::record(it_); }
     void limit_workspace(std::size_t bytes) const { check(try_limit_workspace(bytes)); }
+    void use_workspace(vn_buffer *b) const { check(try_use_workspace(b)); }
+    void prepare(bool on) const { check(try_prepare(on)); }
 #endif
 };
 
@@ -425,6 +429,43 @@ public:
     }
 };
 
+/* A buffer of integers of 32 or 64 bits, such as the targets of cross_entropy(). */
+template <class Int> class integers : public handle<integers<Int>, vn_buffer, vn_buffer_close> {
+    static_assert(std::is_integral_v<Int> && std::is_signed_v<Int> && (sizeof(Int) == 4 || sizeof(Int) == 8),
+                  "targets are integers of 32 or 64 bits, with a sign");
+    using base = handle<integers<Int>, vn_buffer, vn_buffer_close>;
+    using base::it_;
+
+public:
+    static result<integers> try_open(vn_device *d, std::size_t count) noexcept
+    {
+        constexpr std::size_t most = static_cast<std::size_t>(-1);
+
+        return base::opened([=](vn_buffer **out) {
+            return vn_buffer_open(out, d, count > most / sizeof(Int) ? most : count * sizeof(Int));
+        });
+    }
+    template <class Span>
+    vernier::status try_write(vn_queue *q, const Span &from, std::size_t at = 0) const noexcept
+    {
+        static_assert(std::is_same_v<std::remove_cv_t<std::remove_pointer_t<decltype(std::data(from))>>, Int>,
+                      "the host's memory needs elements of the buffer's type");
+        return vn_write(q, it_, at * sizeof(Int), std::data(from), std::size(from) * sizeof(Int));
+    }
+#if VERNIER_EXCEPTIONS
+    static integers open(vn_device *d, std::size_t count) { return try_open(d, count).value(); }
+    template <class Span> void write(vn_queue *q, const Span &from, std::size_t at = 0) const
+    {
+        check(try_write(q, from, at));
+    }
+#endif
+
+    vn_ints view(std::int64_t count, std::int64_t start = 0, std::int64_t stride = 1) const noexcept
+    {
+        return { it_, start, count, stride, static_cast<int>(sizeof(Int)), 0 };
+    }
+};
+
 /* ---- options ------------------------------------------------------------------ */
 
 /* The structs of C, filled in member by member: gemm_options().bias(b).activation(VN_RELU).  Functions take
@@ -515,6 +556,21 @@ private:
     vn_attention_options o_;
 };
 
+class cross_entropy_options {
+public:
+    cross_entropy_options() noexcept : o_() { o_.size = sizeof o_; }
+    cross_entropy_options &smoothing(double s) noexcept { return o_.smoothing = s, *this; }
+    cross_entropy_options &z_loss(double z) noexcept { return o_.z_loss = z, *this; }
+    cross_entropy_options &ignore(std::int64_t target) noexcept { return o_.ignore = target, *this; }
+    cross_entropy_options &weights(const vn_tensor &t) noexcept { return o_.weights = t, *this; }
+    cross_entropy_options &lse(const vn_tensor &t) noexcept { return o_.lse = t, *this; }
+    cross_entropy_options &variant(const char *name) noexcept { return o_.variant = name, *this; }
+    operator const vn_cross_entropy_options *() const noexcept { return &o_; }
+
+private:
+    vn_cross_entropy_options o_;
+};
+
 /* ---- operations ----------------------------------------------------------------- */
 
 class pack : public handle<pack, vn_pack, vn_pack_close> {
@@ -564,6 +620,10 @@ VERNIER_BOTH(attention, (vn_queue *q, const vn_tensor &queries, const vn_tensor 
                          const vn_tensor &values, const vn_tensor &out,
                          const vn_attention_options *o = nullptr),
              (q, queries, keys, values, out, o), vn_attention(q, queries, keys, values, out, o))
+/* Without a gradient dx is tensor(). */
+VERNIER_BOTH(cross_entropy, (vn_queue *q, const vn_tensor &x, const vn_ints &targets, const vn_tensor &loss,
+                             const vn_tensor &dx, const vn_cross_entropy_options *o = nullptr),
+             (q, x, targets, loss, dx, o), vn_cross_entropy(q, x, targets, loss, dx, o))
 VERNIER_BOTH(copy, (vn_queue *q, vn_buffer *to, std::size_t to_at, const vn_buffer *from, std::size_t from_at,
                     std::size_t bytes),
              (q, to, to_at, from, from_at, bytes), vn_copy(q, to, to_at, from, from_at, bytes))

@@ -226,6 +226,11 @@ class Queue(Handle):
         """Operations then choose a variant whose scratch memory fits into so many bytes."""
         check(lib.vn_queue_limit_workspace(self.handle, nbytes))
 
+    def use_workspace(self, buffer: Buffer | None) -> None:
+        """Makes a buffer the scratch memory, and its bytes the limit; None: its own again."""
+        check(lib.vn_queue_use_workspace(self.handle, buffer.handle if buffer else None))
+        self._workspace = buffer                            # kept open
+
     @property
     def workspace(self) -> int:
         """The bytes of scratch memory that it holds."""

@@ -136,6 +136,7 @@ _FUNCTIONS = {
     "vn_queue_prepare": (STATUS, [c_void_p, c_int]),
     "vn_queue_wait": (STATUS, [c_void_p, c_void_p]),
     "vn_queue_limit_workspace": (STATUS, [c_void_p, c_size_t]),
+    "vn_queue_use_workspace": (STATUS, [c_void_p, c_void_p]),
     "vn_queue_workspace": (c_size_t, [c_void_p]),
     "vn_queue_explain": (c_char_p, [c_void_p]),
     "vn_event_record": (STATUS, [_P(c_void_p), c_void_p]),

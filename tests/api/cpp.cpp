@@ -5,6 +5,8 @@
  * With -fno-exceptions the same tests run without those of exceptions.  tests/api/cpp.sh builds both.
  */
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -161,6 +163,37 @@ static void test_attention(vernier::device &dev, vernier::queue &q)
     CHECK(out.try_read(q, y) && y == x);
 }
 
+/* Two classes with equal logits: the loss is log 2, the gradient is half, and less 1 at the target. */
+static void test_cross_entropy(vernier::device &dev, vernier::queue &q)
+{
+    const std::array<std::int32_t, 2> targets = { 1, -100 };
+    const std::array<float, 4> wanted = { 0.5f, -0.5f, 0, 0 };
+    std::array<float, 4> got{};
+    std::array<float, 2> losses{};
+    auto x = *vernier::array<float>::try_open(dev, 4), dx = *vernier::array<float>::try_open(dev, 4),
+         loss = *vernier::array<float>::try_open(dev, 2);
+    auto t = *vernier::integers<std::int32_t>::try_open(dev, 2);
+
+    CHECK(x.try_fill(q, 3, 4) && t.try_write(q, targets));
+    CHECK(vernier::try_cross_entropy(q, x.matrix(2, 2), t.view(2), loss.view({ 2 }), dx.matrix(2, 2),
+                                     vernier::cross_entropy_options().ignore(-100)));
+    CHECK(loss.try_read(q, losses) && dx.try_read(q, got));
+    CHECK(std::abs(losses[0] - 0.6931472f) < 1e-6f && losses[1] == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(std::abs(got[i] - wanted[i]) < 1e-6f);
+    CHECK(!vernier::try_cross_entropy(q, x.matrix(2, 2), t.view(1), loss.view({ 2 }), vernier::tensor()));
+}
+
+/* A product in a workspace of the caller's, and what refuses it. */
+static void test_workspace(vernier::device &dev, vernier::queue &q)
+{
+    auto room = *vernier::array<float>::try_open(dev, 1 << 20);
+
+    CHECK(q.try_use_workspace(room) && q.workspace() == sizeof(float) << 20);
+    CHECK(!vernier::try_gemm(q, 1, room.matrix(2, 2), room.matrix(2, 2), 0, room.matrix(2, 2)));
+    CHECK(q.try_use_workspace(nullptr) && q.workspace() == 0);
+}
+
 static void test_errors(vernier::device &dev, vernier::queue &q)
 {
     auto a = *vernier::array<float>::try_open(dev, 16);
@@ -246,6 +279,8 @@ int main()
     test_host_memory(dev, q);
     test_operations(dev, q);
     test_attention(dev, q);
+    test_cross_entropy(dev, q);
+    test_workspace(dev, q);
     test_errors(dev, q);
 #if VERNIER_EXCEPTIONS
     test_exceptions(dev);

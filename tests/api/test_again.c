@@ -207,6 +207,33 @@ static void test_all(const char *what, size_t limit)
         again(&trial[i], texts[i], what, limit);
 }
 
+/* The caller's buffer as workspace: large enough for all, then too small for any. */
+static void test_lent(void)
+{
+    enum { LARGE = 64 << 20, SMALL = 64 };
+    vn_buffer *large = NULL, *small = NULL;
+
+    check(!vn_buffer_open(&large, device, LARGE) && !vn_buffer_open(&small, device, SMALL), "",
+          "buffers to lend");
+    check(!vn_queue_use_workspace(queue, large) && vn_queue_workspace(queue) == LARGE, "",
+          "a lent workspace");
+    test_all("in the caller's workspace", LARGE);
+    check(!vn_queue_limit_workspace(queue, SIZE_MAX) && vn_queue_workspace(queue) == LARGE, "",
+          "no other limit");
+    check(!vn_queue_use_workspace(queue, small) && vn_queue_workspace(queue) == SMALL, "",
+          "a small workspace");
+    for (int i = 0; i < COUNT; i += 8)
+        again(&trial[i], texts[i], "in the caller's small workspace", SMALL);
+    check(vn_gemm(queue, 1, vn_matrix(small, VN_F32, 2, 2), vn_matrix(large, VN_F32, 2, 2), 0,
+                  vn_matrix(large, VN_F32, 2, 2), NULL) == VN_INVALID &&
+              strstr(vn_last_error(), "workspace"),
+          "", "an operand in the workspace");
+    check(vn_queue_use_workspace(queue, (vn_buffer *)queue) == VN_INVALID, "", "no buffer");
+    vn_buffer_close(small);
+    check(!vn_queue_use_workspace(queue, NULL) && !vn_queue_workspace(queue), "", "its own workspace");
+    vn_buffer_close(large);
+}
+
 /* On a queue that is new, a prepared call changes no byte; the same call then only launches. */
 static void test_prepared(int i)
 {
@@ -447,6 +474,7 @@ int main(void)
     test_all("first, with workspace again", SIZE_MAX);
     for (int i = COUNT - 1; i >= 0; i--)
         again(&trial[i], texts[i], "again, backwards", SIZE_MAX);
+    test_lent();
     for (int i = 0; i < COUNT; i++)
         test_prepared(i);
     test_functions();

@@ -610,6 +610,7 @@ static void test_queues(vn_queue *closed, vn_buffer *buffer)
         expect(vn_event_record(&e, bad[i]), VN_INVALID, "vn_event_record", "queue", "a queue that is none");
         expect(vn_queue_wait(bad[i], NULL), VN_INVALID, "vn_queue_wait", "queue", "a queue that is none");
         expect(vn_queue_limit_workspace(bad[i], 0), VN_INVALID, "vn_queue_limit_workspace", "queue", "none");
+        expect(vn_queue_use_workspace(bad[i], NULL), VN_INVALID, "vn_queue_use_workspace", "queue", "none");
         expect(vn_queue_prepare(bad[i], 1), VN_INVALID, "vn_queue_prepare", "queue", "none");
         expect(vn_write(bad[i], buffer, 0, &byte, 1), VN_INVALID, "vn_write", "queue",
                "a queue that is none");

@@ -56,7 +56,8 @@ static int all_refused(void)
         vn_device_open(&d, NULL), vn_device_get(&info, 0), vn_device_describe(&info, device),
         vn_queue_open(&q, device), vn_queue_finish(queue), vn_event_record(&e, queue),
         vn_queue_wait(queue, NULL), vn_event_seconds(&seconds, NULL, NULL),
-        vn_queue_limit_workspace(queue, 0), vn_queue_prepare(queue, 1), vn_buffer_open(&b, device, 64),
+        vn_queue_limit_workspace(queue, 0), vn_queue_use_workspace(queue, NULL), vn_queue_prepare(queue, 1),
+        vn_buffer_open(&b, device, 64),
         vn_write(queue, trial.buffers[0], 0, &byte, 1), vn_read(queue, &byte, trial.buffers[0], 0, 1),
         problem_run(queue, &trial.p, &trial.o) };
 
