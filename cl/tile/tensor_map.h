@@ -45,11 +45,11 @@
 #define MAP_TYPE_BF16 10
 
 /* stride[i], in bytes, is that of dimension i + 1.  im2col: box[0] is the channels of a pixel, and pixels
- * > 0 how many a copy brings; lower, upper: the corners, in pixels from the first (last) one, of W and H
- * (of rank 4). */
+ * > 0 how many a copy brings; lower, upper: the corners, in pixels from the first (last) one, of W, H and D,
+ * of which rank 3 has W alone, and rank 4 the first two.  A corner has 16, 8 or 5 bits, with its sign. */
 struct tensor_map {
     UINT64 address, stride[4];
-    int type, rank, extent[5], box[5], step[5], pixels, lower[2], upper[2];
+    int type, rank, extent[5], box[5], step[5], pixels, lower[3], upper[3];
 };
 
 /* Word i, 0 to 15, of the 32 of a map: those after it are 0.  Fields that the rank does not have are not
@@ -81,9 +81,14 @@ DEVICE UINT32 map_word(struct tensor_map m, int i)
     }
     if (i == 13)
         w |= (UINT32)(m.box[0] - 1) << 24;
-    if (i == 14 && im2col)
-        w = (UINT32)(m.lower[0] & 255) | (UINT32)(m.lower[1] & 255) << 8 |
-            (UINT32)(m.upper[0] & 255) << 16 | (UINT32)(m.upper[1] & 255) << 24;
+    if (i == 14 && im2col) {
+        const int bits = m.rank == 3 ? 16 : m.rank == 4 ? 8 : 5;
+
+        UNROLL for (int j = 0; j < 3; j++)
+            if (j < m.rank - 2)
+                w |= (UINT32)(m.lower[j] & ((1 << bits) - 1)) << bits * j |
+                     (UINT32)(m.upper[j] & ((1 << bits) - 1)) << (16 + bits * j);
+    }
     if (i == 15 && im2col)
         w = (UINT32)(m.pixels - 1);
     return w;

@@ -6,7 +6,7 @@
  * stands in for the atoms; kernel, tile layer, rows, trial and plan are those that are shipped.  The
  * conformance suite then runs the variant, by each row in turn.
  *
- *     hopper [ROW]
+ *     hopper [VARIANT [ROW]]
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,9 +17,19 @@
 #include "core.h"
 #include "check/suite.h"
 
-enum { ROWS = 3 };                       /* of the variant */
+enum { MOST_TILES = 16 };
 
-static const char variant[] = "attention_wgmma";
+/* A variant that is tested; rows: of its tune file. */
+struct tested {
+    const char *variant;
+    int         rows;
+    const char *alone;                  /* a problem that it is chosen for */
+    int         alone_row;              /* with this row */
+    void      (*suite)(struct suite *s);        /* what else is run with the first row; may be NULL */
+    struct { enum kind kind; const char *text; } tiles[MOST_TILES];
+};
+
+static const char *variant;             /* what is being tested */
 static int turn;                        /* which row of the variant is used */
 static char directory[64];
 static int wrong;                       /* the engine does something else than it should */
@@ -75,7 +85,7 @@ static vn_status compile(void **program, const char *text, const char *path)
 {
     char command[1024], library[128];
     FILE *f = fopen(path, "w");
-    int failed = !f || fprintf(f, "%s\nENTRY(attention_wgmma)\n", text) < 0;
+    int failed = !f || fprintf(f, "%s\nENTRY(%s)\n", text, variant) < 0;
 
     failed |= f && fclose(f);
     snprintf(library, sizeof library, "%s.so", path);
@@ -197,9 +207,22 @@ static vn_status disguise(struct suite **s)
 }
 
 /* What the suite seldom draws: several tiles and blocks, the last of each not whole. */
-static void tiles(struct suite *s)
-{
-    static const struct { enum kind kind; const char *text; } table[] = {
+static const struct tested all_tested[] = {
+    { "conv_wgmma", 8, "conv:n2c64h6w5k64r3s3:bf16:nhwc:pad=1", 0, NULL, {
+        { EXACT, "conv:n2c64h12w12k64r3s3:f16:nhwc:pad=1" },
+        { REAL,  "conv:n3c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:bias:act=relu" },
+        { EXACT, "conv:n1c200h17w13k72r5s5:f16:nhwc:pad=2" },
+        { REAL,  "conv:n2c136h14w9k264r1s1:f16:nhwc:stride=2" },
+        { EXACT, "conv:n2c8h20w19k67r3s2:bf16:nhwc:dil=2:beta=1" },
+        { EXACT, "conv:n1c64h5w6d4k72t3r3s3:f16:nhwc:pad=1" },
+        { EXACT, "conv:n2c16w300k24s3:f16:nhwc:pad=1" },
+        { EXACT, "conv:n2c72h12w12k64r3s3:f16:nhwc:pad=1:backward-data" },
+        { EXACT, "conv:n3c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data" },
+        { REAL,  "conv:n2c136h14w9k72r1s1:f16:nhwc:stride=2:backward-data:bias" },
+        { REAL,  "conv:n1c64h13w14k72r4s5:f16:nhwc:stride=3:dil=2:pad=2:backward-data:beta=1" },
+        { EXACT, "conv:n1c64h5w6d4k72t3r3s3:f16:nhwc:pad=1:stride=2:backward-data" },
+    } },
+    { "attention_wgmma", 3, "attention:b1h1s70d64:bf16", 2, suite_attention, {
         { EXACT, "attention:b1h2s129d128:f16:scale=1:hk=1" },
         { REAL,  "attention:b2h2s130d128:bf16:hk=1:sk=257:lse" },
         { REAL,  "attention:b1h1s300d128:f16:causal:lse:bshd" },
@@ -209,38 +232,41 @@ static void tiles(struct suite *s)
         { EXACT, "attention:b1h2s200d56:bf16:dv=64:sk=240:gap=8:start=8:scale=1" },
         { REAL,  "attention:b1h4s200d64:f16:hk=1:causal:window=100:lse" },
         { REAL,  "attention:b1h1s500d8:f16:sk=90:causal-first:window=30:lse" },
-    };
+    } },
+};
 
+static void tiles(struct suite *s, const struct tested *t)
+{
     if (!suite_begin(s, "tiles %s", variant))
         return;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (int i = 0; i < MOST_TILES && t->tiles[i].text; i++) {
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;
 
-        snprintf(text, sizeof text, "%s:variant=%s", table[i].text, variant);
+        snprintf(text, sizeof text, "%s:variant=%s", t->tiles[i].text, variant);
         if (problem_parse(&p, text, why, sizeof why))
             suite_fault(s, "%s", why);
         else
-            suite_case(s, &p, table[i].kind);
+            suite_case(s, &p, t->tiles[i].kind);
     }
     suite_end(s);
 }
 
 /* All that is tested with one row. */
-static vn_status test_row(int all)
+static vn_status test_row(const struct tested *t, int all)
 {
     struct suite *s;
     const vn_status status = disguise(&s);
 
     if (status)
         return status;
-    tiles(s);
+    tiles(s, t);
     if (s->count[EXACT] + s->count[REAL] < 4) {
         printf("not ok - row %d was passed over\n", turn);
         failures++;
     }
-    if (all)
-        suite_attention(s);
+    if (all && t->suite)
+        t->suite(s);
     for (int kind = 0; kind < KIND_COUNT; kind++)
         count[kind] += s->count[kind];
     failures += suite_status(s) != 0;
@@ -249,25 +275,26 @@ static vn_status test_row(int all)
 }
 
 /* The library's own choice; of an engine that computes something else, nothing. */
-static vn_status test_choice(int is_wrong)
+static vn_status test_choice(const struct tested *t, int is_wrong)
 {
     struct suite *s;
     struct problem p;
-    char why[PROBLEM_TEXT];
+    char why[PROBLEM_TEXT], chosen[96];
     vn_status status = disguise(&s);
     long ran;
 
     if (status)
         return status;
     wrong = is_wrong;
-    turn = ROWS - 1;                    /* of heads of 64 */
-    problem_parse(&p, "attention:b1h1s70d64:bf16", why, sizeof why);
+    turn = t->alone_row;
+    problem_parse(&p, t->alone, why, sizeof why);
+    snprintf(chosen, sizeof chosen, "\"variant\": \"%s\"", variant);
     strcpy(p.variant, is_wrong ? variant : "");
     suite_begin(s, "choice, the engine is %s", is_wrong ? "wrong" : "right");
     suite_case(s, &p, REAL);
     ran = s->count[REAL];
     suite_end(s);
-    if (is_wrong ? ran != 0 : !strstr(vn_queue_explain(s->queue), "\"variant\": \"attention_wgmma\"")) {
+    if (is_wrong ? ran != 0 : !strstr(vn_queue_explain(s->queue), chosen)) {
         printf("not ok - %s\n", is_wrong ? "an engine that is wrong was used" : "it was not chosen");
         failures++;
     }
@@ -294,11 +321,18 @@ int main(int argc, char **argv)
         return 1;
     }
     setenv("VERNIER_CACHE", "0", 1);
-    for (turn = 0; turn < ROWS && !status; turn++)
-        if (argc < 2 || atoi(argv[1]) == turn)
-            status = test_row(turn == 0 || argc > 1);
-    for (int is_wrong = 0; is_wrong < 2 && !status && argc < 2; is_wrong++)
-        status = test_choice(is_wrong);
+    for (size_t i = 0; i < sizeof all_tested / sizeof all_tested[0] && !status; i++) {
+        const struct tested *const t = &all_tested[i];
+
+        variant = t->variant;
+        if (argc > 1 && strcmp(argv[1], variant))
+            continue;
+        for (turn = 0; turn < t->rows && !status; turn++)
+            if (argc < 3 || atoi(argv[2]) == turn)
+                status = test_row(t, turn == 0 || argc > 2);
+        for (int is_wrong = 0; is_wrong < 2 && !status && argc < 3; is_wrong++)
+            status = test_choice(t, is_wrong);
+    }
     snprintf(command, sizeof command, "rm -rf '%s'", directory);
     if (system(command))
         perror(command);

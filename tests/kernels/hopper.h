@@ -228,8 +228,15 @@ static void barrier_wait(unsigned at, int parity)
 
 #define MAP_BYTES 128
 
-struct map { uint64_t address, stride[4]; uint32_t extent[5], box[5], step[5]; int rank, type; };
-static_assert(sizeof(map) <= MAP_BYTES, "as large as a map");
+// As the device has it: the words of tile/tensor_map.h.
+struct map { uint32_t word[MAP_BYTES / 4]; };
+
+static void map_field(map *m, int word, int at, int bits, uint64_t v)
+{
+    const uint32_t mask = bits == 32 ? ~0u : ((1u << bits) - 1) << at;
+
+    m->word[word] = (m->word[word] & ~mask) | ((uint32_t)v << at & mask);
+}
 
 static void map_set(unsigned at, const char *field, const char *which, uint64_t v)
 {
@@ -238,83 +245,172 @@ static void map_set(unsigned at, const char *field, const char *which, uint64_t 
 
     if (at % MAP_BYTES)
         refuse("a map is made at no multiple of 128 bytes");
-    if (!strcmp(field, "global_address"))     m->address = v;
-    else if (!strcmp(field, "global_stride")) m->stride[i] = v;
-    else if (!strcmp(field, "global_dim"))    m->extent[i] = (uint32_t)v;
-    else if (!strcmp(field, "box_dim"))       m->box[i] = (uint32_t)v;
-    else if (!strcmp(field, "element_stride")) m->step[i] = (uint32_t)v;
-    else if (!strcmp(field, "rank"))          m->rank = (int)v + 1;
-    else if (!strcmp(field, "elemtype"))      m->type = (int)v;
+    if (!strcmp(field, "global_address"))
+        memcpy(m->word, &v, 8);
+    else if (!strcmp(field, "global_stride")) {
+        map_field(m, 3 + i, 0, 32, v >> 4);
+        map_field(m, 7, 4 * i, 4, v >> 36);
+    } else if (!strcmp(field, "global_dim"))
+        map_field(m, 8 + i, 0, 32, v - 1);
+    else if (!strcmp(field, "box_dim"))
+        map_field(m, i ? 14 : 13, i ? 8 * (i - 1) : 24, 8, v - 1);
+    else if (!strcmp(field, "element_stride"))
+        map_field(m, 13, 3 * i, 3, v - 1);
+    else if (!strcmp(field, "rank"))
+        map_field(m, 2, 4, 3, v);
+    else if (!strcmp(field, "elemtype"))
+        map_field(m, 2, 7, 4, v);
+    else if (!strcmp(field, "swizzle_mode"))
+        map_field(m, 2, 13, 2, v);
 }
 #define MAP_CHOOSE(map, field, constant) map_set(map, field, "", (uint64_t)atoi(constant))
 #define MAP_SET32(map, field, which, v)  map_set(map, field, which, (uint64_t)(v))
 #define MAP_SET64(map, field, which, v)  map_set(map, field, which, (uint64_t)(v))
 
+// What a map says.  pixels: how many an im2col map brings, within its corners; 0: it is tiled.
+struct tensor {
+    uint64_t address, stride[5];
+    int64_t extent[5];
+    int rank, bytes, box[5], step[5], pixels, lower[3], upper[3];
+};
+
+static int corner(const map &m, int at, int bits)
+{
+    return (int)(m.word[14] << (32 - at - bits)) >> (32 - bits);
+}
+
+static tensor read_map(const map &m)
+{
+    tensor t = { };
+    const uint32_t kind = m.word[2] >> 7 & 15;
+
+    memcpy(&t.address, m.word, 8);
+    t.rank = (m.word[2] >> 4 & 7) + 1;
+    t.bytes = kind == 7 || kind == 11 ? 4 : kind == 6 || kind == 10 ? 2 : 0;
+    t.pixels = m.word[2] & 1 ? (int)(m.word[15] & 0xffff) + 1 : 0;
+    if (t.address % 16 || t.rank < 2 || t.rank > 5 || !t.bytes || (m.word[2] >> 13 & 3) != 3)
+        refuse("a map has a type or a swizzle that is not known here, or its tensor is at no multiple of 16");
+    for (int i = 0; i < 5; i++) {
+        const bool there = i < t.rank;
+
+        t.extent[i] = there ? (int64_t)m.word[8 + i] + 1 : 1;
+        t.box[i] = i == 0 ? (int)(m.word[13] >> 24) + 1
+                          : there && !t.pixels ? (int)(m.word[14] >> 8 * (i - 1) & 255) + 1 : 1;
+        t.step[i] = there ? (int)(m.word[13] >> 3 * i & 7) + 1 : 1;
+        if (i && there)
+            t.stride[i] = ((uint64_t)m.word[2 + i] | (uint64_t)(m.word[7] >> 4 * (i - 1) & 15) << 32) << 4;
+        if (there && ((!t.pixels && t.step[i] != 1) || (i && !t.stride[i])))
+            refuse("a map has a dimension that TMA does not take");
+    }
+    for (int i = 0, bits = 16 / (t.rank - 2 ? t.rank - 2 : 1) ; t.pixels && i < t.rank - 2; i++) {
+        t.lower[i] = corner(m, bits * i, bits);
+        t.upper[i] = corner(m, 16 + bits * i, bits);
+    }
+    if (t.box[0] * t.bytes != 128 || t.pixels > 1024 || (t.pixels && t.rank < 3))
+        refuse("a map has no rows of 128 bytes, or more pixels than TMA takes");
+    return t;
+}
+
 static void map_release_own(unsigned long long *to, uint32_t from)
 {
-    const map *const m = (const map *)local_at(from);
-
     warp_meet();
-    if ((uint64_t)to % 64 || m->address % 16 || m->rank < 2 || m->rank > 5)
-        refuse("a map, or its tensor, is at no multiple of 64, or 16, bytes");
-    for (int i = 0; i < m->rank; i++)
-        if (!m->extent[i] || !m->box[i] || m->box[i] > 256 || m->step[i] != 1 ||
-            (i && (m->stride[i - 1] % 16 || !m->stride[i - 1] || m->stride[i - 1] >> 40)))
-            refuse("a map has a dimension that TMA does not take");
-    if (lane() == 0)
-        memcpy(to, m, MAP_BYTES);
+    if ((uint64_t)to % 64 || from % MAP_BYTES)
+        refuse("a map is at no multiple of 64 bytes, or was made at no multiple of 128");
+    if (lane() == 0) {
+        read_map(*(const map *)local_at(from));
+        memcpy(to, local_at(from), MAP_BYTES);
+    }
     warp_meet();
 }
 static void map_acquire_own(const unsigned long long *) { }
 
-struct copy { map m; unsigned to, full; int from[5], turns; };
+struct copy { tensor t; unsigned to, full; int from[5], offset[3], turns; };
 static copy copies[256];
 static int copy_count;
 
 static unsigned swizzled(unsigned at) { return at ^ (at >> 7 & 7) << 4; }
 
-// Of 16-bit elements; outside of the tensor are zeros.
+// A row of 128 bytes from these coordinates on; outside of the tensor are zeros.
+static void do_row(const tensor &t, unsigned to, const int64_t *at)
+{
+    uint64_t address = t.address;
+    bool inside = true;
+
+    for (int d = 1; d < 5; d++) {
+        inside = inside && at[d] >= 0 && at[d] < t.extent[d];
+        address += (uint64_t)at[d] * t.stride[d];
+    }
+    for (int x = 0; x < t.box[0]; x++) {
+        unsigned char element[4] = { };
+
+        if (inside && at[0] + x >= 0 && at[0] + x < t.extent[0])
+            memcpy(element, (const void *)(address + (uint64_t)((at[0] + x) * t.bytes)), (size_t)t.bytes);
+        memcpy(local_at(swizzled(to + (unsigned)(x * t.bytes))), element, (size_t)t.bytes);
+    }
+}
+
 static void do_copy(const copy &c)
 {
-    const unsigned line = c.m.box[0] * 2;
-    unsigned bytes = 0;
+    const tensor &t = c.t;
+    int64_t at[5] = { c.from[0], c.from[1], c.from[2], c.from[3], c.from[4] };
+    unsigned rows = 0;
 
-    for (unsigned z = 0; z < c.m.box[2]; z++)
-    for (unsigned y = 0; y < c.m.box[1]; y++)
-    for (unsigned x = 0; x < c.m.box[0]; x++, bytes += 2) {
-        const int64_t at[4] = { c.from[0] + (int64_t)x, c.from[1] + (int64_t)y, c.from[2] + (int64_t)z,
-                                c.from[3] };
-        uint64_t address = c.m.address + 2 * (uint64_t)at[0];
-        bool inside = true;
-        uint16_t u = 0;
+    for (int i = 0; i < t.pixels; i++, rows++) {
+        const int64_t there[5] = { at[0], at[1] + c.offset[0], at[2] + (t.rank > 3 ? c.offset[1] : 0),
+                                   at[3] + (t.rank > 4 ? c.offset[2] : 0), at[4] };
 
-        for (int d = 0; d < 4; d++) {
-            inside = inside && at[d] >= 0 && at[d] < (int64_t)c.m.extent[d];
-            address += d ? (uint64_t)at[d] * c.m.stride[d - 1] : 0;
+        do_row(t, c.to + rows * 128, there);
+        for (int d = 1; d < t.rank; d++) {      // the next pixel within the corners
+            if (d == t.rank - 1) {
+                at[d]++;
+            } else if ((at[d] += t.step[d]) > t.extent[d] - 1 + t.upper[d - 1]) {
+                at[d] = t.lower[d - 1];
+                continue;
+            }
+            break;
         }
-        if (inside)
-            memcpy(&u, (const void *)address, 2);
-        memcpy(local_at(swizzled(c.to + (z * c.m.box[1] + y) * line + 2 * x)), &u, 2);
+    }
+    for (int v = 0; !t.pixels && v < t.box[4]; v++)
+    for (int u = 0; u < t.box[3]; u++)
+    for (int z = 0; z < t.box[2]; z++)
+    for (int y = 0; y < t.box[1]; y++, rows++) {
+        const int64_t there[5] = { at[0], at[1] + y, at[2] + z, at[3] + u, at[4] + v };
+
+        do_row(t, c.to + rows * 128, there);
     }
     barrier &b = barrier_at(c.full);
-    b.bytes -= (int)bytes;
+    b.bytes -= (int)rows * 128;
     advance(b);
 }
 
-static void start_copy(uint32_t to, const unsigned long long *from, int rank, int x, int y, int z, int u,
-                       uint32_t full)
+static void start_copy(uint32_t to, const unsigned long long *from, int rank, bool im2col, copy c)
 {
-    copy c = { { }, to, full, { x, y, z, u }, (int)drawn(drawn(4) ? 4 : 60) };
+    map m;
 
-    memcpy(&c.m, from, sizeof c.m);
-    for (int d = rank; d < 4; d++)
-        c.m.extent[d] = c.m.box[d] = 1;
-    if (to % 128 || c.m.rank != rank || c.m.box[0] != 64 || c.m.box[3] != 1 || copy_count == 256)
+    memcpy(&m, from, sizeof m);
+    c.t = read_map(m);
+    c.to = to;
+    c.turns = (int)drawn(drawn(4) ? 4 : 60);
+    if (to % 128 || c.t.rank != rank || im2col != (c.t.pixels > 0) || copy_count == 256)
         refuse("a copy that TMA does not take");
+    for (int i = 0; im2col && i < rank - 2; i++)
+        if (c.offset[i] < 0 || c.offset[i] >> 16 / (rank - 2) || c.from[1 + i] < c.t.lower[i] ||
+            c.from[1 + i] > c.t.extent[1 + i] - 1 + c.t.upper[i])
+            refuse("an im2col copy begins outside of the corners, or has an offset that TMA does not take");
     copies[copy_count++] = c;
 }
-#define copy_box_3d(to, map, x, y, z, full)    start_copy(to, map, 3, x, y, z, 0, full)
-#define copy_box_4d(to, map, x, y, z, u, full) start_copy(to, map, 4, x, y, z, u, full)
+#define copy_box_2d(to, map, x, y, full) \
+    start_copy(to, map, 2, false, { { }, 0, full, { x, y }, { }, 0 })
+#define copy_box_3d(to, map, x, y, z, full) \
+    start_copy(to, map, 3, false, { { }, 0, full, { x, y, z }, { }, 0 })
+#define copy_box_4d(to, map, x, y, z, u, full) \
+    start_copy(to, map, 4, false, { { }, 0, full, { x, y, z, u }, { }, 0 })
+#define copy_box_5d(to, map, x, y, z, u, v, full) \
+    start_copy(to, map, 5, false, { { }, 0, full, { x, y, z, u, v }, { }, 0 })
+#define copy_im2col_4d(to, map, c, w, h, n, s, r, full) \
+    start_copy(to, map, 4, true, { { }, 0, full, { c, w, h, n }, { s, r }, 0 })
+#define copy_im2col_5d(to, map, c, w, h, d, n, s, r, t, full) \
+    start_copy(to, map, 5, true, { { }, 0, full, { c, w, h, d, n }, { s, r, t }, 0 })
 
 // In no order.
 static void copy_some()
@@ -327,6 +423,16 @@ static void copy_some()
 }
 
 // ---- memory.h, math.h, mma.h ----------------------------------------------------------------------------
+
+// The two conversions of cuda/words.h, between x and h.
+static void convert_half(const char *instruction, float &x, unsigned short &h)
+{
+    if (strstr(instruction, "cvt.f32.f16"))
+        x = (float)bits<_Float16>(h);
+    else
+        h = bits<uint16_t>((_Float16)x);
+}
+#define asm(...) convert_half(#__VA_ARGS__, x, h)
 
 static float f16_float(uint16_t h)  { return (float)bits<_Float16>(h); }
 static float bf16_float(uint16_t h) { return bits<float>((uint32_t)h << 16); }
@@ -347,6 +453,11 @@ static uint32_t bf16_pair_of(float low, float high)
 #define PAIR_OF_1(low, high) f16_pair_of(low, high)
 #define PAIR_OF_2(low, high) bf16_pair_of(low, high)
 #define pair_of(low, high)   OF(PAIR_OF, TYPE)(low, high)
+#define LOWER_1(u) f16_float((uint16_t)(u))
+#define UPPER_1(u) f16_float((uint16_t)((u) >> 16))
+#define LOWER_2(u) bf16_float((uint16_t)(u))
+#define UPPER_2(u) bf16_float((uint16_t)((u) >> 16))
+#define STORE_F32_PAIR(p, x, y) ((p)[0] = x, (p)[1] = y)
 #define STORE_PAIR_1(p, x, y) (*(unsigned *)(p) = f16_pair_of(x, y))
 #define STORE_PAIR_2(p, x, y) (*(unsigned *)(p) = bf16_pair_of(x, y))
 
@@ -365,7 +476,17 @@ static void store16(void *to, const unsigned *u, int go)
     if (go)
         memcpy(to, u, 16);
 }
+static void load16(unsigned *u, const void *from, int go)
+{
+    if (go && (uint64_t)from % 16)
+        refuse("16 bytes are loaded from no multiple of 16");
+    memset(u, 0, 16);
+    if (go)
+        memcpy(u, from, 16);
+}
 static float ptx_exp2(float x) { return exp2f(x); }
+#define FAST_EXP2(a)  exp2f(a)
+#define FAST_RECIP(a) (1 / (a))
 
 static void load_tiles(uint32_t *x[4], unsigned at)
 {

@@ -81,6 +81,17 @@ DEVICE void copy_im2col_4d(UINT32 to, GLOBAL const unsigned INT64 *map, int c, i
                     "r"(s | r << 16) : "memory");
 }
 
+/* ... pixel w, h, d, for the tap s, r, t. */
+DEVICE void copy_im2col_5d(UINT32 to, GLOBAL const unsigned INT64 *map, int c, int w, int h, int d, int n,
+                           int s, int r, int t, UINT32 full)
+{
+    asm volatile("{ .reg .b16 s, r, t, z; mov.b32 {s, r}, %8; mov.b32 {t, z}, %9; "
+                 "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5, %6}], [%7], {s, r, t}; }"
+                 :: "r"(to), "l"((unsigned INT64)map), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "r"(full),
+                    "r"(s | r << 16), "r"(t) : "memory");
+}
+
 /* Copies contiguous bytes, a multiple of 16. */
 DEVICE void copy_bytes(UINT32 to, GLOBAL const void *from, int bytes, UINT32 full)
 {
