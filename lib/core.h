@@ -473,6 +473,9 @@ int64_t   vn__inverse(int64_t a, int64_t n);
 /* v, from -2 to 2, as element `at`; and an element that is finite and, if of f16, normal or 0. */
 void   vn__trial_encode(void *to, vn_type type, size_t at, int v);
 double vn__trial_decode(const void *from, vn_type type, size_t at);
+/* Whether y is the activation of an integer x.  Of activations other than ReLU only what they are far from 0
+ * is looked at: this is no test of them.                                                                  */
+int    vn__trial_is_right(int act, double y, double x);
 
 /* ---- log lines and the trace (log.c) --------------------------------------- */
 

@@ -3,5 +3,8 @@ texts += \
 	%D%/conv.h \
 	%D%/conv.tune \
 	%D%/cpu.cl \
+	%D%/im2col.h \
 	%D%/slab.cl \
-	%D%/tiled.cl
+	%D%/tiled.cl \
+	%D%/wgmma.cl \
+	%D%/wgmma.h

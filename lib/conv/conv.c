@@ -161,13 +161,24 @@ static void arg_meet(struct vn_launch *l, const struct conv *c, int64_t limit)
     vn__arg_view(l, v);
 }
 
+void vn__conv_arg_steps(struct vn_launch *l, const struct conv *c)
+{
+    const enum direction d = c->direction;
+    const vn_tensor *a = role(c, roles[d].a), *out = d == BACKWARD_DATA ? &c->x : &c->y;
+    const int64_t out_channels = d == BACKWARD_DATA ? c->w.extent[1] : c->w.extent[0] / c->groups;
+    const int64_t images = d == BACKWARD_FILTER && c->is_empty ? 0 : out->extent[0];
+
+    arg_extents(l, 0, 0, images, out_channels, out->extent + 2);
+    arg_extents(l, 0, c->dilation[0], c->dilation[1], c->dilation[2], c->stride);
+    arg_extents(l, 0, 0, 0, 0, c->pad);
+    arg_meet(l, c, c->is_empty ? 0 : (int64_t)(a->buffer->bytes / vn_type_bytes(a->type)));
+}
+
 void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
 {
     const enum direction d = c->direction;
     const vn_tensor *a = role(c, roles[d].a), *b = role(c, roles[d].b);
-    const vn_tensor *in = d == BACKWARD_DATA ? &c->y : &c->x, *out = d == BACKWARD_DATA ? &c->x : &c->y;
-    const int64_t out_channels = d == BACKWARD_DATA ? c->w.extent[1] : c->w.extent[0] / c->groups;
-    const int64_t images = d == BACKWARD_FILTER && c->is_empty ? 0 : out->extent[0];
+    const vn_tensor *in = d == BACKWARD_DATA ? &c->y : &c->x;
 
     const int64_t limit = c->is_empty ? 0 : (int64_t)(in->buffer->bytes / vn_type_bytes(in->type));
     vn_buffer *stand_in = vn__conv_output(c)->buffer;     /* inputs that are not read may have none */
@@ -178,10 +189,7 @@ void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
     vn__conv_arg_output(l, c);
     vn__conv_arg_taps(l, c);
     arg_extents(l, limit, 0, in->extent[0], 0, in->extent + 2);
-    arg_extents(l, 0, 0, images, out_channels, out->extent + 2);
-    arg_extents(l, 0, c->dilation[0], c->dilation[1], c->dilation[2], c->stride);
-    arg_extents(l, 0, 0, 0, 0, c->pad);
-    arg_meet(l, c, c->is_empty ? 0 : (int64_t)(a->buffer->bytes / vn_type_bytes(a->type)));
+    vn__conv_arg_steps(l, c);
     vn__conv_arg_alpha(l, c);
 }
 

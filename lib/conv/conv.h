@@ -54,6 +54,7 @@ int64_t vn__conv_tap_step(const struct conv *c, int d);
 void vn__conv_arg_problem (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_output  (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_taps    (struct vn_launch *l, const struct conv *c);
+void vn__conv_arg_steps   (struct vn_launch *l, const struct conv *c);      /* eOut, vStep, vPad, vMeet */
 void vn__conv_arg_alpha   (struct vn_launch *l, const struct conv *c);
 
 /* checks.c: VN_INVALID, or the options taken over into the problem */
@@ -79,6 +80,17 @@ const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const s
                                const struct vn_site *site);
 vn_status   vn__run_conv_gemm(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan);
+
+/* wgmma.c: 16-bit types on sm_90, images and their gradients */
+const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_wgmma(int *c, const void *problem);
+const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                const struct vn_site *site);
+vn_status   vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                               const struct vn_plan *plan);
+
+/* trial.c: a small convolution in integers, which must come out exactly. */
+vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);
 
 /* slab.c: CPUs, out of a slab that holds the source with its padding */
 const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const struct vn_row *row,

@@ -4,7 +4,11 @@ libcore_la_SOURCES += \
 	%D%/conv.c \
 	%D%/conv.h \
 	%D%/cpu.c \
+	%D%/im2col.c \
+	%D%/im2col.h \
 	%D%/product.c \
 	%D%/slab.c \
 	%D%/tiled.c \
-	%D%/variants.c
+	%D%/trial.c \
+	%D%/variants.c \
+	%D%/wgmma.c

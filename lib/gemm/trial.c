@@ -52,25 +52,6 @@ static double expected(const struct gemm *g, int m, int n)
     return x;
 }
 
-static int is_near(double x, double y, double tolerance) { return x - y <= tolerance && y - x <= tolerance; }
-
-/* Integers are exact.  Of activations other than ReLU, what they are far from 0: this is no test of them. */
-static int is_right(int act, double y, double x)
-{
-    enum { FAR = 8 };
-    const double positive = x < 0 ? 0 : x, rounded = 0x1p-7 * positive;
-    const int is_far = x > FAR || x < -FAR;
-
-    switch (act) {
-    case VN_IDENTITY: return y == x;
-    case VN_RELU:     return y == positive;
-    case VN_GELU:
-    case VN_SILU:     return is_near(y, positive, rounded + 0.3);
-    case VN_SIGMOID:  return is_near(y, x > FAR ? 1 : x < -FAR ? 0 : 0.5, is_far ? 0x1p-7 : 0.51);
-    default:          return is_near(y, x > FAR ? 1 : x < -FAR ? -1 : 0, is_far ? 0x1p-7 : 1.01);
-    }
-}
-
 static vn_status compare(vn_queue *q, const struct gemm *g)
 {
     static __thread double room[M * N];
@@ -82,7 +63,7 @@ static vn_status compare(vn_queue *q, const struct gemm *g)
             const double x = vn__trial_decode(room, g->c.type, (size_t)(m * N + n));
             const double wanted = expected(g, m, n);
 
-            if (!is_right(g->head.epilogue.act, x, wanted))
+            if (!vn__trial_is_right(g->head.epilogue.act, x, wanted))
                 return vn__fail(VN_UNSUPPORTED,
                                 "a trial product came out wrong at row %d, column %d: %g of a sum of %g", m,
                                 n, x, wanted);

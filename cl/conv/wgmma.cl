@@ -1,0 +1,95 @@
+/* cl/conv/wgmma.cl - y := act(alpha conv(x, w) + beta R + bias) and its gradient for x, in 16-bit types, for
+ * NVIDIA's sm_90
+ *
+ * An implicit matrix product of pixels and filters: one lane loads pixels by TMA in im2col mode, and filters
+ * (cl/conv/im2col.h), STAGES ahead; WARPGROUPS warpgroups multiply 64 pixels of the tile each by all its BLK_N
+ * channels with wgmma (cl/gemm/wgmma.h).
+ *
+ *                                 BLK_N channels of the output
+ *                              +------+
+ *      a tap, 64 channels      |filter|
+ *                              +------+
+ *                     +-----+  +------+  64 pixels: warpgroup 0
+ *                     |im2col  |output|
+ *                     +-----+  +------+
+ *                     |     |  |      |  64 pixels: warpgroup 1
+ *                     +-----+  +------+
+ *
+ * As many work-groups as the device holds run through all tiles, so that a tile's loads go on while the one
+ * before it is stored.
+ *
+ * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS, RASTER.  Constants: DIRECTION; IMAGE_RANK;
+ * BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels.
+ * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
+ */
+#define ITEMS   (128 * WARPGROUPS + 32)
+#define MAPS_AT (STAGES * STAGE)
+
+LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
+
+KERNEL(ITEMS) void
+conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
+           VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
+           int groups, int tiles, GLOBAL unsigned INT64 *gMaps, CONV_PARAMS)
+{
+    LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
+    LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
+    LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
+
+    const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
+    const int M = (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6), N = (int)eOut.s3;
+    const int pixels = (int)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6);
+    const int channels = ((int)eX.s3 + BLK_K - 1) / BLK_K;      /* slices of them */
+    const struct window win = window_of(eGrid, vFirst, vWindow);
+    const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
+    const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
+    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    struct pipeline p = pipe_at(barriers, STAGES);
+    struct phase f;
+
+    if (warp == 0) {
+        im2col_map(maps, described, lane, MAP_NUMBER, T_BYTES, gX + vX.s0, vX, eX, win, BLK_M);
+    } else if (warp == 1) {
+        filter_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, MAP_NUMBER, T_BYTES, gW + vW.s0, vW,
+                   eTaps, MN_MAJOR_B ? BLK_K : BLK_N);
+    } else if (warp == 2 && lane == 0) {
+        pipe_init(p, STAGES, WARPGROUPS);
+    }
+    BARRIER();
+
+    if (warp == ROLE_WARPS) {
+        if (is_elected()) {
+            gemm_acquire_maps(maps);
+            for (int at = GROUP_ID(0); at < tiles; at += groups) {
+                const struct tile t = tile_at(schedule, at);
+
+                CONV_PHASE(&f, t);
+                p = conv_load(p, stages, maps, t, &f, win, channels);
+            }
+        }
+    } else {
+        const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
+        const int r = acc_first_row(warp, lane);
+        const struct output c = CONV_TILE_OUTPUT(pixels, N);
+
+        for (int at = GROUP_ID(0); at < tiles; at += groups) {
+            const struct tile t = tile_at(schedule, at);
+            float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
+
+            CONV_PHASE(&f, t);
+
+            const int slices = phase_taps(&f) * channels;
+
+            prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
+            if (DIRECTION == 0 || slices > 0) {
+                gemm_issue(d, p, a, b, 1);
+                p = gemm_multiply(d, p, a, b, slices);
+            } else {                            /* a phase that no tap meets */
+                UNROLL for (int i = 0; i < ACCUMULATORS; i++)
+                    d[i] = 0.0f;
+            }
+            store_tile(&c, d, bias_row, ACCUMULATORS, conv_row(t.m0 + r, &f, win, eOut, vStep, pixels),
+                       conv_row(t.m0 + r + 8, &f, win, eOut, vStep, pixels), t.n0, lane, 0);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+/* cl/conv/wgmma.h - tiles of a convolution by wgmma: what the producer loads, which output rows are whose
+ *
+ * A tile of the output has BLK_M pixels and BLK_N channels; a slice of the sum is one tap and 128 bytes of
+ * channels.  Backward data takes its pixels in phases, each of which meets its own taps: nothing is multiplied
+ * by zeros of a stride.  All phases have the grid of the largest; what a smaller one lacks is not stored.
+ *
+ * A tile's products are those of cl/gemm/wgmma.h, with A the pixels, K-major, and B the filter: K-major in
+ * forward, N-major in backward data.
+ *
+ * Takes: DIRECTION; conv.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
+ * Gives: MAP_NUMBER, struct phase, CONV_PHASE(), CONV_TILE_OUTPUT(), conv_load(), conv_row().
+ */
+#define MAP_NUMBER (TYPE == TYPE_BF16 ? MAP_TYPE_BF16 : MAP_TYPE_F16)
+
+/* The phase of a tile: its pixels, and the taps of its sums. */
+struct phase { int d, h, w; struct taps t, r, s; };
+
+DEVICE int phase_taps(const struct phase *f)
+{
+    return (int)(f->t.count * f->r.count * f->s.count);
+}
+
+/* Of tile t.  eGrid.s0 has four bits for each phase, in the order that they are computed in. */
+#define CONV_PHASE(f, tile)                                                                         \
+    do {                                                                                            \
+        INDEX at_ = (INDEX)((UINT64)eGrid.s0 >> 4 * (tile).batch & 15);                             \
+                                                                                                    \
+        (f)->w = (int)divmod(&at_, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));                  \
+        (f)->h = (int)divmod(&at_, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));                  \
+        (f)->d = (int)at_;                                                                          \
+        FIND_TAPS(&(f)->t, &(f)->r, &(f)->s, (f)->d, (f)->h, (f)->w);                               \
+    } while (0)
+
+/* The output as a matrix of pixels and channels, for cl/tile/store.h. */
+#if RESIDUAL
+#define CONV_TILE_RESIDUAL beta, gR + vR.s0, (INDEX)vR.s6, (INDEX)vR.s3
+#else
+#define CONV_TILE_RESIDUAL ZERO, 0, 0, 0
+#endif
+#if BIAS
+#define CONV_TILE_BIAS     gBias + vBias.s0, (INDEX)vBias.s6, (INDEX)vBias.s3
+#else
+#define CONV_TILE_BIAS     0, 0, 0
+#endif
+#define CONV_TILE_OUTPUT(pixels, channels)                                                          \
+    { pixels, channels, alpha, gC + vC.s0, (INDEX)vC.s6, (INDEX)vC.s3, 0, 0, 0,                     \
+      CONV_TILE_RESIDUAL, CONV_TILE_BIAS }
+
+/* The row of the output that has pixel m of a phase; `none` where there is none. */
+DEVICE int conv_row(int m, const struct phase *f, struct window win, VIEW eOut, VIEW vStep, int none)
+{
+    if (DIRECTION == 0 || (vStep.s4 == 1 && vStep.s5 == 1 && vStep.s6 == 1))
+        return m < none ? m : none;
+
+    const int row = m / win.count[0], plane = row / win.count[1], n = plane / win.count[2];
+    const int w = (m - row * win.count[0]) * (int)vStep.s6 + f->w;
+    const int h = (row - plane * win.count[1]) * (int)vStep.s5 + f->h;
+    const int d = (plane - n * win.count[2]) * (int)vStep.s4 + f->d;
+
+    if (n >= (int)eOut.s2 || w >= (int)eOut.s6 || h >= (int)eOut.s5 || d >= (int)eOut.s4)
+        return none;
+    return ((n * (int)eOut.s4 + d) * (int)eOut.s5 + h) * (int)eOut.s6 + w;
+}
+
+/* The producer: all slices of a tile, tap by tap; channels: so many slices of them. */
+DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
+                                 struct tile tile, const struct phase *f, struct window win, int channels)
+{
+    const struct pixel at = pixel_of(win, tile.m0);
+
+    for (int i = 0; i < f->t.count; i++)
+    for (int j = 0; j < f->r.count; j++)
+    for (int k = 0; k < f->s.count; k++)
+    for (int c = 0; c < channels; c++) {
+        const UINT32 to = stages + p.stage * STAGE;
+        const int t = (int)(f->t.first + i * f->t.step), r = (int)(f->r.first + j * f->r.step);
+        const int s = (int)(f->s.first + k * f->s.step);
+
+        p = producer_acquire(p);
+        producer_expect(p, STAGE);
+        im2col_load(to, maps, c * BLK_K, at, (int)(f->s.shift + k * f->s.delta) - win.first[0],
+                    (int)(f->r.shift + j * f->r.delta) - win.first[1],
+                    (int)(f->t.shift + i * f->t.delta) - win.first[2], pipe_full(p));
+        if (MN_MAJOR_B) {
+            UNROLL for (int b = 0; b < BLK_N / OPERAND_ROW; b++)
+                filter_load(to + BYTES_A + b * OPERAND_ROW * 128, maps + MAP_WORDS,
+                            tile.n0 + b * OPERAND_ROW, s, r, t, c * BLK_K, pipe_full(p));
+        } else {
+            filter_load(to + BYTES_A, maps + MAP_WORDS, c * BLK_K, s, r, t, tile.n0, pipe_full(p));
+        }
+        p = pipe_next(p, STAGES);
+    }
+    return p;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * im2col.h - how TMA sees the images and the filter of a convolution: the host side of cl/conv/im2col.h.
+ */
+#ifndef VN_CONV_IM2COL_H
+#define VN_CONV_IM2COL_H
+
+#include "conv.h"
+
+/* The pixels along one side of the product are those of the output, or of the largest phase of it; in
+ * backward filter those of y.  Dimensions are d, h, w.                                              */
+struct im2col {
+    int       rank;                     /* IMAGE_RANK */
+    vn_tensor source, filter;           /* x, or in backward data dy; both with strides that TMA takes */
+    int64_t   images, count[DIMS], first[DIMS], step[DIMS];
+};
+
+/* NULL, or why TMA cannot read the source, or the filter.  The latter is not looked at in backward filter. */
+const char *vn__im2col_of(struct im2col *out, const struct conv *c);
+
+/* Whether it has images of three dimensions: for a constant IMAGE_RANK 4 5. */
+int vn__im2col_rank(const struct conv *c);
+
+/* The taps that contribute to a phase of the output, along dimension d; 1 phase but in backward data. */
+int64_t vn__conv_phases_along(const struct conv *c, int d);
+int64_t vn__conv_taps_along  (const struct conv *c, int d, int64_t phase);
+
+/* Arguments: the buffer, VIEW and extents of the source; those of the filter; eGrid, vFirst, vWindow, of
+ * window_of().  s0, s1 of eGrid are the caller's.                                                      */
+void vn__arg_im2col_source(struct vn_launch *l, const struct im2col *i);
+void vn__arg_im2col_filter(struct vn_launch *l, const struct im2col *i);
+void vn__arg_im2col_window(struct vn_launch *l, const struct im2col *i, int64_t s0, int64_t s1);
+#endif

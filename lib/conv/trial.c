@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trial.c - a variant that rests on more than the language promises proves itself once.
+ *
+ * A small convolution in integers, with a stride, padding, and ragged sizes, must come out exactly.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conv.h"
+
+enum { IMAGES = 3, CHANNELS = 72, FILTERS = 88, HEIGHT = 9, WIDTH = 11, TAPS = 3, STRIDE = 2, PAD = 1 };
+enum { MOST = FILTERS * CHANNELS * TAPS * TAPS };       /* elements of the largest tensor */
+
+static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }
+
+/* Sums of many products need more bits than bf16 has: images are thinned out.  Indices of `at` are as those
+ * of the extents: image (filter), channel, d, h, w.                                                      */
+static int image_of(const int64_t at[RANK])
+{
+    return (at[1] + 3 * at[3] + at[4] + at[0]) % 8 ? 0 : entry(at[1] + at[2] + at[4], at[0] + at[3]);
+}
+
+static int filter_of(const int64_t at[RANK]) { return entry(at[0] + at[3], at[1] + 2 * at[4]); }
+static int side_of(const int64_t at[RANK])   { return entry(at[0] + at[1] + at[3], at[4]); }
+
+/* The next index of a tensor, innermost first; 0 past the last. */
+static int advance(int64_t at[RANK], const vn_tensor *t)
+{
+    for (int d = RANK - 1; d >= 0; d--) {
+        if (++at[d] < t->extent[d])
+            return 1;
+        at[d] = 0;
+    }
+    return 0;
+}
+
+static size_t offset_of(const int64_t at[RANK], const vn_tensor *t)
+{
+    int64_t offset = 0;
+
+    for (int d = 0; d < RANK; d++)
+        offset += at[d] * t->stride[d];
+    return (size_t)offset;
+}
+
+static vn_status fill(vn_queue *q, const vn_tensor *t, int (*of)(const int64_t at[RANK]))
+{
+    const size_t bytes = MOST * vn_type_bytes(t->type);
+    void *const room = calloc(1, bytes);
+    int64_t at[RANK] = { 0 };
+    vn_status s;
+
+    if (!room)
+        return vn__fail(VN_NO_MEMORY, "host memory ran out for a trial");
+    do
+        vn__trial_encode(room, t->type, offset_of(at, t), of(at));
+    while (advance(at, t));
+    s = q->device->backend->write(q, t->buffer, 0, room, bytes, 1);
+    free(room);
+    return s;
+}
+
+/* ---- what comes out -------------------------------------------------------------------- */
+
+/* Adds all products to the elements of the output, which is given by offset. */
+static void add_products(double *sums, const struct conv *c)
+{
+    int64_t p[RANK] = { 0 }, f[RANK] = { 0 };
+
+    do {                                        /* a pixel of y of one filter, and a tap of one channel */
+        do {
+            int64_t x[RANK] = { p[0], f[1] }, w[RANK] = { p[1], f[1], f[2], f[3], f[4] };
+            int inside = f[0] == 0;
+
+            for (int d = 0; d < DIMS; d++) {
+                x[2 + d] = p[2 + d] * c->stride[d] - c->pad[d] + f[2 + d] * c->dilation[d];
+                inside &= x[2 + d] >= 0 && x[2 + d] < c->x.extent[2 + d];
+            }
+            if (!inside)
+                continue;
+            if (c->direction == FORWARD)
+                sums[offset_of(p, &c->y)] += image_of(x) * filter_of(w);
+            else if (c->direction == BACKWARD_DATA)
+                sums[offset_of(x, &c->x)] += image_of(p) * filter_of(w);
+            else
+                sums[offset_of(w, &c->w)] += image_of(x) * image_of(p);
+        } while (advance(f, &c->w));
+    } while (advance(p, &c->y));
+}
+
+static vn_status compare(vn_queue *q, const struct conv *c)
+{
+    const vn_tensor *const out = vn__conv_output(c);
+    double *const room = malloc(MOST * sizeof *room), *const sums = calloc(MOST, sizeof *sums);
+    int64_t at[RANK] = { 0 };
+    vn_status s;
+
+    if (!room || !sums) {
+        free(room);
+        free(sums);
+        return vn__fail(VN_NO_MEMORY, "host memory ran out for a trial");
+    }
+    add_products(sums, c);
+    s = q->device->backend->read(q, room, out->buffer, 0, MOST * vn_type_bytes(out->type), 1);
+    do {
+        const double x = vn__trial_decode(room, out->type, offset_of(at, out));
+        double wanted = sums[offset_of(at, out)];
+
+        if (s)
+            break;
+        for (int side = 0; side < 2; side++) {
+            const vn_tensor *const t = side ? &c->bias : &c->residual;
+            int64_t there[RANK];
+
+            for (int d = 0; d < RANK; d++)
+                there[d] = t->stride[d] ? at[d] : 0;
+            wanted += (side ? c->has_bias : c->beta != 0) ? side_of(there) : 0;
+        }
+        if (!vn__trial_is_right(c->p.epilogue.act, x, wanted))
+            s = vn__fail(VN_UNSUPPORTED, "a trial convolution came out wrong at %lld, %lld, %lld, %lld, %lld: "
+                         "%g of a sum of %g", (long long)at[0], (long long)at[1], (long long)at[2],
+                         (long long)at[3], (long long)at[4], x, wanted);
+    } while (!s && advance(at, out));
+    free(room);
+    free(sums);
+    return s;
+}
+
+/* ---- the problem ------------------------------------------------------------------------- */
+
+/* NHWC, or NCHW. */
+static void lay_out_tensor(vn_tensor *t, vn_type type, int nchw, const int64_t extent[RANK])
+{
+    static const int orders[2][RANK] = { { 1, 4, 3, 2, 0 }, { 4, 3, 2, 1, 0 } };
+    int64_t step = 1;
+
+    t->type = type;
+    t->rank = RANK;
+    t->start = 0;
+    for (int i = 0; i < RANK; i++) {
+        const int d = orders[nchw][i];
+
+        t->extent[d] = extent[d];
+        t->stride[d] = step;
+        step *= extent[d];
+    }
+}
+
+/* In one of the shapes that kernels ask for: `which` counts them. */
+static void lay_out(struct conv *c, const struct vn_choice *it, int which)
+{
+    const int is_3d = which & 1, nchw = which >> 1 & 1, channels = which >> 2 & 1;
+    const int64_t depth = is_3d ? 2 : 1;
+    const vn_tensor *out;
+
+    c->direction = (enum direction)(which >> 4);
+    c->math = which >> 3 & 1 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
+    for (int d = 0; d < DIMS; d++) {
+        c->stride[d] = d ? STRIDE : 1;
+        c->pad[d] = d ? PAD : 0;
+        c->dilation[d] = 1;
+    }
+    lay_out_tensor(&c->x, c->p.type, nchw, (int64_t[]){ IMAGES, CHANNELS, depth, HEIGHT, WIDTH });
+    lay_out_tensor(&c->w, c->p.type, nchw, (int64_t[]){ FILTERS, CHANNELS, 1, TAPS, TAPS });
+    lay_out_tensor(&c->y, c->p.type, nchw,
+                   (int64_t[]){ IMAGES, FILTERS, depth, (HEIGHT + 2 * PAD - TAPS) / STRIDE + 1,
+                                (WIDTH + 2 * PAD - TAPS) / STRIDE + 1 });
+    out = vn__conv_output(c);
+    ((vn_tensor *)out)->type = (vn_type)it->epilogue.type_c;
+    lay_out_tensor(&c->residual, (vn_type)it->epilogue.type_residual, nchw, out->extent);
+    lay_out_tensor(&c->bias, (vn_type)it->epilogue.type_bias, nchw, out->extent);
+    for (int d = 0; d < RANK; d++)
+        if (channels && d != (c->direction == BACKWARD_FILTER ? 0 : 1))
+            c->bias.stride[d] = 0;
+}
+
+static vn_status run(vn_queue *q, const struct vn_choice *it, struct conv *c)
+{
+    struct vn_plan plan;
+    int constants[VN_CONSTANTS], found = 0;
+    vn_status s;
+
+    for (int which = 0; which < 48 && !found; which++) {
+        lay_out(c, it, which);
+        memset(constants, 0, sizeof constants);
+        if (it->variant->constants_of)
+            it->variant->constants_of(constants, c);
+        found = !memcmp(constants, it->c, sizeof constants) &&
+                !it->variant->fits(c, &q->device->facts) && vn__plan(&plan, q, it, c) == VN_OK;
+    }
+    if (!found)
+        return vn__fail(VN_UNSUPPORTED, "no layout of the trial convolution fits the variant");
+    if ((s = c->direction == BACKWARD_FILTER ? VN_OK : fill(q, &c->w, filter_of)) ||
+        (s = c->direction == BACKWARD_DATA ? VN_OK : fill(q, &c->x, image_of)) ||
+        (s = c->direction == FORWARD ? VN_OK : fill(q, &c->y, image_of)) ||
+        (s = fill(q, &c->residual, side_of)) || (s = fill(q, &c->bias, side_of)) ||
+        (s = it->variant->run(q, it, c, &plan)) || (s = q->device->backend->finish(q)))
+        return s;
+    return compare(q, c);
+}
+
+vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type)
+{
+    const struct vn_epilogue *const e = &it->epilogue;
+    struct conv c = { .p = { .op = "conv", .type = type, .bucket = VN_SMALL, .epilogue = *e },
+                      .alpha = 1, .beta = e->residual != 0, .has_bias = e->bias != 0, .groups = 1, .joined = 1,
+                      .activation = (vn_activation)e->act };
+    vn_tensor *const all[] = { &c.x, &c.w, &c.y, &c.residual, &c.bias };
+    vn_status s = VN_OK;
+
+    for (int i = 0; i < 5 && s == VN_OK; i++)
+        s = vn__buffer_open(&all[i]->buffer, q->device, MOST * sizeof(double), NULL);
+    if (s == VN_OK)
+        s = run(q, it, &c);
+    for (int i = 0; i < 5; i++)
+        vn__buffer_close(all[i]->buffer);
+    return s;
+}
