@@ -16,13 +16,22 @@ static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5
 
 /* Sums of many products need more bits than bf16 has: images are thinned out.  Indices of `at` are as those
  * of the extents: image (filter), channel, d, h, w.                                                      */
-static int image_of(const int64_t at[RANK])
+static int image_at(const int64_t at[RANK])
 {
     return (at[1] + 3 * at[3] + at[4] + at[0]) % 8 ? 0 : entry(at[1] + at[2] + at[4], at[0] + at[3]);
 }
 
-static int filter_of(const int64_t at[RANK]) { return entry(at[0] + at[3], at[1] + 2 * at[4]); }
-static int side_of(const int64_t at[RANK])   { return entry(at[0] + at[1] + at[3], at[4]); }
+static int filter_at(const int64_t at[RANK]) { return entry(at[0] + at[3], at[1] + 2 * at[4]); }
+
+/* An element of a residual or a bias, which may be the same along a dimension. */
+static int side_at(const int64_t at[RANK], const vn_tensor *t)
+{
+    int64_t there[RANK];
+
+    for (int d = 0; d < RANK; d++)
+        there[d] = t->stride[d] ? at[d] : 0;
+    return entry(there[0] + there[1] + there[3], there[4]);
+}
 
 /* The next index of a tensor, innermost first; 0 past the last. */
 static int advance(int64_t at[RANK], const vn_tensor *t)
@@ -44,7 +53,7 @@ static size_t offset_of(const int64_t at[RANK], const vn_tensor *t)
     return (size_t)offset;
 }
 
-static vn_status fill(vn_queue *q, const vn_tensor *t, int (*of)(const int64_t at[RANK]))
+static vn_status fill(vn_queue *q, const struct conv *c, const vn_tensor *t)
 {
     const size_t bytes = MOST * vn_type_bytes(t->type);
     void *const room = calloc(1, bytes);
@@ -54,7 +63,8 @@ static vn_status fill(vn_queue *q, const vn_tensor *t, int (*of)(const int64_t a
     if (!room)
         return vn__fail(VN_NO_MEMORY, "host memory ran out for a trial");
     do
-        vn__trial_encode(room, t->type, offset_of(at, t), of(at));
+        vn__trial_encode(room, t->type, offset_of(at, t),
+                         t == &c->w ? filter_at(at) : t == &c->x || t == &c->y ? image_at(at) : side_at(at, t));
     while (advance(at, t));
     s = q->device->backend->write(q, t->buffer, 0, room, bytes, 1);
     free(room);
@@ -80,11 +90,11 @@ static void add_products(double *sums, const struct conv *c)
             if (!inside)
                 continue;
             if (c->direction == FORWARD)
-                sums[offset_of(p, &c->y)] += image_of(x) * filter_of(w);
+                sums[offset_of(p, &c->y)] += image_at(x) * filter_at(w);
             else if (c->direction == BACKWARD_DATA)
-                sums[offset_of(x, &c->x)] += image_of(p) * filter_of(w);
+                sums[offset_of(x, &c->x)] += image_at(p) * filter_at(w);
             else
-                sums[offset_of(w, &c->w)] += image_of(x) * image_of(p);
+                sums[offset_of(w, &c->w)] += image_at(x) * image_at(p);
         } while (advance(f, &c->w));
     } while (advance(p, &c->y));
 }
@@ -110,12 +120,9 @@ static vn_status compare(vn_queue *q, const struct conv *c)
         if (s)
             break;
         for (int side = 0; side < 2; side++) {
-            const vn_tensor *const t = side ? &c->bias : &c->residual;
-            int64_t there[RANK];
+            const int there = side ? c->has_bias : c->beta != 0;
 
-            for (int d = 0; d < RANK; d++)
-                there[d] = t->stride[d] ? at[d] : 0;
-            wanted += (side ? c->has_bias : c->beta != 0) ? side_of(there) : 0;
+            wanted += there ? side_at(at, side ? &c->bias : &c->residual) : 0;
         }
         if (!vn__trial_is_right(c->p.epilogue.act, x, wanted))
             s = vn__fail(VN_UNSUPPORTED, "a trial convolution came out wrong at %lld, %lld, %lld, %lld, %lld: "
@@ -191,10 +198,10 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct conv *c)
     }
     if (!found)
         return vn__fail(VN_UNSUPPORTED, "no layout of the trial convolution fits the variant");
-    if ((s = c->direction == BACKWARD_FILTER ? VN_OK : fill(q, &c->w, filter_of)) ||
-        (s = c->direction == BACKWARD_DATA ? VN_OK : fill(q, &c->x, image_of)) ||
-        (s = c->direction == FORWARD ? VN_OK : fill(q, &c->y, image_of)) ||
-        (s = fill(q, &c->residual, side_of)) || (s = fill(q, &c->bias, side_of)) ||
+    if ((s = c->direction == BACKWARD_FILTER ? VN_OK : fill(q, c, &c->w)) ||
+        (s = c->direction == BACKWARD_DATA ? VN_OK : fill(q, c, &c->x)) ||
+        (s = c->direction == FORWARD ? VN_OK : fill(q, c, &c->y)) ||
+        (s = fill(q, c, &c->residual)) || (s = fill(q, c, &c->bias)) ||
         (s = it->variant->run(q, it, c, &plan)) || (s = q->device->backend->finish(q)))
         return s;
     return compare(q, c);
