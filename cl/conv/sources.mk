@@ -3,6 +3,7 @@ texts += \
 	%D%/conv.h \
 	%D%/conv.tune \
 	%D%/cpu.cl \
+	%D%/few.cl \
 	%D%/im2col.h \
 	%D%/slab.cl \
 	%D%/tiled.cl \

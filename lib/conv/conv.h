@@ -84,10 +84,17 @@ vn_status   vn__run_conv_gemm(vn_queue *q, const struct vn_choice *it, const voi
 /* wgmma.c: 16-bit types on sm_90, images and their gradients */
 const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_wgmma(int *c, const void *problem);
+void        vn__constants_conv_wgmma_few(int *c, const void *problem);
 const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site);
 vn_status   vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
                                const struct vn_plan *plan);
+
+const char *vn__fits_conv_wgmma_few(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                    const struct vn_site *site);
+vn_status   vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                   const struct vn_plan *plan);
 
 /* trial.c: a small convolution in integers, which must come out exactly. */
 vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);

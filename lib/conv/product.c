@@ -161,19 +161,23 @@ const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const s
     const struct conv *c = problem;
     struct product p = product_of(c);
     const int64_t sums = sum_bytes(c, &p), pixels = p.gemm.b.extent[COLUMNS];
+    double seconds;
     size_t own = 0;
 
     if (sums) {
         const struct gemm g = apart(&p, p.gemm.c.buffer, 0);
 
-        vn__part_seconds(site, vn__gemm_variants, &g, &own);
+        seconds = vn__part_seconds(site, vn__gemm_variants, &g, &own);
     } else {
         vn__gemm_settle(&p.gemm);
-        vn__part_seconds(site, vn__gemm_variants, &p.gemm, &own);
+        seconds = vn__part_seconds(site, vn__gemm_variants, &p.gemm, &own);
     }
     out->workspace = VN_CEIL_DIV(own, WORKSPACE_ALIGN) * WORKSPACE_ALIGN + (size_t)sums;
-    if (strcmp(site->facts->family, "cpu"))
-        return "it is for CPUs, unless it is asked for by name";
+    if (strcmp(site->facts->family, "cpu")) {   /* elsewhere other variants have models, too */
+        out->seconds = seconds > 0 && sums ? seconds + vn__launch_seconds(site) +
+                                             (double)sums / (site->rates->gbps * 1e9) : seconds;
+        return NULL;
+    }
     return c->direction != BACKWARD_FILTER && pixels < row->cost[FEW_PIXELS]
          ? "a matrix has few pixels: tiles of conv_slab fill better" : NULL;
 }

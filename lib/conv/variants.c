@@ -72,6 +72,9 @@ static void direction_of(int *c, const void *problem)
             "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
             "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
             "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
+#define WGMMA TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/wgmma.h cl/conv/wgmma.h cl/conv/wgmma.cl"
+#define WGMMA_DEFINES "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n#undef SCALE\n#define SCALE 0\n" \
+                      "#if BIAS && BIAS_OF_CHANNELS\n#undef BIAS\n#define BIAS 1\n#endif\n"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of
 
@@ -95,13 +98,17 @@ const struct vn_variant vn__conv_variants[] = {
       .defines = "#define DEPTHWISE 0\n" },
     { .name = "conv_wgmma", .fits = vn__fits_conv_wgmma, .plan = vn__plan_conv_wgmma,
       .run = vn__run_conv_wgmma, .trial = vn__trial_conv,
-      .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/wgmma.h cl/conv/wgmma.h cl/conv/wgmma.cl",
+      .texts = WGMMA,
       .entries = "conv_wgmma", .params = "BLK_N STAGES WARPGROUPS RASTER", .costs = VN_TILES_COSTS,
       .constants = "DIRECTION 0 1  IMAGE_RANK 4 5  BIAS_OF_CHANNELS 0 1",
       .constants_of = vn__constants_conv_wgmma,
-      .defines = "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n#undef SCALE\n#define SCALE 0\n"
-                 "#if BIAS && BIAS_OF_CHANNELS\n#undef BIAS\n#define BIAS 1\n#endif\n",
-      .engine = "HGMMA" },
+      .defines = WGMMA_DEFINES, .engine = "HGMMA" },
+    { .name = "conv_wgmma_few", .fits = vn__fits_conv_wgmma_few, .plan = vn__plan_conv_wgmma_few,
+      .run = vn__run_conv_wgmma_few, .trial = vn__trial_conv, .texts = WGMMA " cl/conv/few.cl",
+      .entries = "copy_rows conv_wgmma", .params = "BLK_N STAGES WARPGROUPS RASTER",
+      .costs = VN_TILES_COSTS " REPACK", .constants = "BIAS_OF_CHANNELS 0 1",
+      .constants_of = vn__constants_conv_wgmma_few,
+      .defines = "#define DIRECTION 0\n#define IMAGE_RANK 4\n" WGMMA_DEFINES, .engine = "HGMMA" },
     { .name = "conv", .fits = fits_conv, .run = vn__run_conv_tiled,
       .texts = EPILOGUE "cl/conv/conv.h cl/tile/fma.h cl/conv/tiled.cl", .entries = "conv",
       .params = "BLK_M BLK_N BLK_K THR_M THR_N", DIRECTIONS("0 1 2") },

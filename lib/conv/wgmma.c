@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wgmma.c - the variant conv_wgmma: images and their gradients in 16-bit types on NVIDIA's sm_90.
+ * wgmma.c - the variants conv_wgmma and conv_wgmma_few: images and their gradients in 16-bit types on NVIDIA's
+ * sm_90.
+ *
+ * Where there are few channels, a slice of 64 of them is mostly empty.  conv_wgmma_few makes channels of what
+ * the taps along w read: with P elements of each pixel, those of a row of taps follow each other in memory, S P
+ * of them, and pixels `stride` further begin `stride` P further, so that no pixel is there twice:
+ *
+ *     a row of pixels     0123 0123 0123 0123 0123 ...        P = 4, S = 3, stride 2
+ *     channels of q = 0   ^------------^
+ *     channels of q = 1             ^------------^
+ *
+ * A first pass copies x so, with the padding along w, and the filter.
  */
 #include <limits.h>
 
@@ -9,7 +20,9 @@
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* its parameters */
 enum { TILES, GROUPS, ORDER };                  /* values of a plan */
-enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16 };
+enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16,
+       VECTOR = 8 };                            /* elements */
+enum { REPACK = VN_TILE_COSTS };                /* a cost of conv_wgmma_few */
 
 /* ---- fits ----------------------------------------------------------------------------- */
 
@@ -71,14 +84,21 @@ const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f)
     return vn__im2col_of(&seen, c);
 }
 
-void vn__constants_conv_wgmma(int *out, const void *problem)
+void vn__constants_conv_wgmma_few(int *out, const void *problem)
 {
     const struct conv *c = problem;
     const int64_t *const s = c->bias.stride;
 
+    out[0] = c->has_bias && (s[0] | s[2] | s[3] | s[4]) == 0;
+}
+
+void vn__constants_conv_wgmma(int *out, const void *problem)
+{
+    const struct conv *c = problem;
+
     out[0] = (int)c->direction;
     out[1] = vn__im2col_rank(c);
-    out[2] = c->has_bias && (s[0] | s[2] | s[3] | s[4]) == 0;
+    vn__constants_conv_wgmma_few(out + 2, problem);
 }
 
 /* ---- plans ---------------------------------------------------------------------------- */
@@ -141,10 +161,9 @@ static int64_t order_of(const struct conv *c, int64_t *all, int64_t *most)
     return (int64_t)order;
 }
 
-const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
-                                const struct vn_site *site)
+static const char *share_tiles(struct vn_plan *out, const struct conv *c, const struct vn_row *row,
+                               const struct vn_site *site)
 {
-    const struct conv *c = problem;
     const int *const p = row->p;
     const int64_t channels = c->direction == FORWARD ? c->w.extent[1] : c->w.extent[0];
     const int64_t slices = VN_CEIL_DIV(channels, BLK_K), phases = vn__conv_phases(c);
@@ -175,24 +194,27 @@ const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const 
     return NULL;
 }
 
+const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                const struct vn_site *site)
+{
+    return share_tiles(out, problem, row, site);
+}
+
 /* ---- the launch ------------------------------------------------------------------------ */
 
-vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
-                             const struct vn_plan *plan)
+/* room: begins with the tensor maps. */
+static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
+                        const struct vn_plan *plan, vn_buffer *room)
 {
     enum { PRODUCER = 32, CONSUMERS = 128 };
-    struct conv joined = *(const struct conv *)problem;
+    struct conv joined = *c;
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
                            .items = CONSUMERS * it->p[WARPGROUPS] + PRODUCER };
     struct im2col seen;
-    vn_buffer *maps;
     const char *const why = vn__im2col_of(&seen, &joined);
-    vn_status s;
 
     if (why || !join(&joined))
         return vn__fail(VN_UNSUPPORTED, "%s", why ? why : "pixels of the output do not follow each other");
-    if ((s = vn__workspace(&maps, q, plan->workspace)))
-        return s;
     vn__arg_im2col_source(&l, &seen);
     vn__arg_im2col_filter(&l, &seen);
     vn__arg_im2col_window(&l, &seen, plan->v[ORDER], 0);
@@ -200,7 +222,145 @@ vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void
     vn__conv_arg_alpha(&l, &joined);
     vn__arg_int(&l, plan->v[GROUPS]);
     vn__arg_int(&l, plan->v[TILES]);
-    vn__arg_buffer(&l, maps);
+    vn__arg_buffer(&l, room);
     vn__conv_arg_output(&l, &joined);
-    return vn__launch(q, it, 0, &l);
+    return vn__launch(q, it, kernel, &l);
+}
+
+vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan)
+{
+    vn_buffer *room;
+    const vn_status s = vn__workspace(&room, q, plan->workspace);
+
+    return s ? s : launch(q, it, 0, problem, plan, room);
+}
+
+/* ---- few channels -------------------------------------------------------------------------- */
+
+/* Elements of a pixel: whole vectors, or where every second pixel begins a row of taps, half ones. */
+static int64_t pixel_elements(const struct conv *c)
+{
+    const int64_t channels = c->w.extent[1];
+
+    return channels <= 4 && c->stride[DIMS - 1] % 2 == 0 ? 4 : VN_CEIL_DIV(channels, VECTOR) * VECTOR;
+}
+
+static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
+
+/* The problem whose channels are those that a row of taps reads; *bytes: how many they take, from `start`
+ * elements on, where start is a multiple of VECTOR.                                                     */
+static struct conv by_rows(const struct conv *c, int64_t start, int64_t *elements)
+{
+    enum { W = DIMS - 1 };
+    const int64_t each = pixel_elements(c), taps = c->w.extent[2 + W], height = c->x.extent[1 + W];
+    const int64_t channels = taps * each, images = c->x.extent[0], out = c->y.extent[2 + W];
+    const int64_t row = whole(((out - 1) * c->stride[W] + taps) * each, VECTOR);
+    const int64_t tap_row = whole(channels, VECTOR), filter = tap_row * c->w.extent[1 + W];
+    struct conv d = *c;
+
+    d.x.start = start;
+    d.x.extent[1] = channels;
+    d.x.extent[2 + W] = out;
+    d.x.stride[0] = row * height;
+    d.x.stride[1] = 1;
+    d.x.stride[2] = row * height;
+    d.x.stride[1 + W] = row;
+    d.x.stride[2 + W] = each * c->stride[W];
+    d.w.start = start + whole(row * height * images, VECTOR);
+    d.w.extent[1] = channels;
+    d.w.extent[2 + W] = 1;
+    d.w.stride[0] = filter;
+    d.w.stride[1] = 1;
+    d.w.stride[2] = filter;
+    d.w.stride[1 + W] = tap_row;
+    d.w.stride[2 + W] = tap_row;
+    d.stride[W] = d.dilation[W] = 1;
+    d.pad[W] = 0;
+    *elements = d.w.start - start + filter * c->w.extent[0];
+    return d;
+}
+
+const char *vn__fits_conv_wgmma_few(const void *problem, const struct vn_facts *f)
+{
+    const struct conv *c = problem;
+    int64_t elements;
+
+    if (c->direction != FORWARD || c->groups != 1 || c->is_empty || vn__im2col_rank(c) != 4)
+        return "it is for outputs that are images of two dimensions, and no groups";
+    if (c->w.extent[1] > BLK_K || c->w.extent[RANK - 1] > BLK_K || c->stride[DIMS - 1] > BLK_K ||
+        c->w.extent[RANK - 1] * pixel_elements(c) > BLK_K || c->dilation[DIMS - 1] != 1)
+        return "a row of taps must have at most 64 elements, without gaps";
+    if (c->x.extent[0] > INT_MAX / 4 / (c->x.extent[RANK - 2] + 1) /
+                         ((c->y.extent[RANK - 1] * c->stride[DIMS - 1] + BLK_K) * BLK_K))
+        return "its copy of the source must stay below 2^29 elements";
+
+    const struct conv d = by_rows(c, 0, &elements);
+
+    return vn__fits_conv_wgmma(&d, f);
+}
+
+static size_t few_start(void)
+{
+    return (size_t)MOST_GROUPS * MAPS_BYTES;
+}
+
+const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                    const struct vn_site *site)
+{
+    const struct conv *c = problem;
+    int64_t elements;
+    const struct conv d = by_rows(c, 0, &elements);
+    const double moved = 2.0 * ((double)elements + (double)vn__elements(&c->x));
+    const char *const why = share_tiles(out, &d, row, site);
+
+    if (out->seconds > 0)
+        out->seconds += 2 * vn__launch_seconds(site) + vn__move_seconds(moved, row->cost[REPACK], site);
+    out->workspace = few_start() + (size_t)elements * 2;
+    return why;
+}
+
+/* The kernel's text says what these are. */
+static vn_status copy(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *from,
+                      const vn_tensor *to, int64_t each, int64_t pad, int64_t vectors)
+{
+    enum { ITEMS = 256 };
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(vectors, ITEMS), 1, 1 }, .items = ITEMS };
+    int64_t v[8] = { from->start }, e[8] = { 0 };
+
+    for (int d = 0; d < RANK; d++) {
+        v[2 + d] = from->stride[d];
+        e[2 + d] = from->extent[d];
+    }
+    vn__arg_buffer(&l, from->buffer);
+    vn__arg_view(&l, v);
+    vn__arg_view(&l, e);
+    vn__arg_buffer(&l, to->buffer);
+    vn__arg_int(&l, to->start / VECTOR);
+    vn__arg_int(&l, to->stride[RANK - 2] / VECTOR);
+    vn__arg_int(&l, vectors);
+    vn__arg_int(&l, each);
+    vn__arg_int(&l, pad);
+    return vn__launch(q, it, kernel, &l);
+}
+
+vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                 const struct vn_plan *plan)
+{
+    const struct conv *c = problem;
+    const int64_t each = pixel_elements(c);
+    int64_t elements, vectors_x, vectors_w;
+    struct conv d = by_rows(c, (int64_t)few_start() / 2, &elements);
+    vn_buffer *room;
+    vn_status s = vn__workspace(&room, q, plan->workspace);
+
+    if (s)
+        return s;
+    d.x.buffer = d.w.buffer = room;
+    vectors_x = (d.w.start - d.x.start) / VECTOR;
+    vectors_w = elements / VECTOR - vectors_x;
+    if ((s = copy(q, it, 0, &c->x, &d.x, each, c->pad[DIMS - 1], vectors_x)) ||
+        (s = copy(q, it, 0, &c->w, &d.w, each, 0, vectors_w)))
+        return s;
+    return launch(q, it, 1, &d, plan, room);
 }

@@ -21,7 +21,7 @@ enum { MOST_TILES = 16 };
 
 /* A variant that is tested; rows: of its tune file. */
 struct tested {
-    const char *variant;
+    const char *variant, *entries;
     int         rows;
     const char *alone;                  /* a problem that it is chosen for */
     int         alone_row;              /* with this row */
@@ -29,7 +29,7 @@ struct tested {
     struct { enum kind kind; const char *text; } tiles[MOST_TILES];
 };
 
-static const char *variant;             /* what is being tested */
+static const char *variant, *entries;   /* what is being tested */
 static int turn;                        /* which row of the variant is used */
 static char directory[64];
 static int wrong;                       /* the engine does something else than it should */
@@ -85,8 +85,11 @@ static vn_status compile(void **program, const char *text, const char *path)
 {
     char command[1024], library[128];
     FILE *f = fopen(path, "w");
-    int failed = !f || fprintf(f, "%s\nENTRY(%s)\n", text, variant) < 0;
+    int failed = !f || fprintf(f, "%s\n", text) < 0;
+    char name[64];
 
+    for (int i = 0; f && vn__word_at(name, entries, i); i++)
+        failed |= fprintf(f, "ENTRY(%s)\n", name) < 0;
     failed |= f && fclose(f);
     snprintf(library, sizeof library, "%s.so", path);
     snprintf(command, sizeof command,
@@ -208,7 +211,7 @@ static vn_status disguise(struct suite **s)
 
 /* What the suite seldom draws: several tiles and blocks, the last of each not whole. */
 static const struct tested all_tested[] = {
-    { "conv_wgmma", 8, "conv:n2c64h6w5k64r3s3:bf16:nhwc:pad=1", 0, NULL, {
+    { "conv_wgmma", "conv_wgmma", 8, "conv:n2c64h6w5k64r3s3:bf16:nhwc:pad=1", 0, NULL, {
         { EXACT, "conv:n2c64h12w12k64r3s3:f16:nhwc:pad=1" },
         { REAL,  "conv:n3c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:bias:act=relu" },
         { EXACT, "conv:n1c200h17w13k72r5s5:f16:nhwc:pad=2" },
@@ -222,7 +225,13 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n1c64h13w14k72r4s5:f16:nhwc:stride=3:dil=2:pad=2:backward-data:beta=1" },
         { EXACT, "conv:n1c64h5w6d4k72t3r3s3:f16:nhwc:pad=1:stride=2:backward-data" },
     } },
-    { "attention_wgmma", 3, "attention:b1h1s70d64:bf16", 2, suite_attention, {
+    { "conv_wgmma_few", "copy_rows conv_wgmma", 3, "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1", 0, NULL, {
+        { EXACT, "conv:n2c3h21w23k72r7s7:f16:nhwc:pad=3:stride=2" },
+        { REAL,  "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1:bias:act=relu" },
+        { EXACT, "conv:n2c16h13w12k64r5s4:f16:nhwc:pad=1:stride=2" },
+        { EXACT, "conv:n2c1h17w19k24r3s3:f16:nhwc:dil=2x1" },
+    } },
+    { "attention_wgmma", "attention_wgmma", 3, "attention:b1h1s70d64:bf16", 2, suite_attention, {
         { EXACT, "attention:b1h2s129d128:f16:scale=1:hk=1" },
         { REAL,  "attention:b2h2s130d128:bf16:hk=1:sk=257:lse" },
         { REAL,  "attention:b1h1s300d128:f16:causal:lse:bshd" },
@@ -325,6 +334,7 @@ int main(int argc, char **argv)
         const struct tested *const t = &all_tested[i];
 
         variant = t->variant;
+        entries = t->entries;
         if (argc > 1 && strcmp(argv[1], variant))
             continue;
         for (turn = 0; turn < t->rows && !status; turn++)
