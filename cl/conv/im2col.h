@@ -24,8 +24,8 @@
  * limits of TMA, and makes these arguments.
  *
  * Takes: IMAGE_RANK, 5 where images have a dimension d, else 4; atoms/nvidia/tma.h, warp.h; tensor_map.h.
- * Gives: struct window, window_of(), struct pixel, pixel_of(), im2col_map(), filter_map(), im2col_load(),
- *        filter_load().
+ * Gives: struct window, window_of(), struct pixel, pixel_of(), im2col_map(), box_map(), filter_map(),
+ *        im2col_load(), filter_load().
  */
 
 /* Of w, h, d: how many pixels there are, the source of the first, the step from pixel to pixel. */
@@ -95,20 +95,28 @@ DEVICE void im2col_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane,
     image_map(map, room, lane, m, bytes, v, e);
 }
 
+/* The map of a source or a filter, for boxes of so many elements along a dimension: 0 is the channels', 1 is w
+ * (s), and so on.                                                                                           */
+DEVICE void box_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, int type, int bytes,
+                    GLOBAL const void *x, VIEW v, VIEW e, const int dimension, int box)
+{
+    struct tensor_map m;
+
+    m.address = (UINT64)x;
+    m.type = type;
+    m.pixels = 0;
+    UNROLL for (int i = 0; i < IMAGE_RANK; i++) {
+        m.box[i] = i == dimension ? box : 1;
+        m.step[i] = 1;
+    }
+    image_map(map, room, lane, m, bytes, v, e);
+}
+
 /* The map of a filter, K x T x R x S x C with C contiguous, for copies of so many filters. */
 DEVICE void filter_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, int type, int bytes,
                        GLOBAL const void *w, VIEW v, VIEW e, int filters)
 {
-    struct tensor_map m;
-
-    m.address = (UINT64)w;
-    m.type = type;
-    m.pixels = 0;
-    UNROLL for (int i = 0; i < IMAGE_RANK; i++) {
-        m.box[i] = i < IMAGE_RANK - 1 ? 1 : filters;
-        m.step[i] = 1;
-    }
-    image_map(map, room, lane, m, bytes, v, e);
+    box_map(map, room, lane, type, bytes, w, v, e, IMAGE_RANK - 1, filters);
 }
 
 /* Loads pixels, from `at` on, for the tap at these offsets: 128 bytes of channels, from c on. */

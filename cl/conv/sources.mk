@@ -8,4 +8,5 @@ texts += \
 	%D%/slab.cl \
 	%D%/tiled.cl \
 	%D%/wgmma.cl \
-	%D%/wgmma.h
+	%D%/wgmma.h \
+	%D%/window.cl

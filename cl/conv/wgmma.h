@@ -8,7 +8,7 @@
  * forward, N-major in backward data.
  *
  * Takes: DIRECTION; conv.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
- * Gives: MAP_NUMBER, struct phase, CONV_PHASE(), CONV_TILE_OUTPUT(), conv_load(), conv_row().
+ * Gives: MAP_NUMBER, struct phase, CONV_PHASE(), CONV_TILE_OUTPUT(), conv_load_filter(), conv_load(), conv_row().
  */
 #define MAP_NUMBER (TYPE == TYPE_BF16 ? MAP_TYPE_BF16 : MAP_TYPE_F16)
 
@@ -62,6 +62,18 @@ DEVICE int conv_row(int m, const struct phase *f, struct window win, VIEW eOut, 
     return ((n * (int)eOut.s4 + d) * (int)eOut.s5 + h) * (int)eOut.s6 + w;
 }
 
+/* The filter's slice of a tap: BLK_N channels of the output, from n0 on, by 64 that are summed, from c on. */
+DEVICE void conv_load_filter(UINT32 to, GLOBAL const unsigned INT64 *map, int n0, int c, int s, int r, int t,
+                             UINT32 full)
+{
+    if (MN_MAJOR_B) {
+        UNROLL for (int i = 0; i < BLK_N / OPERAND_ROW; i++)
+            filter_load(to + i * OPERAND_ROW * 128, map, n0 + i * OPERAND_ROW, s, r, t, c, full);
+    } else {
+        filter_load(to, map, c, s, r, t, n0, full);
+    }
+}
+
 /* The producer: all slices of a tile, tap by tap; channels: so many slices of them. */
 DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
                                  struct tile tile, const struct phase *f, struct window win, int channels)
@@ -81,13 +93,7 @@ DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const 
         im2col_load(to, maps, c * BLK_K, at, (int)(f->s.shift + k * f->s.delta) - win.first[0],
                     (int)(f->r.shift + j * f->r.delta) - win.first[1],
                     (int)(f->t.shift + i * f->t.delta) - win.first[2], pipe_full(p));
-        if (MN_MAJOR_B) {
-            UNROLL for (int b = 0; b < BLK_N / OPERAND_ROW; b++)
-                filter_load(to + BYTES_A + b * OPERAND_ROW * 128, maps + MAP_WORDS,
-                            tile.n0 + b * OPERAND_ROW, s, r, t, c * BLK_K, pipe_full(p));
-        } else {
-            filter_load(to + BYTES_A, maps + MAP_WORDS, c * BLK_K, s, r, t, tile.n0, pipe_full(p));
-        }
+        conv_load_filter(to + BYTES_A, maps + MAP_WORDS, tile.n0, c * BLK_K, s, r, t, pipe_full(p));
         p = pipe_next(p, STAGES);
     }
     return p;

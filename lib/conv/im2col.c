@@ -93,6 +93,7 @@ static int take_window(struct im2col *out, const struct conv *c, int d)
         any = 1;
     }
     out->first[d] = first;
+    out->reach[d] = last - first;
     out->step[d] = c->direction == BACKWARD_DATA ? 1 : c->stride[d];
     out->count[d] = VN_CEIL_DIV(pixels->extent[2 + d], phases);
     upper = (out->count[d] - 1) * out->step[d] + 1 + first - extent;
@@ -113,7 +114,7 @@ const char *vn__im2col_of(struct im2col *out, const struct conv *c)
         return why;
     for (int d = 0; d < DIMS; d++) {
         out->count[d] = out->step[d] = 1;
-        out->first[d] = 0;
+        out->first[d] = out->reach[d] = 0;
         if (d == 0 && out->rank == 4)
             continue;
         if (c->pad[d] > VN_CONV_MOST || c->dilation[d] > VN_CONV_MOST || c->stride[d] > VN_CONV_MOST ||

@@ -13,6 +13,7 @@ struct im2col {
     int       rank;                     /* IMAGE_RANK */
     vn_tensor source, filter;           /* x, or in backward data dy; both with strides that TMA takes */
     int64_t   images, count[DIMS], first[DIMS], step[DIMS];
+    int64_t   reach[DIMS];              /* the largest offset of a tap */
 };
 
 /* NULL, or why TMA cannot read the source, or the filter.  The latter is not looked at in backward filter. */

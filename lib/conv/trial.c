@@ -9,9 +9,10 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, CHANNELS = 72, FEW = 3, FILTERS = 88, HEIGHT = 9, WIDTH = 11, TAPS = 3, STRIDE = 2, PAD = 1 };
-enum { LAYOUTS = 48 };                          /* of as many channels */
-enum { MOST = FILTERS * CHANNELS * TAPS * TAPS };       /* elements of the largest tensor */
+enum { IMAGES = 3, HEIGHT = 9, WIDTH = 11, TAPS = 3, PAD = 1 };
+static const struct { int channels, filters, stride; } shapes[] = { { 72, 88, 2 }, { 3, 88, 2 }, { 40, 48, 1 } };
+enum { SHAPES = 3, LAYOUTS = 48 };              /* layouts of each shape */
+enum { MOST = 88 * 72 * TAPS * TAPS };          /* elements of the largest tensor */
 
 static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }
 
@@ -159,22 +160,23 @@ static void lay_out_tensor(vn_tensor *t, vn_type type, int nchw, const int64_t e
 static void lay_out(struct conv *c, const struct vn_choice *it, int which)
 {
     const int is_3d = which & 1, nchw = which >> 1 & 1, channels = which >> 2 & 1;
-    const int64_t inputs = which / LAYOUTS ? FEW : CHANNELS;
+    const int64_t inputs = shapes[which / LAYOUTS].channels, filters = shapes[which / LAYOUTS].filters;
+    const int stride = shapes[which / LAYOUTS].stride;
     const int64_t depth = is_3d ? 2 : 1;
     const vn_tensor *out;
 
     c->direction = (enum direction)(which % LAYOUTS / 16);
     c->math = which >> 3 & 1 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
     for (int d = 0; d < DIMS; d++) {
-        c->stride[d] = d ? STRIDE : 1;
+        c->stride[d] = d ? stride : 1;
         c->pad[d] = d ? PAD : 0;
         c->dilation[d] = 1;
     }
     lay_out_tensor(&c->x, c->p.type, nchw, (int64_t[]){ IMAGES, inputs, depth, HEIGHT, WIDTH });
-    lay_out_tensor(&c->w, c->p.type, nchw, (int64_t[]){ FILTERS, inputs, 1, TAPS, TAPS });
+    lay_out_tensor(&c->w, c->p.type, nchw, (int64_t[]){ filters, inputs, 1, TAPS, TAPS });
     lay_out_tensor(&c->y, c->p.type, nchw,
-                   (int64_t[]){ IMAGES, FILTERS, depth, (HEIGHT + 2 * PAD - TAPS) / STRIDE + 1,
-                                (WIDTH + 2 * PAD - TAPS) / STRIDE + 1 });
+                   (int64_t[]){ IMAGES, filters, depth, (HEIGHT + 2 * PAD - TAPS) / stride + 1,
+                                (WIDTH + 2 * PAD - TAPS) / stride + 1 });
     out = vn__conv_output(c);
     ((vn_tensor *)out)->type = (vn_type)it->epilogue.type_c;
     lay_out_tensor(&c->residual, (vn_type)it->epilogue.type_residual, nchw, out->extent);
@@ -190,7 +192,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct conv *c)
     int constants[VN_CONSTANTS], found = 0;
     vn_status s;
 
-    for (int which = 0; which < 2 * LAYOUTS && !found; which++) {
+    for (int which = 0; which < SHAPES * LAYOUTS && !found; which++) {
         lay_out(c, it, which);
         memset(constants, 0, sizeof constants);
         if (it->variant->constants_of)

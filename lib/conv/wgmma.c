@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wgmma.c - the variants conv_wgmma and conv_wgmma_few: images and their gradients in 16-bit types on NVIDIA's
- * sm_90.
+ * wgmma.c - the variants conv_wgmma, conv_wgmma_few and conv_window: images and their gradients in 16-bit types
+ * on NVIDIA's sm_90.
  *
  * Where there are few channels, a slice of 64 of them is mostly empty.  conv_wgmma_few makes channels of what
  * the taps along w read: with P elements of each pixel, those of a row of taps follow each other in memory, S P
@@ -363,4 +363,70 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
         (s = copy(q, it, 0, &c->w, &d.w, each, 0, vectors_w)))
         return s;
     return launch(q, it, 1, &d, plan, room);
+}
+
+/* ---- a window of pixels that all taps share ------------------------------------------------ */
+
+enum { WINDOW_TAPS = 4, ROOM };                 /* parameters of conv_window behind those of conv_wgmma */
+
+/* Places of a row of the window; and rows of an image. */
+static int64_t window_pitch(const struct im2col *i) { return i->source.extent[RANK - 1] - i->first[DIMS - 1]; }
+static int64_t window_rows (const struct im2col *i) { return i->source.extent[RANK - 2] - i->first[DIMS - 2]; }
+
+const char *vn__fits_conv_window(const void *problem, const struct vn_facts *f)
+{
+    enum { MOST_BOX = 256 };
+    const struct conv *c = problem;
+    struct im2col seen;
+    const char *why = vn__fits_conv_wgmma(problem, f);
+
+    if (why || (why = vn__im2col_of(&seen, c)))
+        return why;
+    if (seen.rank != 4 || vn__conv_phases(c) != 1 || seen.source.extent[1] > BLK_K)
+        return "it is for images of two dimensions, of at most 64 channels, and strides of 1";
+    for (int d = 1; d < DIMS; d++) {
+        const int64_t behind = seen.first[d] + seen.count[d] + seen.reach[d] - seen.source.extent[2 + d];
+
+        if (seen.step[d] != 1 || seen.first[d] > 0 || behind > -seen.first[d])
+            return "the padding behind a row must be no more than before it, and strides 1";
+    }
+    if (window_pitch(&seen) > MOST_BOX)
+        return "rows of the source with their padding must have at most 256 pixels";
+    return seen.images * window_rows(&seen) > VN_CONV_MOST / 2 / window_pitch(&seen)
+         ? "images with their padding must stay below 2^30 pixels" : NULL;
+}
+
+const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                 const struct vn_site *site)
+{
+    const struct conv *c = problem;
+    const int *const p = row->p;
+    const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]), units = site->facts->units;
+    const int64_t groups = (units < MOST_GROUPS ? units : MOST_GROUPS) / across;
+    int64_t pitch, places, most, tiles;
+    struct im2col seen;
+    const char *const why = vn__im2col_of(&seen, c);
+
+    out->seconds = -1;
+    if (why)
+        return why;
+    pitch = window_pitch(&seen);
+    places = seen.images * window_rows(&seen) * pitch;
+    most = (pitch - 1 + blk_m(p) - 1 + seen.reach[DIMS - 2] * pitch + seen.reach[DIMS - 1]) / pitch + 1;
+    tiles = VN_CEIL_DIV(places, blk_m(p));
+    if (vn__conv_taps(c) > p[WINDOW_TAPS] || most * pitch * 2 * BLK_K > p[ROOM] * 1024)
+        return "the filter, or the pixels of a tile and around it, do not fit local memory";
+    if (!groups)
+        return "the output has too many channels";
+    out->v[ORDER] = 0;
+    out->v[TILES] = tiles;
+    out->v[GROUPS] = (tiles < groups ? tiles : groups) * across;
+    out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
+
+    const struct vn_tiles t = {
+        .tiles = (double)(tiles * across), .bytes = c->p.bytes, .peak = site->rates->mma16, .resident = 1,
+        .flops = 2.0 * (double)blk_m(p) * p[BLK_N] * BLK_K * (double)vn__conv_taps(c) };
+
+    out->seconds = vn__tiles_seconds(&t, row, site);
+    return NULL;
 }

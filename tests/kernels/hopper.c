@@ -225,6 +225,12 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n1c64h13w14k72r4s5:f16:nhwc:stride=3:dil=2:pad=2:backward-data:beta=1" },
         { EXACT, "conv:n1c64h5w6d4k72t3r3s3:f16:nhwc:pad=1:stride=2:backward-data" },
     } },
+    { "conv_window", "conv_window", 3, "conv:n2c64h17w13k64r3s3:f16:nhwc:pad=1", 0, NULL, {
+        { EXACT, "conv:n3c64h17w19k64r3s3:f16:nhwc:pad=1" },
+        { REAL,  "conv:n2c40h23w57k72r3s3:bf16:nhwc:pad=1:bias:act=relu" },
+        { EXACT, "conv:n2c64h21w11k64r2s3:f16:nhwc:dil=1x2:beta=1" },
+        { EXACT, "conv:n3c64h17w19k64r3s3:f16:nhwc:pad=1:backward-data" },
+    } },
     { "conv_wgmma_few", "copy_rows conv_wgmma", 3, "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1", 0, NULL, {
         { EXACT, "conv:n2c3h21w23k72r7s7:f16:nhwc:pad=3:stride=2" },
         { REAL,  "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1:bias:act=relu" },
