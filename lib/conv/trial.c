@@ -75,30 +75,55 @@ static vn_status fill(vn_queue *q, const struct conv *c, const vn_tensor *t)
 
 /* ---- what comes out -------------------------------------------------------------------- */
 
+/* Adds the products of one pixel of y and one tap, which meet at a pixel of x: most elements are 0. */
+static void add_tap(double *sums, const struct conv *c, int64_t y[RANK], int64_t w[RANK], int64_t x[RANK])
+{
+    const int by_filter = c->direction == BACKWARD_DATA;
+    const int64_t outer = c->w.extent[!by_filter], inner = c->w.extent[by_filter];
+
+    for (int64_t i = 0; i < outer; i++) {       /* channels of the image that is summed */
+        double v;
+
+        x[1] = w[1] = y[1] = w[0] = i;
+        if (!(v = image_at(by_filter ? y : x)))
+            continue;
+        for (int64_t j = 0; j < inner; j++) {
+            if (by_filter)
+                x[1] = w[1] = j;
+            else
+                y[1] = w[0] = j;
+            if (c->direction == FORWARD)
+                sums[offset_of(y, &c->y)] += v * filter_at(w);
+            else if (by_filter)
+                sums[offset_of(x, &c->x)] += v * filter_at(w);
+            else
+                sums[offset_of(w, &c->w)] += v * image_at(y);
+        }
+    }
+}
+
 /* Adds all products to the elements of the output, which is given by offset. */
 static void add_products(double *sums, const struct conv *c)
 {
+    vn_tensor pixels = c->y, taps = c->w;
     int64_t p[RANK] = { 0 }, f[RANK] = { 0 };
 
-    do {                                        /* a pixel of y of one filter, and a tap of one channel */
+    pixels.extent[1] = taps.extent[0] = taps.extent[1] = 1;
+    do {
         do {
-            int64_t x[RANK] = { p[0], f[1] }, w[RANK] = { p[1], f[1], f[2], f[3], f[4] };
-            int inside = f[0] == 0;
+            int64_t y[RANK], w[RANK], x[RANK] = { p[0] };
+            int inside = 1;
 
-            for (int d = 0; d < DIMS; d++) {
-                x[2 + d] = p[2 + d] * c->stride[d] - c->pad[d] + f[2 + d] * c->dilation[d];
-                inside &= x[2 + d] >= 0 && x[2 + d] < c->x.extent[2 + d];
+            memcpy(y, p, sizeof y);
+            memcpy(w, f, sizeof w);
+            for (int d = 2; d < RANK; d++) {
+                x[d] = p[d] * c->stride[d - 2] - c->pad[d - 2] + f[d] * c->dilation[d - 2];
+                inside &= x[d] >= 0 && x[d] < c->x.extent[d];
             }
-            if (!inside)
-                continue;
-            if (c->direction == FORWARD)
-                sums[offset_of(p, &c->y)] += image_at(x) * filter_at(w);
-            else if (c->direction == BACKWARD_DATA)
-                sums[offset_of(x, &c->x)] += image_at(p) * filter_at(w);
-            else
-                sums[offset_of(w, &c->w)] += image_at(x) * image_at(p);
-        } while (advance(f, &c->w));
-    } while (advance(p, &c->y));
+            if (inside)
+                add_tap(sums, c, y, w, x);
+        } while (advance(f, &taps));
+    } while (advance(p, &pixels));
 }
 
 static vn_status compare(vn_queue *q, const struct conv *c)

@@ -11,7 +11,8 @@
  *     channels of q = 0   ^------------^
  *     channels of q = 1             ^------------^
  *
- * A first pass copies x so, with the padding along w, and the filter.
+ * Where the stride along h is 2, too, two rows of 4 elements become one of 8, and half as many taps remain.  A
+ * first pass copies x so, with its padding, and the filter.
  */
 #include <limits.h>
 
@@ -238,45 +239,60 @@ vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void
 
 /* ---- few channels -------------------------------------------------------------------------- */
 
+enum { H = DIMS - 2, W = DIMS - 1 };
+
 /* Elements of a pixel: whole vectors, or where every second pixel begins a row of taps, half ones. */
 static int64_t pixel_elements(const struct conv *c)
 {
     const int64_t channels = c->w.extent[1];
 
-    return channels <= 4 && c->stride[DIMS - 1] % 2 == 0 ? 4 : VN_CEIL_DIV(channels, VECTOR) * VECTOR;
+    return channels <= 4 && c->stride[W] % 2 == 0 ? 4 : VN_CEIL_DIV(channels, VECTOR) * VECTOR;
+}
+
+/* Rows of pixels that are made one: two halves of a vector, where every second row begins a column of taps. */
+static int64_t lines_of(const struct conv *c)
+{
+    return pixel_elements(c) == 4 && c->stride[H] == 2 && c->dilation[H] == 1 &&
+           c->w.extent[2 + W] * VECTOR <= BLK_K ? 2 : 1;
 }
 
 static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
 
-/* The problem whose channels are those that a row of taps reads; *bytes: how many they take, from `start`
- * elements on, where start is a multiple of VECTOR.                                                     */
+/* The problem whose channels are those that a row of taps reads; *elements: how many it takes, from element
+ * `start` on, a multiple of VECTOR.                                                                      */
 static struct conv by_rows(const struct conv *c, int64_t start, int64_t *elements)
 {
-    enum { W = DIMS - 1 };
-    const int64_t each = pixel_elements(c), taps = c->w.extent[2 + W], height = c->x.extent[1 + W];
-    const int64_t channels = taps * each, images = c->x.extent[0], out = c->y.extent[2 + W];
+    const int64_t lines = lines_of(c), each = pixel_elements(c) * lines, taps = c->w.extent[2 + W];
+    const int64_t rows = VN_CEIL_DIV(c->w.extent[2 + H], lines), out = c->y.extent[2 + W];
+    const int64_t height = lines == 1 ? c->x.extent[2 + H] : c->y.extent[2 + H] - 1 + rows;
     const int64_t row = whole(((out - 1) * c->stride[W] + taps) * each, VECTOR);
-    const int64_t tap_row = whole(channels, VECTOR), filter = tap_row * c->w.extent[1 + W];
+    const int64_t channels = taps * each, tap_row = whole(channels, VECTOR), filter = tap_row * rows;
     struct conv d = *c;
 
     d.x.start = start;
     d.x.extent[1] = channels;
+    d.x.extent[2 + H] = height;
     d.x.extent[2 + W] = out;
     d.x.stride[0] = row * height;
     d.x.stride[1] = 1;
     d.x.stride[2] = row * height;
-    d.x.stride[1 + W] = row;
+    d.x.stride[2 + H] = row;
     d.x.stride[2 + W] = each * c->stride[W];
-    d.w.start = start + whole(row * height * images, VECTOR);
+    d.w.start = start + whole(row * height * c->x.extent[0], VECTOR);
     d.w.extent[1] = channels;
+    d.w.extent[2 + H] = rows;
     d.w.extent[2 + W] = 1;
     d.w.stride[0] = filter;
     d.w.stride[1] = 1;
     d.w.stride[2] = filter;
-    d.w.stride[1 + W] = tap_row;
+    d.w.stride[2 + H] = tap_row;
     d.w.stride[2 + W] = tap_row;
     d.stride[W] = d.dilation[W] = 1;
     d.pad[W] = 0;
+    if (lines == 2) {
+        d.stride[H] = 1;
+        d.pad[H] = 0;
+    }
     *elements = d.w.start - start + filter * c->w.extent[0];
     return d;
 }
@@ -291,7 +307,7 @@ const char *vn__fits_conv_wgmma_few(const void *problem, const struct vn_facts *
     if (c->w.extent[1] > BLK_K || c->w.extent[RANK - 1] > BLK_K || c->stride[DIMS - 1] > BLK_K ||
         c->w.extent[RANK - 1] * pixel_elements(c) > BLK_K || c->dilation[DIMS - 1] != 1)
         return "a row of taps must have at most 64 elements, without gaps";
-    if (c->x.extent[0] > INT_MAX / 4 / (c->x.extent[RANK - 2] + 1) /
+    if (c->x.extent[0] > INT_MAX / 4 / (c->x.extent[RANK - 2] + c->pad[H] + c->w.extent[RANK - 2] + 1) /
                          ((c->y.extent[RANK - 1] * c->stride[DIMS - 1] + BLK_K) * BLK_K))
         return "its copy of the source must stay below 2^29 elements";
 
@@ -322,7 +338,7 @@ const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, co
 
 /* The kernel's text says what these are. */
 static vn_status copy(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *from,
-                      const vn_tensor *to, int64_t each, int64_t pad, int64_t vectors)
+                      const vn_tensor *to, int64_t vectors, const struct conv *c, int64_t pad_w, int64_t pad_h)
 {
     enum { ITEMS = 256 };
     struct vn_launch l = { .groups = { VN_CEIL_DIV(vectors, ITEMS), 1, 1 }, .items = ITEMS };
@@ -337,10 +353,13 @@ static vn_status copy(vn_queue *q, const struct vn_choice *it, int kernel, const
     vn__arg_view(&l, e);
     vn__arg_buffer(&l, to->buffer);
     vn__arg_int(&l, to->start / VECTOR);
-    vn__arg_int(&l, to->stride[RANK - 2] / VECTOR);
+    vn__arg_int(&l, to->stride[2 + H] / VECTOR);
+    vn__arg_int(&l, to->extent[2 + H]);
     vn__arg_int(&l, vectors);
-    vn__arg_int(&l, each);
-    vn__arg_int(&l, pad);
+    vn__arg_int(&l, pixel_elements(c));
+    vn__arg_int(&l, lines_of(c));
+    vn__arg_int(&l, pad_w);
+    vn__arg_int(&l, pad_h);
     return vn__launch(q, it, kernel, &l);
 }
 
@@ -348,7 +367,6 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
                                  const struct vn_plan *plan)
 {
     const struct conv *c = problem;
-    const int64_t each = pixel_elements(c);
     int64_t elements, vectors_x, vectors_w;
     struct conv d = by_rows(c, (int64_t)few_start() / 2, &elements);
     vn_buffer *room;
@@ -359,8 +377,8 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
     d.x.buffer = d.w.buffer = room;
     vectors_x = (d.w.start - d.x.start) / VECTOR;
     vectors_w = elements / VECTOR - vectors_x;
-    if ((s = copy(q, it, 0, &c->x, &d.x, each, c->pad[DIMS - 1], vectors_x)) ||
-        (s = copy(q, it, 0, &c->w, &d.w, each, 0, vectors_w)))
+    if ((s = copy(q, it, 0, &c->x, &d.x, vectors_x, c, c->pad[W], lines_of(c) == 2 ? c->pad[H] : 0)) ||
+        (s = copy(q, it, 0, &c->w, &d.w, vectors_w, c, 0, 0)))
         return s;
     return launch(q, it, 1, &d, plan, room);
 }
