@@ -18,8 +18,12 @@
  * As many work-groups as the device holds run through all tiles, so that a tile's loads go on while the one
  * before it is stored.
  *
+ * With split-K, the slices of a tile are cut into parts of `span`, of which the last may have fewer.  Each is a
+ * tile of its own, whose partial sums go to the workspace in f32, [part][pixel][channel] from element `start`
+ * on; gemm_sum adds them, always in the same order (cl/gemm/splitk_sum.cl).
+ *
  * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS, RASTER.  Constants: DIRECTION; IMAGE_RANK;
- * BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels.
+ * BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; SPLITK.
  * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
  */
 #define ITEMS   (128 * WARPGROUPS + 32)
@@ -30,7 +34,8 @@ LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
 KERNEL(ITEMS) void
 conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
            VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
-           int groups, int tiles, GLOBAL unsigned INT64 *gMaps, CONV_PARAMS)
+           int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int span, GLOBAL float *gSums, int start,
+           CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -39,7 +44,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
     const int M = (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6), N = (int)eOut.s3;
     const int pixels = (int)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6);
-    const int channels = ((int)eX.s3 + BLK_K - 1) / BLK_K;      /* slices of them */
+    const int phases = (int)eGrid.s1, channels = ((int)eX.s3 + BLK_K - 1) / BLK_K;  /* slices of them */
     const struct window win = window_of(eGrid, vFirst, vWindow);
     const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
@@ -61,10 +66,11 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         if (is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
-                const struct tile t = tile_at(schedule, at);
+                const struct tile t = tile_of_split(schedule, at, phases);
 
                 CONV_PHASE(&f, t);
-                p = conv_load(p, stages, maps, t, &f, win, channels);
+                p = conv_load(p, stages, maps, t, &f, win, channels, t.part * span,
+                              slices_of_part(t, span, phase_taps(&f) * channels));
             }
         }
     } else {
@@ -73,23 +79,30 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         const struct output c = CONV_TILE_OUTPUT(pixels, N);
 
         for (int at = GROUP_ID(0); at < tiles; at += groups) {
-            const struct tile t = tile_at(schedule, at);
+            const struct tile t = tile_of_split(schedule, at, phases);
             float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
 
             CONV_PHASE(&f, t);
 
-            const int slices = phase_taps(&f) * channels;
+            const int slices = slices_of_part(t, span, phase_taps(&f) * channels);
 
             prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
             if (DIRECTION == 0 || slices > 0) {
                 gemm_issue(d, p, a, b, 1);
                 p = gemm_multiply(d, p, a, b, slices);
-            } else {                            /* a phase that no tap meets */
+            } else {                            /* a phase that no tap meets, or fewer than others */
                 UNROLL for (int i = 0; i < ACCUMULATORS; i++)
                     d[i] = 0.0f;
             }
-            store_tile(&c, d, bias_row, ACCUMULATORS, conv_row(t.m0 + r, &f, win, eOut, vStep, pixels),
-                       conv_row(t.m0 + r + 8, &f, win, eOut, vStep, pixels), t.n0, lane, 0);
+
+            const int m = conv_row(t.m0 + r, &f, win, eOut, vStep, pixels);
+            const int m8 = conv_row(t.m0 + r + 8, &f, win, eOut, vStep, pixels);
+
+            if (SPLITK)
+                store_pairs(gSums, start + (INDEX)t.part * pixels * N, N, 1, d, ACCUMULATORS, m, m8,
+                            t.n0 + acc_first_col(lane), pixels, N);
+            else
+                store_tile(&c, d, bias_row, ACCUMULATORS, m, m8, t.n0, lane, 0);
         }
     }
 }

@@ -8,7 +8,7 @@
  * forward, N-major in backward data.
  *
  * Takes: DIRECTION; conv.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
- * Gives: MAP_NUMBER, struct phase, CONV_PHASE(), CONV_TILE_OUTPUT(), conv_load_filter(), conv_load(), conv_row().
+ * Gives: MAP_NUMBER, struct phase, CONV_PHASE(), slices_of_part(), CONV_TILE_OUTPUT(), conv_load_filter(), conv_load(), conv_row().
  */
 #define MAP_NUMBER (TYPE == TYPE_BF16 ? MAP_TYPE_BF16 : MAP_TYPE_F16)
 
@@ -30,6 +30,14 @@ DEVICE int phase_taps(const struct phase *f)
         (f)->d = (int)at_;                                                                          \
         FIND_TAPS(&(f)->t, &(f)->r, &(f)->s, (f)->d, (f)->h, (f)->w);                               \
     } while (0)
+
+/* Of a tile's slices, those of its part of a sum that is split. */
+DEVICE int slices_of_part(struct tile t, int span, int slices)
+{
+    const int left = slices - t.part * span;
+
+    return left < span ? left : span;
+}
 
 /* The output as a matrix of pixels and channels, for cl/tile/store.h. */
 #if RESIDUAL
@@ -74,27 +82,41 @@ DEVICE void conv_load_filter(UINT32 to, GLOBAL const unsigned INT64 *map, int n0
     }
 }
 
-/* The producer: all slices of a tile, tap by tap; channels: so many slices of them. */
+/* The producer: `count` slices of a tile, from number `first` on, tap by tap; channels: so many slices of
+ * them. */
 DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
-                                 struct tile tile, const struct phase *f, struct window win, int channels)
+                                 struct tile tile, const struct phase *f, struct window win, int channels,
+                                 int first, int count)
 {
     const struct pixel at = pixel_of(win, tile.m0);
+    const int taps_s = f->s.count > 0 ? (int)f->s.count : 1;    /* without taps, count is 0 */
+    const int taps_r = f->r.count > 0 ? (int)f->r.count : 1;
+    const int tap = quotient(first, channels);
+    int c = first - tap * channels, r = quotient(tap, taps_s), s = tap - r * taps_s, t = quotient(r, taps_r);
 
-    for (int i = 0; i < f->t.count; i++)
-    for (int j = 0; j < f->r.count; j++)
-    for (int k = 0; k < f->s.count; k++)
-    for (int c = 0; c < channels; c++) {
+    r -= t * taps_r;
+    for (int i = 0; i < count; i++) {
         const UINT32 to = stages + p.stage * STAGE;
-        const int t = (int)(f->t.first + i * f->t.step), r = (int)(f->r.first + j * f->r.step);
-        const int s = (int)(f->s.first + k * f->s.step);
 
         p = producer_acquire(p);
         producer_expect(p, STAGE);
-        im2col_load(to, maps, c * BLK_K, at, (int)(f->s.shift + k * f->s.delta) - win.first[0],
-                    (int)(f->r.shift + j * f->r.delta) - win.first[1],
-                    (int)(f->t.shift + i * f->t.delta) - win.first[2], pipe_full(p));
-        conv_load_filter(to + BYTES_A, maps + MAP_WORDS, tile.n0, c * BLK_K, s, r, t, pipe_full(p));
+        im2col_load(to, maps, c * BLK_K, at, (int)(f->s.shift + s * f->s.delta) - win.first[0],
+                    (int)(f->r.shift + r * f->r.delta) - win.first[1],
+                    (int)(f->t.shift + t * f->t.delta) - win.first[2], pipe_full(p));
+        conv_load_filter(to + BYTES_A, maps + MAP_WORDS, tile.n0, c * BLK_K,
+                         (int)(f->s.first + s * f->s.step), (int)(f->r.first + r * f->r.step),
+                         (int)(f->t.first + t * f->t.step), pipe_full(p));
         p = pipe_next(p, STAGES);
+        if (++c == channels) {
+            c = 0;
+            if (++s == taps_s) {
+                s = 0;
+                if (++r == taps_r) {
+                    r = 0;
+                    t++;
+                }
+            }
+        }
     }
     return p;
 }

@@ -90,6 +90,10 @@ const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const 
 vn_status   vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
                                const struct vn_plan *plan);
 
+const char *vn__plan_conv_wgmma_splitk(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                       const struct vn_site *site);
+vn_status   vn__run_conv_wgmma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                      const struct vn_plan *plan);
 const char *vn__fits_conv_wgmma_few(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                     const struct vn_site *site);

@@ -20,7 +20,7 @@
 #include "im2col.h"
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* its parameters */
-enum { TILES, GROUPS, ORDER };                  /* values of a plan */
+enum { TILES, GROUPS, ORDER, SPLITS, SPAN };    /* values of a plan; SPAN: slices of a part */
 enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16,
        VECTOR = 8 };                            /* elements */
 enum { REPACK = VN_TILE_COSTS };                /* a cost of conv_wgmma_few */
@@ -162,20 +162,26 @@ static int64_t order_of(const struct conv *c, int64_t *all, int64_t *most)
     return (int64_t)order;
 }
 
-static const char *share_tiles(struct vn_plan *out, const struct conv *c, const struct vn_row *row,
-                               const struct vn_site *site)
+/* wanted: into how many parts the longest sums are split. */
+static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_t wanted,
+                               const struct vn_row *row, const struct vn_site *site)
 {
     const int *const p = row->p;
     const int64_t channels = c->direction == FORWARD ? c->w.extent[1] : c->w.extent[0];
     const int64_t slices = VN_CEIL_DIV(channels, BLK_K), phases = vn__conv_phases(c);
     const int64_t down = VN_CEIL_DIV(vn__conv_columns(c), blk_m(p));
     const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]), units = site->facts->units;
-    const double flops = 2.0 * (double)blk_m(p) * p[BLK_N] * BLK_K * (double)slices;
+    const double flops = 2.0 * (double)blk_m(p) * p[BLK_N] * BLK_K;     /* of a slice */
     int64_t most_groups = units * resident(p, site), all, most;
     double loads;
 
     out->v[ORDER] = order_of(c, &all, &most);
-    if (!vn__mul(&out->v[TILES], down, across) || !vn__mul(&out->v[TILES], out->v[TILES], phases) ||
+    out->v[SPAN] = VN_CEIL_DIV(most * slices, wanted);
+    if (out->v[SPAN] < 1)
+        out->v[SPAN] = 1;
+    out->v[SPLITS] = wanted == 1 ? 1 : VN_CEIL_DIV(most * slices, out->v[SPAN]);
+    if (!vn__mul(&out->v[TILES], down, across) ||
+        !vn__mul(&out->v[TILES], out->v[TILES], phases * out->v[SPLITS]) ||
         out->v[TILES] > INT_MAX / 2) {
         out->seconds = -1;
         return "the output has more than 2^30 tiles";
@@ -184,9 +190,10 @@ static const char *share_tiles(struct vn_plan *out, const struct conv *c, const 
     out->v[GROUPS] = out->v[TILES] < most_groups ? out->v[TILES] : most_groups;
     out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
 
-    const struct vn_tiles t = { .tiles = (double)out->v[TILES], .flops = flops * (double)all / (double)phases,
-                                .longest = flops * (double)most, .bytes = c->p.bytes,
-                                .peak = site->rates->mma16, .resident = 1 };
+    const struct vn_tiles t = {
+        .tiles = (double)out->v[TILES], .bytes = c->p.bytes, .peak = site->rates->mma16, .resident = 1,
+        .flops = flops * (double)(all * slices) / (double)(phases * out->v[SPLITS]),
+        .longest = flops * (double)out->v[SPAN] };
 
     out->seconds = vn__tiles_seconds(&t, row, site);
     loads = (double)(down * across * all * slices * stage_bytes(p)) / (site->rates->l2_gbps * 1e9);
@@ -198,19 +205,30 @@ static const char *share_tiles(struct vn_plan *out, const struct conv *c, const 
 const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
-    return share_tiles(out, problem, row, site);
+    return share_tiles(out, problem, 1, row, site);
 }
 
 /* ---- the launch ------------------------------------------------------------------------ */
 
-/* room: begins with the tensor maps. */
+/* What else is in the workspace comes behind the tensor maps. */
+static size_t room_start(void)
+{
+    return (size_t)MOST_GROUPS * MAPS_BYTES;
+}
+
+static int items_of(const struct vn_choice *it)
+{
+    enum { PRODUCER = 32, CONSUMERS = 128 };
+
+    return CONSUMERS * it->p[WARPGROUPS] + PRODUCER;
+}
+
 static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
                         const struct vn_plan *plan, vn_buffer *room)
 {
-    enum { PRODUCER = 32, CONSUMERS = 128 };
     struct conv joined = *c;
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
-                           .items = CONSUMERS * it->p[WARPGROUPS] + PRODUCER };
+                           .items = items_of(it) };
     struct im2col seen;
     const char *const why = vn__im2col_of(&seen, &joined);
 
@@ -218,12 +236,15 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, con
         return vn__fail(VN_UNSUPPORTED, "%s", why ? why : "pixels of the output do not follow each other");
     vn__arg_im2col_source(&l, &seen);
     vn__arg_im2col_filter(&l, &seen);
-    vn__arg_im2col_window(&l, &seen, plan->v[ORDER], 0);
+    vn__arg_im2col_window(&l, &seen, plan->v[ORDER], vn__conv_phases(c));
     vn__conv_arg_steps(&l, &joined);
     vn__conv_arg_alpha(&l, &joined);
     vn__arg_int(&l, plan->v[GROUPS]);
     vn__arg_int(&l, plan->v[TILES]);
     vn__arg_buffer(&l, room);
+    vn__arg_int(&l, plan->v[SPAN]);
+    vn__arg_buffer(&l, room);
+    vn__arg_int(&l, (int64_t)(room_start() / sizeof(float)));
     vn__conv_arg_output(&l, &joined);
     return vn__launch(q, it, kernel, &l);
 }
@@ -235,6 +256,77 @@ vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void
     const vn_status s = vn__workspace(&room, q, plan->workspace);
 
     return s ? s : launch(q, it, 0, problem, plan, room);
+}
+
+/* ---- split-K ------------------------------------------------------------------------------- */
+
+/* The number of parts that takes the least time. */
+const char *vn__plan_conv_wgmma_splitk(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                       const struct vn_site *site)
+{
+    enum { MOST_SPLITS = 64 };
+    const struct conv *c = problem;
+    const vn_tensor *const y = vn__conv_output(c);
+    const double bytes = (double)vn__elements(y) * sizeof(float);
+    struct vn_plan best = { .seconds = -1 };
+    int64_t sums;
+
+    for (int64_t wanted = 2, last = 1; wanted <= MOST_SPLITS; wanted++) {
+        struct vn_plan plan = { 0 };
+
+        if (share_tiles(&plan, c, wanted, row, site) || plan.v[SPLITS] == last)
+            continue;
+        last = plan.v[SPLITS];
+        plan.seconds += vn__launch_seconds(site) +
+                        2 * bytes * (double)last / (site->rates->l2_gbps * 1e9);
+        if (best.seconds < 0 || plan.seconds < best.seconds)
+            best = plan;
+    }
+    *out = best;
+    if (best.seconds < 0)
+        return "its sums are too short to be split";
+    if (!vn__mul(&sums, best.v[SPLITS], vn__elements(y)) || sums > INT_MAX / 4) {
+        out->seconds = -1;
+        return "the partial sums of all splits must stay below 2^29 elements";
+    }
+    out->workspace = room_start() + (size_t)sums * sizeof(float);
+    return NULL;
+}
+
+/* A tensor as a matrix of pixels and channels. */
+static vn_tensor matrix_of(const vn_tensor *t, int64_t pixels)
+{
+    vn_tensor m = *t;
+
+    m.rank = 2;
+    m.extent[0] = pixels;
+    m.extent[1] = t->extent[1];
+    m.stride[0] = t->stride[RANK - 1];
+    m.stride[1] = t->stride[1];
+    return m;
+}
+
+vn_status vn__run_conv_wgmma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                    const struct vn_plan *plan)
+{
+    struct conv joined = *(const struct conv *)problem;
+    const int64_t pixels = vn__conv_pixels(vn__conv_output(&joined));
+    struct gemm g = { .head = joined.p, .m = pixels, .n = vn__conv_output(&joined)->extent[1], .batches = 1,
+                      .alpha = joined.alpha, .beta = joined.beta, .has_bias = joined.has_bias,
+                      .activation = joined.activation, .fast = joined.fast };
+    vn_buffer *room;
+    vn_status s;
+
+    if (!join(&joined))
+        return vn__fail(VN_UNSUPPORTED, "pixels of the output do not follow each other");
+    if ((s = vn__workspace(&room, q, plan->workspace)) || (s = launch(q, it, 0, problem, plan, room)))
+        return s;
+    g.head.epilogue = it->epilogue;
+    g.c = matrix_of(vn__conv_output(&joined), pixels);
+    g.residual = matrix_of(&joined.residual, pixels);
+    g.bias = matrix_of(&joined.bias, pixels);
+    return vn__add_splits(q, it, 1, items_of(it), &g, room,
+                          (int64_t)(room_start() / sizeof(float)), plan->v[SPLITS]);
 }
 
 /* ---- few channels -------------------------------------------------------------------------- */
@@ -316,11 +408,6 @@ const char *vn__fits_conv_wgmma_few(const void *problem, const struct vn_facts *
     return vn__fits_conv_wgmma(&d, f);
 }
 
-static size_t few_start(void)
-{
-    return (size_t)MOST_GROUPS * MAPS_BYTES;
-}
-
 const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                     const struct vn_site *site)
 {
@@ -328,11 +415,11 @@ const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, co
     int64_t elements;
     const struct conv d = by_rows(c, 0, &elements);
     const double moved = 2.0 * ((double)elements + (double)vn__elements(&c->x));
-    const char *const why = share_tiles(out, &d, row, site);
+    const char *const why = share_tiles(out, &d, 1, row, site);
 
     if (out->seconds > 0)
         out->seconds += 2 * vn__launch_seconds(site) + vn__move_seconds(moved, row->cost[REPACK], site);
-    out->workspace = few_start() + (size_t)elements * 2;
+    out->workspace = room_start() + (size_t)elements * 2;
     return why;
 }
 
@@ -368,7 +455,7 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
 {
     const struct conv *c = problem;
     int64_t elements, vectors_x, vectors_w;
-    struct conv d = by_rows(c, (int64_t)few_start() / 2, &elements);
+    struct conv d = by_rows(c, (int64_t)room_start() / 2, &elements);
     vn_buffer *room;
     vn_status s = vn__workspace(&room, q, plan->workspace);
 

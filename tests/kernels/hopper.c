@@ -228,6 +228,11 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n1c64h5w6d4k72t3r3s3:f16:nhwc:pad=1:stride=2:backward-data" },
         { EXACT, "conv:n1c64h13w14k72r4s5:f16:nhwc:stride=3:dil=2:pad=2:backward-data:beta=1" },
     } },
+    { "conv_wgmma_splitk", 2, "conv:n1c200h6w5k64r3s3:bf16:nhwc:pad=1", 0, 1, NULL, {
+        { EXACT, "conv:n1c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data" },
+        { EXACT, "conv:n1c200h9w8k67r3s2:f16:nhwc:pad=1:beta=1" },
+        { REAL,  "conv:n2c72h9w7k136r3s3:bf16:nhwc:pad=1:bias:act=relu" },
+    } },
     { "conv_window", 3, "conv:n2c64h17w13k64r3s3:f16:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n3c64h17w19k64r3s3:f16:nhwc:pad=1" },
         { EXACT, "conv:n3c64h17w19k64r3s3:f16:nhwc:pad=1:backward-data" },
