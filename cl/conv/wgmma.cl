@@ -16,17 +16,19 @@
  *                     +-----+  +------+
  *
  * As many work-groups as the device holds run through all tiles, so that a tile's loads go on while the one
- * before it is stored.
+ * before it is stored.  With several TEAMS of warpgroups, each has tiles of its own, and they take turns with
+ * the tensor cores: one multiplies while the others store.  A team waits for its turn before it waits for its
+ * first slice, since a barrier tells only one pass through the stages from the next.
  *
  * With split-K, the slices of a tile are cut into parts of `span`, of which the last may have fewer.  Each is a
  * tile of its own, whose partial sums go to the workspace in f32, [part][pixel][channel] from element `start`
  * on; gemm_sum adds them, always in the same order (cl/gemm/splitk_sum.cl).
  *
- * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS, RASTER.  Constants: DIRECTION; IMAGE_RANK;
+ * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.  Constants: DIRECTION; IMAGE_RANK;
  * BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; SPLITK.
  * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
  */
-#define ITEMS   (128 * WARPGROUPS + 32)
+#define ITEMS   (128 * WARPGROUPS * TEAMS + 32)
 #define MAPS_AT (STAGES * STAGE)
 
 LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
@@ -38,7 +40,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
            CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
-    LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
+    LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
@@ -50,6 +52,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);
+    const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
     struct phase f;
 
     if (warp == 0) {
@@ -59,10 +62,13 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
                    eTaps, MN_MAJOR_B ? BLK_K : BLK_N);
     } else if (warp == 2 && lane == 0) {
         pipe_init(p, STAGES, WARPGROUPS);
+        for (int i = 0; i < TEAMS; i++)
+            barrier_init(turns + 8 * i, WARPGROUPS);
+        barrier_init_done();
     }
     BARRIER();
 
-    if (warp == ROLE_WARPS) {
+    if (warp == TEAMS * ROLE_WARPS) {
         if (is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
@@ -74,25 +80,39 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
             }
         }
     } else {
-        const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
-        const int r = acc_first_row(warp, lane);
+        const int team = warp / ROLE_WARPS, own = warp - team * ROLE_WARPS, r = acc_first_row(own, lane);
+        const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
+        const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
         const struct output c = CONV_TILE_OUTPUT(pixels, N);
+        int passed = GROUP_ID(0), phase = team == 0;
 
-        for (int at = GROUP_ID(0); at < tiles; at += groups) {
-            const struct tile t = tile_of_split(schedule, at, phases);
+        for (int at = GROUP_ID(0) + team * groups; at < tiles; at += TEAMS * groups) {
             float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
+            struct tile t;
+            int slices;
 
+            for (; TEAMS > 1 && passed < at; passed += groups) {        /* tiles of the other teams */
+                t = tile_of_split(schedule, passed, phases);
+                CONV_PHASE(&f, t);
+                p = pipe_skip(p, slices_of_part(t, span, phase_taps(&f) * channels), STAGES);
+            }
+            passed += groups;
+            t = tile_of_split(schedule, at, phases);
             CONV_PHASE(&f, t);
-
-            const int slices = slices_of_part(t, span, phase_taps(&f) * channels);
-
+            slices = slices_of_part(t, span, phase_taps(&f) * channels);
             prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
+            if (TEAMS > 1) {
+                barrier_wait(turns + 8 * team, phase);
+                phase ^= 1;
+            }
             if (DIRECTION == 0 || slices > 0) {
                 gemm_issue(d, p, a, b, 1);
-                p = gemm_multiply(d, p, a, b, slices);
+                p = gemm_multiply_turn(d, p, a, b, slices, turn);
             } else {                            /* a phase that no tap meets, or fewer than others */
                 UNROLL for (int i = 0; i < ACCUMULATORS; i++)
                     d[i] = 0.0f;
+                if (TEAMS > 1 && me % 128 == 0)
+                    barrier_arrive(turn);
             }
 
             const int m = conv_row(t.m0 + r, &f, win, eOut, vStep, pixels);

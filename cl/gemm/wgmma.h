@@ -111,16 +111,22 @@ DEVICE void gemm_issue(float *d, struct pipeline p, UINT32 a, UINT32 b, const in
     wgmma_commit();
 }
 
-/* ... after the first of a tile's slices, all others. */
-DEVICE struct pipeline gemm_multiply(float *d, struct pipeline p, UINT32 a, UINT32 b, int count)
+/* ... after the first of a tile's slices, all others.  turn: 0, or a barrier at which a work-item of each
+ * warpgroup arrives when the last slice is handed over. */
+DEVICE struct pipeline gemm_multiply_turn(float *d, struct pipeline p, UINT32 a, UINT32 b, int count,
+                                          UINT32 turn)
 {
     const int releases = LOCAL_ID() % 128 == 0;
 
+    if (turn && count == 1 && releases)
+        barrier_arrive(turn);
     for (int i = 1; i < count; i++) {
         const struct pipeline before = p;
 
         p = pipe_next(p, STAGES);
         gemm_issue(d, p, a, b, 0);
+        if (turn && i == count - 1 && releases)
+            barrier_arrive(turn);
         WGMMA_WAIT(BLK_N, d, "1");              /* the slice before is read */
         if (releases)
             consumer_release(before);
@@ -129,4 +135,9 @@ DEVICE struct pipeline gemm_multiply(float *d, struct pipeline p, UINT32 a, UINT
     if (releases)
         consumer_release(p);
     return pipe_next(p, STAGES);
+}
+
+DEVICE struct pipeline gemm_multiply(float *d, struct pipeline p, UINT32 a, UINT32 b, int count)
+{
+    return gemm_multiply_turn(d, p, a, b, count, 0);
 }

@@ -46,6 +46,16 @@ DEVICE struct pipeline pipe_next(struct pipeline p, const int stages)
     return p;
 }
 
+/* Past `count` stages, which another consumer reads. */
+DEVICE struct pipeline pipe_skip(struct pipeline p, int count, const int stages)
+{
+    const UINT32 to = p.stage + (UINT32)count, rounds = to / (UINT32)stages;
+
+    p.stage = warp_uniform(to - rounds * (UINT32)stages);
+    p.phase ^= rounds & 1;
+    return p;
+}
+
 /* The barrier at which the stage's copies arrive. */
 DEVICE UINT32 pipe_full(struct pipeline p)
 {

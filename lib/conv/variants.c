@@ -74,6 +74,7 @@ static void direction_of(int *c, const void *problem)
             "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
 #define CONV_TMA TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/wgmma.h cl/conv/wgmma.h "
 #define WGMMA CONV_TMA "cl/conv/wgmma.cl"
+#define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
 #define WGMMA_DEFINES "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n#undef SCALE\n#define SCALE 0\n" \
                       "#if BIAS && BIAS_OF_CHANNELS\n#undef BIAS\n#define BIAS 1\n#endif\n"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
@@ -100,24 +101,24 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_wgmma", .fits = vn__fits_conv_wgmma, .plan = vn__plan_conv_wgmma,
       .run = vn__run_conv_wgmma, .trial = vn__trial_conv,
       .texts = WGMMA,
-      .entries = "conv_wgmma", .params = "BLK_N STAGES WARPGROUPS RASTER", .costs = VN_TILES_COSTS,
+      .entries = "conv_wgmma", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS,
       .constants = "DIRECTION 0 1  IMAGE_RANK 4 5  BIAS_OF_CHANNELS 0 1",
       .constants_of = vn__constants_conv_wgmma,
       .defines = WGMMA_DEFINES "#define SPLITK 0\n", .engine = "HGMMA" },
     { .name = "conv_wgmma_splitk", .fits = vn__fits_conv_wgmma, .plan = vn__plan_conv_wgmma_splitk,
       .run = vn__run_conv_wgmma_splitk, .trial = vn__trial_conv, .texts = WGMMA " cl/gemm/splitk_sum.cl",
-      .entries = "conv_wgmma gemm_sum", .params = "BLK_N STAGES WARPGROUPS RASTER", .costs = VN_TILES_COSTS,
+      .entries = "conv_wgmma gemm_sum", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS,
       .constants = "DIRECTION 0 1  IMAGE_RANK 4 5  BIAS_OF_CHANNELS 0 1",
       .constants_of = vn__constants_conv_wgmma, .defines = WGMMA_DEFINES "#define SPLITK 1\n",
       .engine = "HGMMA" },
     { .name = "conv_wgmma_few", .fits = vn__fits_conv_wgmma_few, .plan = vn__plan_conv_wgmma_few,
       .run = vn__run_conv_wgmma_few, .trial = vn__trial_conv, .texts = WGMMA " cl/conv/few.cl",
-      .entries = "copy_rows conv_wgmma", .params = "BLK_N STAGES WARPGROUPS RASTER",
+      .entries = "copy_rows conv_wgmma", .params = WGMMA_PARAMS,
       .costs = VN_TILES_COSTS " REPACK", .constants = "BIAS_OF_CHANNELS 0 1",
       .constants_of = vn__constants_conv_wgmma_few,
       .defines = "#define DIRECTION 0\n#define IMAGE_RANK 4\n#define SPLITK 0\n" WGMMA_DEFINES, .engine = "HGMMA" },
     { .name = "conv_window", .fits = vn__fits_conv_window, .plan = vn__plan_conv_window,
-      .run = vn__run_conv_wgmma, .trial = vn__trial_conv,
+      .run = vn__run_conv_window, .trial = vn__trial_conv,
       .texts = CONV_TMA "cl/conv/window.cl", .entries = "conv_window",
       .params = "BLK_N STAGES WARPGROUPS RASTER TAPS ROOM", .costs = VN_TILES_COSTS,
       .constants = "DIRECTION 0 1  IMAGE_RANK 4  BIAS_OF_CHANNELS 0 1",

@@ -19,7 +19,7 @@
 #include "gemm/gemm.h"
 #include "im2col.h"
 
-enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* its parameters */
+enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* parameters; of conv_window the first four */
 enum { TILES, GROUPS, ORDER, SPLITS, SPAN };    /* values of a plan; SPAN: slices of a part */
 enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16,
        VECTOR = 8 };                            /* elements */
@@ -216,19 +216,19 @@ static size_t room_start(void)
     return (size_t)MOST_GROUPS * MAPS_BYTES;
 }
 
-static int items_of(const struct vn_choice *it)
+static int items_of(const struct vn_choice *it, int teams)
 {
     enum { PRODUCER = 32, CONSUMERS = 128 };
 
-    return CONSUMERS * it->p[WARPGROUPS] + PRODUCER;
+    return CONSUMERS * it->p[WARPGROUPS] * teams + PRODUCER;
 }
 
-static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
+static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct conv *c,
                         const struct vn_plan *plan, vn_buffer *room)
 {
     struct conv joined = *c;
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
-                           .items = items_of(it) };
+                           .items = items };
     struct im2col seen;
     const char *const why = vn__im2col_of(&seen, &joined);
 
@@ -255,7 +255,7 @@ vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void
     vn_buffer *room;
     const vn_status s = vn__workspace(&room, q, plan->workspace);
 
-    return s ? s : launch(q, it, 0, problem, plan, room);
+    return s ? s : launch(q, it, 0, items_of(it, it->p[TEAMS]), problem, plan, room);
 }
 
 /* ---- split-K ------------------------------------------------------------------------------- */
@@ -309,6 +309,7 @@ static vn_tensor matrix_of(const vn_tensor *t, int64_t pixels)
 vn_status vn__run_conv_wgmma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan)
 {
+    const int items = items_of(it, it->p[TEAMS]);
     struct conv joined = *(const struct conv *)problem;
     const int64_t pixels = vn__conv_pixels(vn__conv_output(&joined));
     struct gemm g = { .head = joined.p, .m = pixels, .n = vn__conv_output(&joined)->extent[1], .batches = 1,
@@ -319,13 +320,13 @@ vn_status vn__run_conv_wgmma_splitk(vn_queue *q, const struct vn_choice *it, con
 
     if (!join(&joined))
         return vn__fail(VN_UNSUPPORTED, "pixels of the output do not follow each other");
-    if ((s = vn__workspace(&room, q, plan->workspace)) || (s = launch(q, it, 0, problem, plan, room)))
+    if ((s = vn__workspace(&room, q, plan->workspace)) || (s = launch(q, it, 0, items, problem, plan, room)))
         return s;
     g.head.epilogue = it->epilogue;
     g.c = matrix_of(vn__conv_output(&joined), pixels);
     g.residual = matrix_of(&joined.residual, pixels);
     g.bias = matrix_of(&joined.bias, pixels);
-    return vn__add_splits(q, it, 1, items_of(it), &g, room,
+    return vn__add_splits(q, it, 1, items, &g, room,
                           (int64_t)(room_start() / sizeof(float)), plan->v[SPLITS]);
 }
 
@@ -467,7 +468,7 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
     if ((s = copy(q, it, 0, &c->x, &d.x, vectors_x, c, c->pad[W], lines_of(c) == 2 ? c->pad[H] : 0)) ||
         (s = copy(q, it, 0, &c->w, &d.w, vectors_w, c, 0, 0)))
         return s;
-    return launch(q, it, 1, &d, plan, room);
+    return launch(q, it, 1, items_of(it, it->p[TEAMS]), &d, plan, room);
 }
 
 /* ---- a window of pixels that all taps share ------------------------------------------------ */
@@ -534,4 +535,13 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
 
     out->seconds = vn__tiles_seconds(&t, row, site);
     return NULL;
+}
+
+vn_status vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan)
+{
+    vn_buffer *room;
+    const vn_status s = vn__workspace(&room, q, plan->workspace);
+
+    return s ? s : launch(q, it, 0, items_of(it, 1), problem, plan, room);
 }
