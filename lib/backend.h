@@ -12,7 +12,7 @@
 
 #include "vernier.h"
 
-enum { VN_ARGS = 32, VN_ENTRIES = 4 };
+enum { VN_ARGS = 40, VN_ENTRIES = 4 };
 
 struct vn_facts {                 /* all that operations may know of a device */
     char     backend[16];         /* "opencl", "cuda": what vendors' libraries depend on */

@@ -8,6 +8,7 @@ texts += \
 	%D%/nvidia/math.h \
 	%D%/nvidia/memory.h \
 	%D%/nvidia/mma.h \
+	%D%/nvidia/stream.h \
 	%D%/nvidia/tma.h \
 	%D%/nvidia/warp.h \
 	%D%/nvidia/wgmma.h

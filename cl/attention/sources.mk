@@ -3,6 +3,8 @@ texts += \
 	%D%/attention.h \
 	%D%/attention.tune \
 	%D%/cpu.cl \
+	%D%/decode.cl \
+	%D%/decode.h \
 	%D%/online.h \
 	%D%/tiled.cl \
 	%D%/wgmma.cl \

@@ -23,5 +23,6 @@ texts += \
 	%D%/store_fragment.h \
 	%D%/store_matrix.h \
 	%D%/store_row.h \
+	%D%/stream.h \
 	%D%/team.h \
 	%D%/tensor_map.h

@@ -26,6 +26,31 @@ void vn__attention_begin(struct vn_launch *l, const struct attention *a)
     vn__arg_int(l, a->has_lse);
 }
 
+enum { GIVEN_MASK = 1, GIVEN_KEY_LENGTHS = 2, GIVEN_QUERY_LENGTHS = 4, GIVEN_SINKS = 8, GIVEN_LAST = 16 };
+
+/* Integers that there are none of are the queries, which no kernel then reads. */
+static void arg_ints(struct vn_launch *l, const vn_ints *t, const struct attention *a)
+{
+    vn__arg_buffer(l, t->buffer ? t->buffer : a->t[Q].buffer);
+}
+
+void vn__attention_more(struct vn_launch *l, const struct attention *a)
+{
+    const vn_ints *const keys = &a->key_lengths, *const queries = &a->query_lengths;
+
+    vn__arg_int(l, (a->has_mask ? GIVEN_MASK : 0) | (keys->buffer ? GIVEN_KEY_LENGTHS : 0) |
+                   (queries->buffer ? GIVEN_QUERY_LENGTHS : 0) | (a->has_sinks ? GIVEN_SINKS : 0) |
+                   (a->last ? GIVEN_LAST : 0));
+    vn__arg_int(l, a->page);
+    vn__arg_int(l, a->page_count);
+    arg_ints(l, keys, a);
+    arg_ints(l, queries, a);
+    arg_ints(l, &a->pages, a);
+    vn__arg_buffer(l, a->has_sinks ? a->sinks.buffer : a->t[Q].buffer);
+    vn__arg_view(l, (int64_t[8]){ keys->start, keys->stride, queries->start, queries->stride,
+                                  a->pages.start, a->pages.stride, a->sinks.start, a->sinks.stride[0] });
+}
+
 int vn__attention_head(const struct attention *a)
 {
     return (int)VN_CEIL_DIV(a->d > a->dv ? a->d : a->dv, 64) * 64;
@@ -252,6 +277,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
         return VN_OK;
     a->group = a->heads / t[K].extent[1];
     a->causal = c->causal != VN_CAUSAL_NONE;
+    a->last = c->causal == VN_CAUSAL_LAST;
     a->offset = c->causal == VN_CAUSAL_LAST ? a->keys - a->queries : 0;
     a->window = c->window;
     a->scale = c->scale == 0 ? inverse_root((double)a->d) : c->scale;

@@ -17,13 +17,19 @@ struct attention {                /* the problem, as variants see it */
     int64_t   offset;             /* query i stands at the place of key i + offset */
     int64_t   window;             /* with causal: keys that it sees, that place the last; 0: all before */
     double    scale, softcap;     /* softcap 0: none */
-    int       causal, has_mask, has_lse, units;
+    int       causal, has_mask, has_lse, has_sinks, units;
+    int       last;               /* causal, with the last query at the last key */
+    vn_ints   key_lengths, query_lengths, pages;        /* buffer NULL: none */
+    vn_tensor sinks;
+    int64_t   page, page_count;   /* keys of a page; pages that there are */
 };
 
 /* The pairs of a query and a key that it sees, of one head; the others are as in struct attention. */
 double vn__attention_pairs(int64_t queries, int64_t keys, int causal, int64_t offset, int64_t window);
 /* The arguments that all kernels begin with. */
 void vn__attention_begin(struct vn_launch *l, const struct attention *a);
+/* The arguments that follow has_lse in kernels that take MORE_PARAMS (cl/attention/attention.h). */
+void vn__attention_more(struct vn_launch *l, const struct attention *a);
 /* The larger head size, rounded up to a multiple of 64: a constant of kernels that keep whole rows. */
 int  vn__attention_head(const struct attention *a);
 
@@ -36,6 +42,17 @@ const char *vn__plan_attention_cpu(struct vn_plan *out, const void *problem, con
                                    const struct vn_site *site);
 vn_status   vn__run_attention_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
                                   const struct vn_plan *plan);
+
+/* decode.c: few queries, and many keys, of which several work-groups have a split each */
+const char *vn__fits_attention_decode(const void *problem, const struct vn_facts *f);
+const char *vn__fits_attention_decode_warps(const void *problem, const struct vn_facts *f);
+void        vn__constants_attention_decode(int *c, const void *problem);
+const char *vn__plan_attention_decode(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site);
+vn_status   vn__run_attention_decode(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                     const struct vn_plan *plan);
+vn_status   vn__run_attention_decode_warps(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                           const struct vn_plan *plan);
 
 /* wgmma.c: 16-bit types on NVIDIA's sm_90 */
 const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts *f);

@@ -26,6 +26,13 @@ static void constants_of(int *c, const void *problem)
             "cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h cl/tile/operand.h "           \
             "cl/tile/accumulator.h cl/tile/store_row.h cl/tile/roles.h cl/attention/attention.h "
 
+#define DECODE .plan = vn__plan_attention_decode,                                                   \
+               .entries = "attention_decode attention_merge",                                       \
+               .params = "ITEMS LANES_MOST KEYS STAGES UNROLLED",                                   \
+               .costs = "ROWS_MOST GROUPS FIXED_NS",                                                \
+               .constants = "HEAD 64 128 256  ROWS 1 4 8  GENERAL 0 1  PAGED 0 1",                  \
+               .constants_of = vn__constants_attention_decode, .defines = "#define HAS_SOFTCAP 1\n"
+
 const struct vn_variant vn__attention_variants[] = {
     { .name = "attention_cpu", .fits = vn__fits_vectors, .plan = vn__plan_attention_cpu,
       .run = vn__run_attention_cpu,
@@ -38,6 +45,14 @@ const struct vn_variant vn__attention_variants[] = {
       .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1", .constants_of = vn__constants_attention_wgmma,
       .defines = "#define HAS_SOFTCAP 0\n#define PTX_MATH 1\n", .engine = "HGMMA" },
+    { .name = "attention_decode_warps", .fits = vn__fits_attention_decode_warps,
+      .run = vn__run_attention_decode_warps,
+      .texts = "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h "
+               "cl/atoms/nvidia/lanes.h cl/attention/decode.h cl/atoms/nvidia/cp_async.h "
+               "cl/atoms/nvidia/stream.h cl/attention/attention.h cl/attention/decode.cl", DECODE },
+    { .name = "attention_decode", .fits = vn__fits_attention_decode, .run = vn__run_attention_decode,
+      .texts = "cl/tile/activation.h cl/tile/lanes.h cl/attention/decode.h cl/tile/stream.h "
+               "cl/attention/attention.h cl/attention/decode.cl", DECODE },
     { .name = "attention", .fits = vn__fits_any, .run = vn__run_attention,
       .texts = "cl/tile/activation.h cl/tile/fma.h cl/attention/attention.h cl/attention/tiled.cl",
       .entries = "attention", .params = "BLK_M BLK_N BLK_K THR_M THR_N", CONSTANTS },

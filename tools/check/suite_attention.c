@@ -199,6 +199,26 @@ static int64_t draw_size(struct random *r, enum form form, int which)
     return form != PLAIN_LARGER ? RANDOM_OF(r, sizes) : which ? RANDOM_OF(r, middle) : RANDOM_OF(r, high);
 }
 
+/* Few queries and whole vectors: what is decoded from a cache.  Below --full the rows of a head of keys are
+ * 2 to 4, for which the kernels are the same.                                                            */
+static void draw_decode(struct problem *p, struct random *r, const struct suite *s, enum form form, int which)
+{
+    static const int64_t whole[] = { 8, 16, 40, 64 }, larger[] = { 72, 96, 128 }, largest[] = { 136, 256 };
+    static const int64_t stored[] = { 1, 2, 7, 33, 64, 65, 200, 255 }, steps[] = { 0, 0, 8, 16 };
+    struct attention_problem *const a = attention_of(p);
+    const int64_t count = s->extent == SUITE_FULL ? 1 + random_below(r, 20) : 2 + random_below(r, 3);
+
+    a->heads   = a->shared * (random_chance(r, 0.3) ? count : 1);
+    a->queries = a->heads > a->shared ? 1 : count;
+    a->keys    = s->extent == SUITE_SMALL ? RANDOM_OF(r, few) : RANDOM_OF(r, stored);
+    a->d = a->dv = form != PLAIN_LARGER ? RANDOM_OF(r, whole) : which ? RANDOM_OF(r, larger)
+                 : RANDOM_OF(r, largest);
+    p->gap     = RANDOM_OF(r, steps);
+    p->start   = RANDOM_OF(r, steps);
+}
+
+static int is_decode(const char *variant) { return !strncmp(variant, "attention_decode", 16); }
+
 static void draw(struct problem *p, struct random *r, const struct suite *s, enum form form, int which)
 {
     struct attention_problem *const a = attention_of(p);
@@ -223,7 +243,18 @@ static void draw(struct problem *p, struct random *r, const struct suite *s, enu
     a->rows_outside = random_chance(r, 0.5);
     p->gap     = RANDOM_OF(r, gaps);
     p->start   = RANDOM_OF(r, starts);
+    if (is_decode(p->variant))
+        draw_decode(p, r, s, form, which);
     p->beside  = a->lse && vn_type_bytes(p->type) == 2 ? APART : RANDOM_OF(r, besides);
+}
+
+/* Below --full each type has some of the forms of decoding: kernels take long to build. */
+static enum form form_of(const struct suite *s, vn_type type, const char *variant, enum form form)
+{
+    static const unsigned some[VN_TYPE_COUNT] = {
+        [VN_F32] = 1 << MASKED_64 | 1 << CAPPED_64, [VN_F16] = 1 << PLAIN_LARGER };
+
+    return is_decode(variant) && s->extent != SUITE_FULL && !(some[type] >> form & 1) ? PLAIN_64 : form;
 }
 
 static void draws(struct suite *s, vn_type type, const char *variant, enum kind kind, int times)
@@ -236,7 +267,7 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
         return;
     for (int i = 0; i < suite_times(s, times); i++) {
         const int forms = s->extent == SUITE_SMALL ? 1 : kind == EXACT ? CAPPED_64 : FORMS;
-        const enum form form = (enum form)(i % forms);
+        const enum form form = form_of(s, type, variant, (enum form)(i % forms));
         struct problem p;
 
         problem_usual(&p, &op_attention);
@@ -252,16 +283,20 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
 
 static void specials(struct suite *s, vn_type type, const char *variant)
 {
-    static const char *const table[] = {
+    static const char *const usual[] = {
         "b1h1s5d7:@",              "b2h4s9d16:@:hk=2:causal:lse",  "b1h2s9d16:@:sk=4:causal:lse",
         "b1h2s9d16:@:sk=4:causal-first", "b1h1s4d8:@:sk=9:mask=full:lse", "b1h2s3d8:@:sk=0:lse",
         "b1h2s0d8:@:sk=5",         "b0h2s3d8:@",                   "b1h0s3d8:@:hk=1",
         "b1h1s1d1:@",              "b1h1s20d12:@:causal:window=4", "b1h3s6d5:@:bshd:gap=3:start=1",
-    };
+        NULL };
+    static const char *const decode_table[] = {
+        "b2h4s2d16:@:hk=2:sk=50:causal:lse", "b1h2s4d16:@:sk=2:causal:lse", "b1h2s3d64:@:sk=0:lse",
+        "b2h3s2d8:@:sk=33:bshd:gap=8:start=8:causal:window=9", "b1h4s1d24:@:hk=1:sk=1:lse", NULL };
+    const char *const *const table = is_decode(variant) ? decode_table : usual;
 
     if (!suite_begin(s, "attention special %s %s", vn_type_name(type), *variant ? variant : "(chosen)"))
         return;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (int i = 0; table[i]; i++) {
         const char *const at = strchr(table[i], '@');
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;

@@ -188,6 +188,16 @@ DEVICE void count_release(GLOBAL int *p, int n)
     asm volatile("red.release.gpu.global.add.s32 [%0], %1;" :: "l"((unsigned INT64)p), "r"(n) : "memory");
 }
 
+/* Adds n to *p, and returns the old value: also acquires what others released so. */
+DEVICE int count_acquire(GLOBAL int *p, int n)
+{
+    int v;
+
+    asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;"
+                 : "=r"(v) : "l"((unsigned INT64)p), "r"(n) : "memory");
+    return v;
+}
+
 DEVICE int load_acquire(GLOBAL const int *p)
 {
     int v;

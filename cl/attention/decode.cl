@@ -1,0 +1,351 @@
+/* cl/attention/decode.cl - attention where few queries read many keys
+ *
+ * A step of a language model's decoding reads its whole cache of keys and values once: all that counts is
+ * that every compute unit reads.  The queries of all heads that share a head of keys are packed into rows, of
+ * which a work-group has ROWS, and a split of the keys.  Teams of TEAM work-items take KEYS keys each in a
+ * step; each work-item has its vectors of 16 bytes of every one:
+ *
+ *               elements of a key, or value
+ *            +---------+---------+-----
+ *      key   | item 0  | item 1  | ...      scores are sums over a team; the weighted values of its own keys
+ *            +---------+---------+-----     a work-item adds up for its own elements
+ *
+ * The vectors of STAGES steps are in flight where the device copies them by itself.  A team has a running
+ * maximum of its own; at the end the teams of a work-group are merged, in order.  Each split leaves its
+ * maximum, its sum and its weighted values in the workspace, and the last of them, or attention_merge, adds
+ * them up, in order: the same bits each time.
+ *
+ * A key that no query of the call sees is not read, nor is its value.
+ *
+ * Parameters, from attention.tune: ITEMS; LANES_MOST, of a team; KEYS; STAGES.  Constants: HEAD
+ * ROWS, a power of two each; GENERAL, whether there is a mask or a softcap; PAGED.
+ * Method: Dao et al., "Flash-Decoding for long-context inference", 2023.
+ */
+#define SLOTS   (LANES > TEAM ? ITEMS / LANES : TEAMS)          /* sums that are merged in local memory */
+#define PITCH   (HEAD + 1)                      /* weighted values, and the sum of the weights */
+
+#define SPLITS_MOST 128
+
+/* Elements of local memory, for one thing after the other. */
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define TEAMS_ROOM  (LANES > 1 ? 0 : SCORES * ITEMS)
+#define GROUP_ROOM  (ROWS * TEAMS + 2 * SLOTS * PITCH)
+#define SPLITS_ROOM (2 * ROWS * SPLITS_MOST + ROWS)
+#define ROOM        LARGER(TEAMS_ROOM, LARGER(GROUP_ROOM, SPLITS_ROOM))
+#define LOCAL_BYTES LARGER(STREAM_BYTES, (TYPE == TYPE_F64 ? 8 : 4) * ROOM)
+
+/* In the workspace a split of ROWS rows has their weighted values, then their maxima, then their sums. */
+#define SPLIT_ELEMENTS (ROWS * (DV + 2))
+#define SPLIT_OF(split) \
+    (gSplits + (((INDEX)batch * shareds + shared) * blocks + block) * splits * SPLIT_ELEMENTS \
+             + (INDEX)(split) * SPLIT_ELEMENTS)
+
+/* Of `count` values of a work-item the sums over its team, in the same order each time. */
+DEVICE void team_sums(LOCAL R *room, R *x, const int count)
+{
+#if LANES > 1
+    EACH for (int apart = TEAM / 2; apart > 0; apart /= 2)
+        EACH for (int i = 0; i < count; i++)
+            x[i] = x[i] + LANE_XOR(room, x[i], apart);
+#else
+    const int me = LOCAL_ID(), first = me / TEAM * TEAM;
+
+    BARRIER();
+    EACH for (int i = 0; i < count; i++)
+        room[i * ITEMS + me] = x[i];
+    BARRIER();
+    EACH for (int i = 0; i < count; i++) {
+        x[i] = ZERO;
+        for (int j = 0; j < TEAM; j++)
+            x[i] = x[i] + room[i * ITEMS + first + j];
+    }
+#endif
+}
+
+/* Vectors of a key, or a value. */
+#define KEY_VECTOR(u, v)   ((u) * VECTORS + (v))
+#define VALUE_VECTOR(u, v) ((KEYS + (u)) * VECTORS + (v))
+
+#define DECODE_PARAMS                                                                                   \
+    int queries, int keys, int D, int DV, int group, int causal, int offset, int window, R scale,      \
+    R softcap, GLOBAL const T *RESTRICT gQ, VIEW vQ, GLOBAL const T *RESTRICT gK, VIEW vK,              \
+    GLOBAL const T *RESTRICT gV, VIEW vV, GLOBAL T *RESTRICT gO, VIEW vO,                               \
+    GLOBAL const T *RESTRICT gMask, VIEW vMask, GLOBAL R *RESTRICT gLse, VIEW vLse, int has_lse,        \
+    MORE_PARAMS, int shareds, int blocks, int splits, GLOBAL R *gSplits, int merges, GLOBAL int *counters
+
+/* Where the result of ROWS rows goes; rows: that there are; seen: of these, with a query. */
+struct result {
+    GLOBAL T *o; GLOBAL R *lse; GLOBAL const R *sinks;
+    VIEW vO, vLse; INDEX sink_step;
+    int row0, rows, seen, shared, group, DV, has_lse, has_sinks;
+};
+
+#define RESULT(to)                                                                             \
+    struct result to;                                                                          \
+    to.o = gO + (INDEX)vO.s0 + batch * (INDEX)vO.s3;                                           \
+    to.lse = gLse + (INDEX)vLse.s0 + batch * (INDEX)vLse.s4;                                   \
+    to.sinks = gSinks + (INDEX)vMore.s6;                                                       \
+    to.vO = vO;                                                                                \
+    to.vLse = vLse;                                                                            \
+    to.sink_step = (INDEX)vMore.s7;                                                            \
+    to.row0 = block * ROWS;                                                                    \
+    to.rows = queries * group;                                                                 \
+    to.seen = QUERIES_OF(batch) * group;                                                       \
+    to.shared = shared;                                                                        \
+    to.group = group;                                                                          \
+    to.DV = DV;                                                                                \
+    to.has_lse = has_lse;                                                                      \
+    to.has_sinks = given & GIVEN_SINKS
+
+/* A work-group merges the splits of ROWS rows, in order. */
+DEVICE void merge_splits(LOCAL R *scratch, GLOBAL const R *parts, int splits, const struct result *to)
+{
+    LOCAL R *const factors = scratch, *const all = scratch + 2 * ROWS * splits;
+    const int me = LOCAL_ID(), DV = to->DV;
+    GLOBAL const R *const pairs = parts + ROWS * DV;
+
+    for (int at = me; at < 2 * ROWS * splits; at += ITEMS)
+        factors[at] = pairs[(INDEX)(at / (2 * ROWS)) * SPLIT_ELEMENTS + at % (2 * ROWS)];
+    BARRIER();
+    for (int r = me; r < ROWS; r += ITEMS) {
+        const int row = to->row0 + r, i = row / to->group, h = to->shared * to->group + row - i * to->group;
+        R max = LOWEST, sum = ZERO, factor = (R)1;
+
+        for (int k = 0; k < splits; k++)
+            max = MAX(max, factors[2 * k * ROWS + r]);
+        for (int k = 0; k < splits; k++) {
+            LOCAL R *const pair = factors + 2 * k * ROWS + r;
+
+            pair[0] = power(pair[0] - max);
+            sum = FMA(pair[0], pair[ROWS], sum);
+        }
+        if (to->has_sinks && row < to->seen)
+            factor = join_sink(&max, &sum, to->sinks[h * to->sink_step]);
+        all[r] = factor * inverse_of(sum);
+        if (to->has_lse && row < to->rows)
+            to->lse[h * (INDEX)to->vLse.s5 + i * (INDEX)to->vLse.s6] = logarithm_of(max, sum);
+    }
+    BARRIER();
+    for (int at = me; at < ROWS * DV; at += ITEMS) {
+        const int j = at / DV, c = at - j * DV, q = (to->row0 + j) / to->group;
+        const int head = to->shared * to->group + to->row0 + j - q * to->group;
+        R x = ZERO;
+
+        for (int k = 0; k < splits; k++)
+            x = FMA(factors[2 * k * ROWS + j], parts[(INDEX)k * SPLIT_ELEMENTS + at], x);
+        if (to->row0 + j < to->rows)
+            STORE(to->o, head * (INDEX)to->vO.s4 + q * (INDEX)to->vO.s5 + c * (INDEX)to->vO.s6,
+                  all[j] == ZERO ? ZERO : x * all[j]);
+    }
+}
+
+LARGE_LOCAL(attention_decode, LOCAL_BYTES)
+
+KERNEL(ITEMS) void
+attention_decode(DECODE_PARAMS)
+{
+    LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
+    LOCAL_ARRAY(int, before, 1);                /* splits that were done before */
+    LOCAL R *const scratch = (LOCAL R *)room;
+
+    const int me = LOCAL_ID(), team = me / TEAM, lane = me % TEAM;
+    const int block = GROUP_ID(0) % blocks, split = GROUP_ID(0) / blocks, shared = GROUP_ID(1);
+    const int batch = GROUP_ID(2), row0 = block * ROWS, keys_here = KEYS_OF(batch);
+    const int queries_here = QUERIES_OF(batch), rows = queries_here * group;
+    const struct sight sight = { keys_here, causal, OFFSET_OF(keys_here, queries_here), window };
+    const int first = row0 / group, last = (row0 + ROWS < rows ? row0 + ROWS - 1 : rows - 1) / group;
+    const int begin = sight_begin(&sight, first), end = row0 < rows ? sight_end(&sight, last) : 0;
+    const int all_begin = sight_begin(&sight, last), all_end = sight_end(&sight, first);   /* all rows see */
+    const int chunk = end > begin ? (end - begin + splits - 1) / splits : 0;
+    const int from = begin + split * chunk, to = from + chunk < end ? from + chunk : end;
+    GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + (PAGED ? 0 : batch) * (INDEX)vK.s3 + shared * (INDEX)vK.s4;
+    GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + (PAGED ? 0 : batch) * (INDEX)vV.s3 + shared * (INDEX)vV.s4;
+    struct stream stream;
+    R q[ROWS][VECTORS * RUN], out[ROWS][VECTORS * RUN], max[ROWS], sum[ROWS];
+
+/* Fetches the vectors of the work-item's keys and values of the step from n0 on. */
+#define FETCH(n0)                                                                                  \
+    do {                                                                                           \
+        EACH for (int u = 0; u < KEYS; u++) {                                                    \
+            const int n = (n0) + u * TEAMS + team, is = n < to;                                    \
+            const int p = PAGED && is ? PAGE_OF(batch, n) : 0, in = PAGED && is ? n % page : is ? n : 0; \
+            GLOBAL const T *const k = k0 + p * (INDEX)vK.s3 + in * (INDEX)vK.s5;                   \
+            GLOBAL const T *const v = v0 + p * (INDEX)vV.s3 + in * (INDEX)vV.s5;                   \
+                                                                                                   \
+            EACH for (int i = 0; i < VECTORS; i++) {                                             \
+                const int e = (lane + i * TEAM) * RUN;                                             \
+                                                                                                   \
+                stream_fetch(&stream, KEY_VECTOR(u, i), k + (e < D ? e : 0), is && e < D);         \
+                stream_fetch(&stream, VALUE_VECTOR(u, i), v + (e < DV ? e : 0), is && e < DV);     \
+            }                                                                                      \
+        }                                                                                          \
+        stream_commit(&stream);                                                                    \
+    } while (0)
+
+    stream_begin(&stream, room);
+    EACH for (int i = 0; i < STREAM_STAGES - 1; i++)
+        FETCH(from + i * STEP);
+    EACH for (int r = 0; r < ROWS; r++) {
+        const int row = row0 + r < rows ? row0 + r : 0, i = row / group, h = shared * group + row - i * group;
+        GLOBAL const T *const from_q = gQ + (INDEX)vQ.s0 + batch * (INDEX)vQ.s3 + h * (INDEX)vQ.s4
+                                     + i * (INDEX)vQ.s5;
+
+        EACH for (int e = 0; e < VECTORS * RUN; e++) {
+            const int d = (lane + e / RUN * TEAM) * RUN + e % RUN;
+
+            q[r][e] = d < D && rows > 0 ? LOAD(from_q, d * (INDEX)vQ.s6) : ZERO;
+            out[r][e] = ZERO;
+        }
+        max[r] = LOWEST;
+        sum[r] = ZERO;
+    }
+    for (int n0 = from; n0 < to; n0 += STEP) {
+        R s[SCORES];
+
+        FETCH(n0 + (STREAM_STAGES - 1) * STEP);
+        stream_wait(&stream);
+        EACH for (int u = 0; u < KEYS; u++) {
+            R k[VECTORS * RUN];
+
+            EACH for (int i = 0; i < VECTORS; i++)
+                stream_values(k + i * RUN, &stream, KEY_VECTOR(u, i));
+            EACH for (int r = 0; r < ROWS; r++) {
+                s[u * ROWS + r] = ZERO;
+                EACH for (int e = 0; e < VECTORS * RUN; e++)
+                    s[u * ROWS + r] = FMA(q[r][e], k[e], s[u * ROWS + r]);
+            }
+        }
+        team_sums(scratch, s, SCORES);
+        EACH for (int r = 0; r < ROWS; r++) {
+            R top = max[r], factor;
+
+            EACH for (int u = 0; u < KEYS; u++) {
+                const int n = n0 + u * TEAMS + team;
+                int seen = n < to;
+                R z = scale * s[u * ROWS + r];
+
+                if (n < all_begin || n >= all_end) {
+                    const int i = (row0 + r) / group;
+
+                    seen = seen && n >= sight_begin(&sight, i) && n < sight_end(&sight, i);
+                }
+#if GENERAL
+                z = softcap > ZERO ? capped(z, softcap) : z;
+                if (given & GIVEN_MASK && seen && row0 + r < rows) {
+                    const int i = (row0 + r) / group, h = shared * group + row0 + r - i * group;
+
+                    z = z + LOAD(gMask, (INDEX)vMask.s0 + batch * (INDEX)vMask.s3 + h * (INDEX)vMask.s4
+                                        + i * (INDEX)vMask.s5 + n * (INDEX)vMask.s6);
+                }
+#endif
+                z = seen ? z : ZERO - INFINITE;
+                s[u * ROWS + r] = z;
+                top = MAX(top, z);
+            }
+            factor = power(max[r] - top);
+            max[r] = top;
+            sum[r] = sum[r] * factor;
+            EACH for (int e = 0; e < VECTORS * RUN; e++)
+                out[r][e] = out[r][e] * factor;
+            EACH for (int u = 0; u < KEYS; u++) {
+                s[u * ROWS + r] = power(s[u * ROWS + r] - top);
+                sum[r] = sum[r] + s[u * ROWS + r];
+            }
+        }
+        EACH for (int u = 0; u < KEYS; u++) {
+            R v[VECTORS * RUN];
+
+            EACH for (int i = 0; i < VECTORS; i++)
+                stream_values(v + i * RUN, &stream, VALUE_VECTOR(u, i));
+            EACH for (int r = 0; r < ROWS; r++)
+                EACH for (int e = 0; e < VECTORS * RUN; e++)
+                    out[r][e] = FMA(s[u * ROWS + r], v[e], out[r][e]);
+        }
+        stream_next(&stream);
+    }
+
+    /* The maximum of each row over the teams; then sums relative to that. */
+    LOCAL R *const maxima = scratch, *const merged = maxima + ROWS * TEAMS;
+
+    stream_end(&stream);
+    BARRIER();
+    if (lane == 0)
+        EACH for (int r = 0; r < ROWS; r++)
+            maxima[r * TEAMS + team] = max[r];
+    BARRIER();
+    EACH for (int r = 0; r < ROWS; r++) {
+        const R own = max[r];
+
+        for (int t = 0; t < TEAMS; t++)
+            max[r] = MAX(max[r], maxima[r * TEAMS + t]);
+
+        const R factor = power(own - max[r]);
+
+        sum[r] = sum[r] * factor;
+        EACH for (int e = 0; e < VECTORS * RUN; e++)
+            out[r][e] = out[r][e] * factor;
+#if LANES > 1
+        EACH for (int apart = TEAM; apart < LANES; apart *= 2) {
+            sum[r] = sum[r] + LANE_XOR(scratch, sum[r], apart);
+            EACH for (int e = 0; e < VECTORS * RUN; e++)
+                out[r][e] = out[r][e] + LANE_XOR(scratch, out[r][e], apart);
+        }
+#endif
+    }
+
+    GLOBAL R *const own_split = SPLIT_OF(split);
+
+    EACH for (int r = 0; r < ROWS; r++) {
+        LOCAL R *const slots = merged + r % 2 * SLOTS * PITCH;
+        LOCAL R *const mine = slots + me / (ITEMS / SLOTS) * PITCH;
+        R all = ZERO;
+
+        if (me % (ITEMS / SLOTS) < TEAM) {
+            EACH for (int e = 0; e < VECTORS * RUN; e++)
+                mine[(lane + e / RUN * TEAM) * RUN + e % RUN] = out[r][e];
+            if (lane == 0)
+                mine[HEAD] = sum[r];
+        }
+        BARRIER();
+        for (int t = 0; t < SLOTS; t++)
+            all = all + slots[t * PITCH + HEAD];
+        for (int c = me; c < DV; c += ITEMS) {
+            R x = ZERO;
+
+            for (int t = 0; t < SLOTS; t++)
+                x = x + slots[t * PITCH + c];
+            own_split[r * DV + c] = x;
+        }
+        if (me == 0) {
+            own_split[ROWS * DV + r] = max[r];
+            own_split[ROWS * (DV + 1) + r] = all;
+        }
+    }
+#if LANES > 1
+    /* The last of the splits merges all. */
+    if (merges) {
+        GLOBAL int *const count = counters + (batch * shareds + shared) * blocks + block;
+
+        BARRIER();
+        if (me == 0)
+            before[0] = count_acquire(count, 1);
+        BARRIER();
+        if (before[0] == splits - 1) {
+            RESULT(result);
+            if (me == 0)
+                *count = 0;
+            merge_splits(scratch, SPLIT_OF(0), splits, &result);
+        }
+    }
+#endif
+}
+
+KERNEL(ITEMS) void
+attention_merge(DECODE_PARAMS)
+{
+    LOCAL_ARRAY(R, scratch, SPLITS_ROOM);
+    const int block = GROUP_ID(0), shared = GROUP_ID(1), batch = GROUP_ID(2);
+
+    RESULT(result);
+    merge_splits(scratch, SPLIT_OF(0), splits, &result);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * decode.c - attention where few queries read many keys: work-groups share the keys.
+ */
+#include <limits.h>
+
+#include "attention.h"
+
+enum { ITEMS, LANES_MOST, KEYS };               /* parameters by their place in the table */
+enum { ROWS_MOST, GROUPS, FIXED_NS };           /* and costs */
+enum { BLOCKS, SPLITS };                        /* values of a plan */
+enum { DECODE, MERGE };                         /* kernels */
+enum { SPLITS_MOST = 128, DECODE_ROWS = 64 };
+
+/* ---- fits ------------------------------------------------------------------------- */
+
+/* Contiguous rows of whole vectors of 16 bytes, which begin at multiples of 16 bytes. */
+static int has_vectors(const vn_tensor *t)
+{
+    const int64_t vector = 16 / (int64_t)vn_type_bytes(t->type);
+    int has = t->extent[3] % vector == 0 && t->start % vector == 0 &&
+              (t->extent[3] == 1 || t->stride[3] == 1);
+
+    for (int d = 0; d < 3; d++)
+        has &= t->extent[d] <= 1 || t->stride[d] % vector == 0;
+    return has;
+}
+
+const char *vn__fits_attention_decode(const void *problem, const struct vn_facts *f)
+{
+    const struct attention *a = problem;
+
+    (void)f;
+    if (!has_vectors(&a->t[K]) || !has_vectors(&a->t[V]))
+        return "keys and values must be contiguous along a row, and rows must be whole vectors of 16 bytes "
+               "that begin at multiples of 16 bytes";
+    if (a->queries * a->group > INT_MAX / 2)
+        return "the queries of a head of keys are more than 2^30";
+    return NULL;
+}
+
+const char *vn__fits_attention_decode_warps(const void *problem, const struct vn_facts *f)
+{
+    const char *const why = vn__fits_warps(problem, f);
+
+    return why ? why : vn__fits_attention_decode(problem, f);
+}
+
+/* The rows of a work-group, of `count` in all. */
+static int rows_of(int64_t count)
+{
+    return count <= 1 ? 1 : count <= 4 ? 4 : 8;
+}
+
+static int64_t all_rows(const struct attention *a)
+{
+    return a->queries * a->group;
+}
+
+static int head_of(const struct attention *a)
+{
+    const int64_t d = a->d > a->dv ? a->d : a->dv;
+
+    return d <= 64 ? 64 : d <= 128 ? 128 : 256;
+}
+
+void vn__constants_attention_decode(int *c, const void *problem)
+{
+    const struct attention *a = problem;
+
+    c[0] = head_of(a);
+    c[1] = rows_of(all_rows(a));
+    c[2] = a->has_mask || a->softcap > 0;
+    c[3] = a->pages.buffer != NULL;
+}
+
+/* ---- plans -------------------------------------------------------------------------- */
+
+/* Heads of keys, in all batches. */
+static int64_t heads_of(const struct attention *a)
+{
+    return a->batches * (a->heads / a->group);
+}
+
+/* Keys that a work-group takes in a step. */
+static int64_t step_of(const struct attention *a, const int *p)
+{
+    const int lanes = head_of(a) / (16 / (int)vn_type_bytes(a->head.type));
+
+    return p[ITEMS] / (lanes < p[LANES_MOST] ? lanes : p[LANES_MOST]) * p[KEYS];
+}
+
+/* The splits that leave the last wave of work-groups fullest; a wave costs a step beside its keys. */
+static int64_t splits_of(const struct attention *a, const struct vn_row *row, int64_t blocks, int units)
+{
+    const int64_t slots = (int64_t)units * row->cost[GROUPS], all = heads_of(a) * blocks;
+    const int64_t step = step_of(a, row->p), steps = VN_CEIL_DIV(a->keys, step);
+    int64_t best = 1, least = INT64_MAX;
+
+    for (int64_t splits = 1; splits <= SPLITS_MOST && splits <= steps; splits++) {
+        const int64_t time = VN_CEIL_DIV(all * splits, slots) * (VN_CEIL_DIV(a->keys, splits) + step);
+
+        if (time < least) {
+            least = time;
+            best = splits;
+        }
+    }
+    return best;
+}
+
+static double seconds_of(const struct attention *a, const struct vn_row *row, const struct vn_rates *r,
+                         int units, int64_t blocks)
+{
+    const double elements = (double)heads_of(a) * (double)blocks * (double)a->keys * (double)(a->d + a->dv);
+    const double flops = 4 * elements * rows_of(all_rows(a));
+    const double read = elements * (double)vn_type_bytes(a->head.type) / (r->gbps * 1e9);
+    const double computed = flops / (r->fma32 * 1e9 * units);
+
+    return row->cost[FIXED_NS] * 1e-9 + (read > computed ? read : computed);
+}
+
+const char *vn__plan_attention_decode(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site)
+{
+    const struct attention *a = problem;
+    const int64_t rows = rows_of(all_rows(a)), blocks = VN_CEIL_DIV(all_rows(a), rows);
+    const int units = site->facts->units < 1 ? 1 : site->facts->units;
+    const int64_t real = a->head.type == VN_F64 ? 8 : 4;
+    int64_t size;
+
+    out->v[BLOCKS] = blocks;
+    out->v[SPLITS] = splits_of(a, row, blocks, units);
+    out->seconds = seconds_of(a, row, site->rates, units, blocks);
+    if (row->p[ITEMS] > site->facts->items) {
+        out->seconds = -1;
+        return "its work-groups are larger than the device's";
+    }
+    if (!vn__mul(&size, heads_of(a) * blocks, out->v[SPLITS]) ||
+        !vn__mul(&size, size, rows * (a->dv + 2) * real) ||
+        (!a->head.wide && size / real > INT32_MAX)) {
+        out->seconds = -1;
+        return "its partial sums are too many";
+    }
+    out->workspace = (size_t)size;
+    return rows > row->cost[ROWS_MOST] ? "this row is for fewer queries of a head of keys"
+         : all_rows(a) > DECODE_ROWS ? "it would read the keys for few of the queries at a time" : NULL;
+}
+
+/* ---- the launches --------------------------------------------------------------------- */
+
+static void arg_all(struct vn_launch *l, const struct attention *a, const struct vn_plan *plan,
+                    vn_buffer *splits, int merges, vn_buffer *counters)
+{
+    vn__attention_begin(l, a);
+    vn__attention_more(l, a);
+    vn__arg_int(l, a->heads / a->group);
+    vn__arg_int(l, plan->v[BLOCKS]);
+    vn__arg_int(l, plan->v[SPLITS]);
+    vn__arg_buffer(l, splits);
+    vn__arg_int(l, merges);
+    vn__arg_buffer(l, counters);
+}
+
+/* can_merge: the last work-group that has a split of some rows can see what the others left. */
+static vn_status run(vn_queue *q, const struct vn_choice *it, const struct attention *a,
+                     const struct vn_plan *plan, int can_merge)
+{
+    const int64_t heads = a->heads / a->group, blocks = plan->v[BLOCKS];
+    const int merges = can_merge && a->batches * heads * blocks <= VN_COUNTERS;
+    struct vn_launch decode = { .groups = { blocks * plan->v[SPLITS], heads, a->batches },
+                                .items = it->p[ITEMS] };
+    struct vn_launch merge = { .groups = { blocks, heads, a->batches }, .items = it->p[ITEMS] };
+    vn_buffer *splits, *counters;
+    vn_status s;
+
+    if ((s = vn__workspace(&splits, q, plan->workspace)) || (s = vn__counters(&counters, q)))
+        return s;
+    arg_all(&decode, a, plan, splits, merges, counters);
+    arg_all(&merge, a, plan, splits, 0, counters);
+    s = vn__launch(q, it, DECODE, &decode);
+    return s || merges ? s : vn__launch(q, it, MERGE, &merge);
+}
+
+vn_status vn__run_attention_decode(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                   const struct vn_plan *plan)
+{
+    return run(q, it, problem, plan, 0);
+}
+
+vn_status vn__run_attention_decode_warps(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                         const struct vn_plan *plan)
+{
+    return run(q, it, problem, plan, 1);
+}
