@@ -457,6 +457,11 @@ vn_status vn__check_enum(int v, int count, const char *name);
 /* Sets the stride of each extent of 1 to 0 and takes over the extents of `like`: a
  * broadcast view.  VN_INVALID if some extent is neither 1 nor that of `like`.       */
 vn_status vn__broadcast(vn_tensor *t, const char *name, const vn_tensor *like, const char *like_name);
+/* One integer for `each` of count: of 4 bytes, or also of 8 where `wide`. */
+vn_status vn__check_ints(const vn_ints *t, const char *name, const vn_queue *q, int64_t count,
+                         const char *each, int wide);
+/* Integers as a view, to see what they share memory with. */
+vn_tensor vn__ints_view(const vn_ints *t);
 int       vn__same_view(const vn_tensor *a, const vn_tensor *b);
 /* An offset of it, or its element count, needs more than 31 bits. */
 int       vn__is_wide(const vn_tensor *t);

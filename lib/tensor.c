@@ -302,3 +302,41 @@ vn_status vn__broadcast(vn_tensor *t, const char *name, const vn_tensor *like, c
     }
     return VN_OK;
 }
+
+/* ---- integers ------------------------------------------------------------------------- */
+
+vn_status vn__check_ints(const vn_ints *t, const char *name, const vn_queue *q, int64_t count,
+                         const char *each, int wide)
+{
+    int64_t last, bytes;
+    vn_status s;
+
+    if (t->bytes != 4 && (t->bytes != 8 || !wide))
+        return vn__fail(VN_INVALID, "%s has integers of %d bytes; it needs %s", name, t->bytes,
+                        wide ? "4 or 8" : "4");
+    if (t->count != count)
+        return vn__fail(VN_INVALID, "%s has %lld integers; it needs one for each %s, %lld", name,
+                        (long long)t->count, each, (long long)count);
+    if (t->start < 0 || t->stride < 0)
+        return vn__fail(VN_INVALID, "%s has start %lld and stride %lld; it needs 0 or more", name,
+                        (long long)t->start, (long long)t->stride);
+    if (count == 0)
+        return VN_OK;
+    if ((s = vn__handle_check(t->buffer, VN_BUFFER, name)) ||
+        (s = vn__check_device(t->buffer->device, name, q->device, "the queue")))
+        return s;
+    if (!vn__mul(&last, t->count - 1, t->stride) || !vn__add(&last, last, t->start) ||
+        !vn__add(&last, last, 1) || !vn__mul(&bytes, last, t->bytes) || (uint64_t)bytes > t->buffer->bytes)
+        return vn__fail(VN_INVALID, "%s has %lld integers of %d bytes from %lld on, %lld apart; "
+                        "it needs to end inside its buffer of %zu bytes", name, (long long)t->count, t->bytes,
+                        (long long)t->start, (long long)t->stride, t->buffer->bytes);
+    return VN_OK;
+}
+
+vn_tensor vn__ints_view(const vn_ints *t)
+{
+    const int64_t words = t->bytes / 4;
+
+    return (vn_tensor){ t->buffer, VN_F32, 2, t->start * words, { t->count, words },
+                        { t->stride * words, 1 } };
+}

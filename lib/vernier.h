@@ -348,6 +348,14 @@ typedef enum {
     VN_CAUSAL_COUNT
 } vn_causal;
 
+/* Integers of the host's byte order in a buffer: start and stride are counted in integers. */
+typedef struct {
+    vn_buffer *buffer;
+    int64_t    start, count, stride;
+    int        bytes;             /* of each: 4 or 8, with a sign */
+    int        unused;            /* 0 */
+} vn_ints;
+
 typedef struct {
     size_t      size;             /* sizeof(vn_attention_options), or 0 */
     double      scale;            /* of Q K^T; 0 means 1 / sqrt(D) */
@@ -358,6 +366,14 @@ typedef struct {
                                      broadcast; rank 0 or buffer NULL: none */
     vn_tensor   lse;              /* output, B x H x Sq, f32 (f64 beside f64): the logarithm of the sum of
                                      the exponentials of a row's scores; rank 0 or buffer NULL: none */
+    vn_tensor   sinks;            /* H logits, f32 (f64 beside f64): the exponential of its head's is added to
+                                     the sum of a row, and to nothing else; rank 0 or buffer NULL: none */
+    vn_ints     key_lengths;      /* B integers of 4 bytes: the keys that a batch has, the first ones; they are
+                                     limited to 0 and Sk; buffer NULL: Sk each */
+    vn_ints     query_lengths;    /* likewise, of queries, limited to 0 and Sq; rows behind are 0, their lse
+                                     -infinity */
+    vn_ints     pages;            /* B x n integers of 4 bytes: the pages that have the keys and values of a
+                                     batch, in order; buffer NULL: they are in no pages */
     vn_math     math;             /* not VN_MATH_BITWISE, which is VN_UNSUPPORTED */
     const char *variant;
 } vn_attention_options;
@@ -371,20 +387,21 @@ typedef struct {
  * All have one type, and any strides; D and Dv are 1 to 256.  The scores are never in memory: what a call
  * needs beside its operands grows with Sq at most.  The outputs must not overlap an input or each other.
  *
- * A query that sees no key, or whose scores are all -infinity, gives 0, and -infinity as lse.  A NaN or
+ * With pages, keys are P x Hk x page x D and values P x Hk x page x Dv: P pages, each of so many keys of all
+ * heads; Sk is n page, and key n of batch b is key n % page of the page whose number is entry n / page of the
+ * batch's n.  A number that is no page's is taken for the nearest one that is: nothing outside of keys and
+ * values is read.
+ *
+ * With lengths, VN_CAUSAL_LAST puts the last query that a batch has at the last key that it has.  Keys and
+ * values behind the length of a batch have no influence, NaN among them; entries of pages that have none but
+ * such keys are not looked at.
+ *
+ * A query that sees no key, or whose scores are all -infinity, gives 0, and -infinity as lse, or its sink.  A NaN or
  * +infinity among the scores that a query sees makes its row NaN.  Scores of keys that it does not see
  * have no influence; but a NaN or an infinity in a row of values that some query of the call sees may
  * make rows NaN that do not see it, since it is multiplied by a weight of 0.  Statuses as of vn_gemm(). */
 VN_API vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values,
                               vn_tensor out, const vn_attention_options *o);
-
-/* Integers of the host's byte order in a buffer: start and stride are counted in integers. */
-typedef struct {
-    vn_buffer *buffer;
-    int64_t    start, count, stride;
-    int        bytes;             /* of each: 4 or 8, with a sign */
-    int        unused;            /* 0 */
-} vn_ints;
 
 typedef struct {
     size_t      size;             /* sizeof(vn_cross_entropy_options), or 0 */

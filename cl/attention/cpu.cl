@@ -91,11 +91,12 @@ DEVICE R weigh(LOCAL RV *S, int step, LOCAL RV *P, LOCAL R *max, LOCAL R *sum, i
     return factor;
 }
 
-/* One row of the output, from a strip of it. */
+/* One row of the output, from a strip of it; 0 where the factor is, also of NaN. */
 DEVICE void store_row(LOCAL const RV *strip, R inverse, GLOBAL T *o, INDEX col, int DV)
 {
     for (int n = 0; n < DV; n += VEC) {
-        const RV v = (RV)(inverse) * strip[n / THR_N * THR_M * THR_V + n % THR_N / VEC];
+        const RV sum = strip[n / THR_N * THR_M * THR_V + n % THR_N / VEC];
+        const RV v = inverse == ZERO ? (RV)(ZERO) : (RV)(inverse) * sum;
         R lane[VEC];
 
         if (col == 1 && n + VEC <= DV) {
@@ -114,7 +115,7 @@ attention_cpu(int queries, int keys, int D, int DV, int group, int causal, int o
               GLOBAL const T *RESTRICT gQ, VIEW vQ, GLOBAL const T *RESTRICT gK, VIEW vK,
               GLOBAL const T *RESTRICT gV, VIEW vV, GLOBAL T *RESTRICT gO, VIEW vO,
               GLOBAL const T *RESTRICT gMask, VIEW vMask, GLOBAL R *RESTRICT gLse, VIEW vLse, int has_lse,
-              int shared, GLOBAL R *RESTRICT gP, VIEW vKP, VIEW vVP)
+              MORE_PARAMS, int shared, GLOBAL R *RESTRICT gP, VIEW vKP, VIEW vVP)
 {
     LOCAL_ARRAY(R, sQ, BLK_M * HEAD);
     LOCAL_ARRAY(RV, sO, STRIPS * CHUNKS * THR_M * THR_V);
@@ -125,9 +126,12 @@ attention_cpu(int queries, int keys, int D, int DV, int group, int causal, int o
 
     const int blocks = (queries + BLK_M - 1) / BLK_M, h = GROUP_ID(1), batch = GROUP_ID(2);
     const int m0 = (blocks - 1 - GROUP_ID(0)) * BLK_M;          /* causal: the longest first */
-    const int m_end = m0 + BLK_M < queries ? m0 + BLK_M : queries;
-    const struct sight sight = { keys, causal, offset, window };
-    const int from = sight_begin(&sight, m0) / BLK_N * BLK_N, end = sight_end(&sight, m_end - 1);
+    const int keys_here = KEYS_OF(batch), queries_here = QUERIES_OF(batch);
+    const int m_all = m0 + BLK_M < queries ? m0 + BLK_M : queries;
+    const int m_end = m_all < queries_here ? m_all : queries_here;
+    const struct sight sight = { keys_here, causal, OFFSET_OF(keys_here, queries_here), window };
+    const int from = sight_begin(&sight, m0) / BLK_N * BLK_N;
+    const int end = m0 < m_end ? sight_end(&sight, m_end - 1) : 0;
     const INDEX z = (INDEX)batch * shared + h / group;
     GLOBAL const T *const q = gQ + (INDEX)vQ.s0 + batch * (INDEX)vQ.s3 + h * (INDEX)vQ.s4;
     GLOBAL const T *const mask = gMask + (INDEX)vMask.s0 + batch * (INDEX)vMask.s3 + h * (INDEX)vMask.s4;
@@ -179,14 +183,23 @@ attention_cpu(int queries, int keys, int D, int DV, int group, int causal, int o
                             (GLOBAL RV *)(head_v + c * (INDEX)vVP.s5 + (INDEX)n0 * THR_N), THR_V, nothing,
                             count, FROM_PARTIAL, sums);
         }
-    for (int m = m0; m < m_end; m++) {
+    for (int m = m0; m < m_all; m++) {
+        LOCAL R *const max = &sMax[m - m0], *const sum = &sSum[m - m0];
+        R factor = (R)1;
         LOCAL RV *const strip = sO + (m - m0) / THR_M * CHUNKS * THR_M * THR_V + (m - m0) % THR_M * THR_V;
 
-        store_row(strip, inverse_of(sSum[m - m0]),
+        if (given & GIVEN_SINKS && m < queries_here) {
+            R top = *max, all = *sum;
+
+            factor = join_sink(&top, &all, gSinks[(INDEX)vMore.s6 + h * (INDEX)vMore.s7]);
+            *max = top;
+            *sum = all;
+        }
+        store_row(strip, factor * inverse_of(*sum),
                   gO + (INDEX)vO.s0 + batch * (INDEX)vO.s3 + h * (INDEX)vO.s4 + m * (INDEX)vO.s5,
                   (INDEX)vO.s6, DV);
         if (has_lse)
             gLse[(INDEX)vLse.s0 + batch * (INDEX)vLse.s4 + h * (INDEX)vLse.s5 + m * (INDEX)vLse.s6] =
-                logarithm_of(sMax[m - m0], sSum[m - m0]);
+                logarithm_of(*max, *sum);
     }
 }

@@ -119,7 +119,9 @@ DEVICE void merge_splits(LOCAL R *scratch, GLOBAL const R *parts, int splits, co
             pair[0] = power(pair[0] - max);
             sum = FMA(pair[0], pair[ROWS], sum);
         }
-        if (to->has_sinks && row < to->seen)
+        if (row >= to->seen)                    /* no query */
+            sum = ZERO;
+        else if (to->has_sinks)
             factor = join_sink(&max, &sum, to->sinks[h * to->sink_step]);
         all[r] = factor * inverse_of(sum);
         if (to->has_lse && row < to->rows)

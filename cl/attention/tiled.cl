@@ -10,8 +10,12 @@
 
 /* A: queries, in global memory, or weights, in local memory with BLK_N rows of pitch PITCH_A. */
 struct operand_a { GLOBAL const T *g; LOCAL const R *weights; INDEX row, col; int M, K; };
-/* B: keys, or values; element (k, n) is at k row + n col. */
-struct operand_b { GLOBAL const T *g; INDEX row, col; int K, N; };
+/* B: keys, or values; element (k, n) is at k row + n col.  In pages (page > 0), the first row, or column,
+ * is key n0 of `batch`, and what a page takes is `each`.                                              */
+struct operand_b {
+    GLOBAL const T *g; INDEX row, col; int K, N;
+    int page, pages, n0, across; INDEX each, first, step; GLOBAL const int *table;
+};
 
 DEVICE int is_k_major_a(const struct operand_a *a) { return a->weights == 0 && a->col < a->row; }
 DEVICE int is_k_major_b(const struct operand_b *b) { return b->row < b->col; }
@@ -25,7 +29,16 @@ DEVICE R load_a(const struct operand_a *a, int m, int k)
 
 DEVICE R load_b(const struct operand_b *b, int k, int n)
 {
-    return k < b->K && n < b->N ? LOAD(b->g, k * b->row + n * b->col) : ZERO;
+    if (k >= b->K || n >= b->N)
+        return ZERO;
+    if (b->page) {
+        const int key = b->n0 + (b->across ? n : k), in = key % b->page, other = b->across ? k : n;
+        const int page = page_at(b->table, b->first + key / b->page * b->step, b->pages);
+
+        return LOAD(b->g, page * b->each + (b->across ? in * b->col + other * b->row
+                                                      : in * b->row + other * b->col));
+    }
+    return LOAD(b->g, k * b->row + n * b->col);
 }
 
 /* Of each of this item's rows the largest (or the sum) of what the items of that row have. */
@@ -59,7 +72,8 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
           R scale, R softcap,
           GLOBAL const T *RESTRICT gQ, VIEW vQ, GLOBAL const T *RESTRICT gK, VIEW vK,
           GLOBAL const T *RESTRICT gV, VIEW vV, GLOBAL T *RESTRICT gO, VIEW vO,
-          GLOBAL const T *RESTRICT gMask, VIEW vMask, GLOBAL R *RESTRICT gLse, VIEW vLse, int has_lse)
+          GLOBAL const T *RESTRICT gMask, VIEW vMask, GLOBAL R *RESTRICT gLse, VIEW vLse, int has_lse,
+          MORE_PARAMS)
 {
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
     LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
@@ -68,11 +82,13 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
 
     const int blocks = (queries + BLK_M - 1) / BLK_M, h = GROUP_ID(1), batch = GROUP_ID(2);
     const int m0 = (blocks - 1 - GROUP_ID(0)) * BLK_M;          /* causal: the longest first */
-    const struct sight sight = { keys, causal, offset, window };
-    const int last = m0 + BLK_M < queries ? m0 + BLK_M - 1 : queries - 1;
-    const int from = sight_begin(&sight, m0) / BLK_N * BLK_N, end = sight_end(&sight, last);
-    GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + batch * (INDEX)vK.s3 + h / group * (INDEX)vK.s4;
-    GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + batch * (INDEX)vV.s3 + h / group * (INDEX)vV.s4;
+    const int keys_here = KEYS_OF(batch), queries_here = QUERIES_OF(batch);
+    const struct sight sight = { keys_here, causal, OFFSET_OF(keys_here, queries_here), window };
+    const int last = m0 + BLK_M < queries_here ? m0 + BLK_M - 1 : queries_here - 1;
+    const int from = sight_begin(&sight, m0) / BLK_N * BLK_N, end = m0 <= last ? sight_end(&sight, last) : 0;
+    GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + (page ? 0 : batch) * (INDEX)vK.s3 + h / group * (INDEX)vK.s4;
+    GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + (page ? 0 : batch) * (INDEX)vV.s3 + h / group * (INDEX)vV.s4;
+    const INDEX first = page ? (INDEX)vMore.s4 + (INDEX)batch * (keys / page) * (INDEX)vMore.s5 : 0;
     const INDEX mask0 = (INDEX)vMask.s0 + batch * (INDEX)vMask.s3 + h * (INDEX)vMask.s4;
     const struct operand_a q = { gQ + (INDEX)vQ.s0 + batch * (INDEX)vQ.s3 + h * (INDEX)vQ.s4, 0,
                                  (INDEX)vQ.s5, (INDEX)vQ.s6, queries, D };
@@ -88,8 +104,12 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
         sum[i] = ZERO;
     }
     for (int n0 = from; n0 < end; n0 += BLK_N) {
-        const struct operand_b kt = { k0 + n0 * (INDEX)vK.s5, (INDEX)vK.s6, (INDEX)vK.s5, D, keys - n0 };
-        const struct operand_b v = { v0 + n0 * (INDEX)vV.s5, (INDEX)vV.s5, (INDEX)vV.s6, keys - n0, DV };
+        const struct operand_b kt = { k0 + (page ? 0 : n0) * (INDEX)vK.s5, (INDEX)vK.s6, (INDEX)vK.s5, D,
+                                      keys_here - n0, page, pages, n0, 1, (INDEX)vK.s3, first,
+                                      (INDEX)vMore.s5, gPages };
+        const struct operand_b v = { v0 + (page ? 0 : n0) * (INDEX)vV.s5, (INDEX)vV.s5, (INDEX)vV.s6,
+                                     keys_here - n0, DV, page, pages, n0, 0, (INDEX)vV.s3, first,
+                                     (INDEX)vMore.s5, gPages };
         R s[THR_M][THR_N];
 
         tile_multiply(s, sA, sB, &q, &kt, m0, 0, D);
@@ -98,7 +118,7 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
 
             all[i] = max[i];
             UNROLL for (int j = 0; j < THR_N; j++) {
-                const int n = TILE_COL(n0, j), seen = m < queries && n >= begin_m && n < end_m;
+                const int n = TILE_COL(n0, j), seen = m < queries_here && n >= begin_m && n < end_m;
                 R z = capped(scale * s[i][j], softcap);
 #if HAS_MASK
                 if (seen)
@@ -140,14 +160,20 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
     GLOBAL T *const o = gO + (INDEX)vO.s0 + batch * (INDEX)vO.s3 + h * (INDEX)vO.s4;
     UNROLL for (int i = 0; i < THR_M; i++) {
         const int m = TILE_ROW(m0, i);
-        const R inverse = inverse_of(all[i]);
+        R inverse = inverse_of(all[i]);
+
+        if (given & GIVEN_SINKS && m < queries_here) {
+            const R factor = join_sink(&max[i], &all[i], gSinks[(INDEX)vMore.s6 + h * (INDEX)vMore.s7]);
+
+            inverse = factor * inverse_of(all[i]);
+        }
 
         UNROLL for (int t = 0; t < TILES; t++)
         UNROLL for (int j = 0; j < THR_N; j++) {
             const int n = TILE_COL(t * BLK_N, j);
 
             if (m < queries && n < DV)
-                STORE(o, m * (INDEX)vO.s5 + n * (INDEX)vO.s6, out[t][i][j] * inverse);
+                STORE(o, m * (INDEX)vO.s5 + n * (INDEX)vO.s6, inverse == ZERO ? ZERO : out[t][i][j] * inverse);
         }
         if (has_lse && m < queries && FMA_ITEM % FMA_ITEMS_N == 0)
             gLse[(INDEX)vLse.s0 + batch * (INDEX)vLse.s4 + h * (INDEX)vLse.s5 + m * (INDEX)vLse.s6] =

@@ -62,7 +62,8 @@ enum { FORWARD };
 
 struct call {
     struct vn_call head;
-    vn_tensor      t[VIEWS];                    /* as given */
+    vn_tensor      t[VIEWS], sinks;             /* as given */
+    vn_ints        key_lengths, query_lengths, pages;
     double         scale, softcap;
     int64_t        window;
     int            causal, math;
@@ -88,6 +89,9 @@ static vn_status check_views(const vn_tensor t[VIEWS], const vn_queue *q)
     return VN_OK;
 }
 
+/* Keys and values in pages are batches of their own number. */
+static int is_paged(const struct call *c) { return c->pages.buffer != NULL; }
+
 /* Dimension d of view i must have the extent that view `like` has there. */
 static vn_status check_alike(const vn_tensor t[VIEWS], int i, int like, int d)
 {
@@ -99,10 +103,11 @@ static vn_status check_alike(const vn_tensor t[VIEWS], int i, int like, int d)
                     (long long)t[i].extent[d], what[d], names[like], (long long)t[like].extent[d]);
 }
 
-static vn_status check_shapes(const vn_tensor t[VIEWS])
+/* paged: see vn_attention(). */
+static vn_status check_shapes(const vn_tensor t[VIEWS], int paged)
 {
-    static const struct { int view, like, dimension; } same[] = {
-        { K, Q, 0 }, { V, Q, 0 }, { OUT, Q, 0 }, { V, K, 1 }, { OUT, Q, 1 }, { V, K, 2 }, { OUT, Q, 2 },
+    const struct { int view, like, dimension; } same[] = {
+        { K, paged ? K : Q, 0 }, { V, K, 0 }, { OUT, Q, 0 }, { V, K, 1 }, { OUT, Q, 1 }, { V, K, 2 }, { OUT, Q, 2 },
         { K, Q, 3 }, { OUT, V, 3 } };
     const int64_t heads = t[Q].extent[1], shared = t[K].extent[1];
     vn_status s;
@@ -146,18 +151,79 @@ static vn_status check_options(const struct call *c)
     return VN_OK;
 }
 
+/* One or more pages for each batch, and as many for all of them. */
+static vn_status check_pages(const struct call *c, const vn_queue *q)
+{
+    const int64_t batches = c->t[Q].extent[0], count = c->pages.count;
+    int64_t keys;
+
+    if (count < 0 || (batches ? count % batches : count))
+        return vn__fail(VN_INVALID, "options.pages has %lld integers; it needs a multiple of the %lld batches of "
+                        "queries", (long long)count, (long long)batches);
+    if (c->t[K].extent[2] < 1)
+        return vn__fail(VN_INVALID, "keys has %lld rows; in pages it needs one or more",
+                        (long long)c->t[K].extent[2]);
+    if (count && c->t[K].extent[0] < 1)
+        return vn__fail(VN_INVALID, "keys has no batches; options.pages needs a page or more");
+    if (c->t[K].extent[0] > INT32_MAX || !vn__mul(&keys, batches ? count / batches : 0, c->t[K].extent[2]) ||
+        keys > INT32_MAX / 2)
+        return vn__fail(VN_UNSUPPORTED, "options.pages has %lld integers for %lld pages of %lld keys; at most "
+                        "%d keys of a batch are supported", (long long)count, (long long)c->t[K].extent[0],
+                        (long long)c->t[K].extent[2], INT32_MAX / 2);
+    return vn__check_ints(&c->pages, "options.pages", q, count, "page of a batch", 0);
+}
+
+static vn_status check_sinks(const struct call *c, const vn_queue *q)
+{
+    const vn_type type = c->t[Q].type == VN_F64 ? VN_F64 : VN_F32;
+    vn_status s;
+
+    if ((s = vn__check_tensor(&c->sinks, "options.sinks", q, 1, 1, 0)))
+        return s;
+    if (c->sinks.type != type)
+        return vn__fail(VN_INVALID, "options.sinks is %s; beside queries of %s it needs %s",
+                        vn_type_name(c->sinks.type), vn_type_name(c->t[Q].type), vn_type_name(type));
+    if (c->sinks.extent[0] != c->t[Q].extent[1])
+        return vn__fail(VN_INVALID, "options.sinks has extent %lld; it needs one for each head of queries, %lld",
+                        (long long)c->sinks.extent[0], (long long)c->t[Q].extent[1]);
+    return VN_OK;
+}
+
+/* What the options give beside tensors of the scores' shape. */
+static vn_status check_more(const struct call *c, const vn_queue *q)
+{
+    const int64_t batches = c->t[Q].extent[0];
+    vn_status s = VN_OK;
+
+    if (c->key_lengths.buffer)
+        s = vn__check_ints(&c->key_lengths, "options.key_lengths", q, batches, "batch", 0);
+    if (!s && c->query_lengths.buffer)
+        s = vn__check_ints(&c->query_lengths, "options.query_lengths", q, batches, "batch", 0);
+    if (!s && is_paged(c))
+        s = check_pages(c, q);
+    return !s && vn__given(&c->sinks) ? check_sinks(c, q) : s;
+}
+
+/* The keys that a batch may have. */
+static int64_t keys_of(const struct call *c)
+{
+    const int64_t batches = c->t[Q].extent[0], rows = c->t[K].extent[2];
+
+    return !is_paged(c) ? rows : batches ? c->pages.count / batches * rows : 0;
+}
+
 /* Of the shape B x H x Sq x Sk; its buffer is never looked at. */
-static vn_tensor scores_of(const vn_tensor t[VIEWS])
+static vn_tensor scores_of(const vn_tensor t[VIEWS], int64_t keys)
 {
     vn_tensor scores = t[Q];
 
-    scores.extent[3] = t[K].extent[2];
+    scores.extent[3] = keys;
     return scores;
 }
 
-static vn_status check_mask(vn_tensor t[VIEWS], const vn_queue *q)
+static vn_status check_mask(vn_tensor t[VIEWS], const vn_queue *q, int64_t keys)
 {
-    const vn_tensor scores = scores_of(t);
+    const vn_tensor scores = scores_of(t, keys);
     vn_status s;
 
     if ((s = vn__check_tensor(&t[MASK], names[MASK], q, 1, 4, 0)))
@@ -185,27 +251,39 @@ static vn_status check_lse(const vn_tensor t[VIEWS], const vn_queue *q)
 }
 
 /* Neither output may share memory with an input or with the other. */
-static vn_status check_overlaps(const vn_tensor t[VIEWS], const struct attention *a)
+static vn_status check_overlaps(const vn_tensor t[VIEWS], const struct attention *a, const struct call *c)
 {
     const int there[VIEWS] = { 1, 1, 1, 1, a->has_mask, a->has_lse };
-    vn_status s;
+    const struct { const char *name; const vn_ints *at; } ints[] = {
+        { "options.key_lengths", &c->key_lengths }, { "options.query_lengths", &c->query_lengths },
+        { "options.pages", &c->pages } };
+    vn_status s = VN_OK;
 
-    for (int out = OUT; out <= LSE; out += LSE - OUT)
-        for (int i = Q; i <= MASK; i++)
-            if (there[out] && there[i] && i != out &&
-                (s = vn__check_overlap(&t[out], names[out], &t[i], names[i])))
-                return s;
-    return VN_OK;
+    for (int out = OUT; out <= LSE && !s; out += LSE - OUT) {
+        for (int i = Q; there[out] && i <= MASK && !s; i++)
+            if (there[i] && i != out)
+                s = vn__check_overlap(&t[out], names[out], &t[i], names[i]);
+        for (int i = 0; there[out] && i < 3 && !s; i++)
+            if (ints[i].at->buffer) {
+                const vn_tensor view = vn__ints_view(ints[i].at);
+
+                s = vn__check_overlap(&t[out], names[out], &view, ints[i].name);
+            }
+        if (!s && there[out] && vn__given(&c->sinks))
+            s = vn__check_overlap(&t[out], names[out], &c->sinks, "options.sinks");
+    }
+    return s;
 }
 
 static vn_status check(vn_tensor t[VIEWS], struct attention *a, const vn_queue *q, const struct call *c)
 {
     vn_status s;
 
-    if ((s = check_views(t, q)) || (s = check_shapes(t)) || (s = check_options(c)) ||
-        (a->has_mask && (s = check_mask(t, q))) || (a->has_lse && (s = check_lse(t, q))))
+    if ((s = check_views(t, q)) || (s = check_shapes(t, is_paged(c))) || (s = check_options(c)) ||
+        (s = check_more(c, q)) || (a->has_mask && (s = check_mask(t, q, keys_of(c)))) ||
+        (a->has_lse && (s = check_lse(t, q))))
         return s;
-    return check_overlaps(t, a);
+    return check_overlaps(t, a, c);
 }
 
 /* ---- the problem ----------------------------------------------------------------- */
@@ -270,7 +348,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     a->batches = t[Q].extent[0];
     a->heads = t[Q].extent[1];
     a->queries = t[Q].extent[2];
-    a->keys = t[K].extent[2];
+    a->keys = keys_of(c);
     a->d = t[Q].extent[3];
     a->dv = t[V].extent[3];
     if ((*done = a->batches * a->heads * a->queries == 0))
@@ -283,6 +361,13 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     a->scale = c->scale == 0 ? inverse_root((double)a->d) : c->scale;
     a->softcap = c->softcap;
     a->units = q->device->facts.units;
+    if ((a->has_sinks = vn__given(&c->sinks)))
+        a->sinks = c->sinks;
+    a->key_lengths = c->key_lengths;
+    a->query_lengths = c->query_lengths;
+    a->pages = c->pages;
+    a->page = is_paged(c) ? t[K].extent[2] : 0;
+    a->page_count = is_paged(c) ? t[K].extent[0] : 0;
     if (!a->has_mask)
         t[MASK] = t[Q];
     if (!a->has_lse)
@@ -298,6 +383,14 @@ const struct vn_operation vn__attention = {
     .variants = vn__attention_variants,
     .call_size = sizeof(struct call), .problem_size = sizeof(struct attention), .pose = pose,
 };
+
+/* What is not given is no bytes of a call. */
+static vn_ints ints_of(const vn_ints *t)
+{
+    static const vn_ints none;
+
+    return t->buffer ? *t : none;
+}
 
 vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values, vn_tensor out,
                        const vn_attention_options *o)
@@ -316,6 +409,8 @@ vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor
         .t = { [Q] = queries, [K] = keys, [V] = values, [OUT] = out, [MASK] = o->mask, [LSE] = o->lse },
         .scale = o->scale, .softcap = o->softcap, .window = o->window, .causal = (int)o->causal,
         .math = (int)o->math,
+        .key_lengths = ints_of(&o->key_lengths), .query_lengths = ints_of(&o->query_lengths),
+        .pages = ints_of(&o->pages), .sinks = o->sinks,
     };
 
     return vn__operate(q, &call.head);

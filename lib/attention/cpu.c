@@ -89,6 +89,7 @@ vn_status vn__run_attention_cpu(vn_queue *q, const struct vn_choice *it, const v
                     (s = pack(q, it, &a->t[V], 3, &panels[1], each, scratch))))
         return s;
     vn__attention_begin(&l, a);
+    vn__attention_more(&l, a);
     vn__arg_int(&l, a->heads / a->group);
     vn__arg_buffer(&l, scratch);
     arg_panels(&l, &panels[0]);

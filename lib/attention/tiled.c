@@ -19,5 +19,6 @@ vn_status vn__run_attention(vn_queue *q, const struct vn_choice *it, const void 
 
     (void)plan;
     vn__attention_begin(&l, a);
+    vn__attention_more(&l, a);
     return vn__launch(q, it, 0, &l);
 }

@@ -6,6 +6,13 @@
 
 /* ---- fits ----------------------------------------------------------------------- */
 
+static const char *fits_cpu(const void *problem, const struct vn_facts *f)
+{
+    const char *const why = vn__fits_vectors(problem, f);
+
+    return why ? why : ((const struct attention *)problem)->page ? "keys and values are in pages" : NULL;
+}
+
 static void constants_of(int *c, const void *problem)
 {
     const struct attention *a = problem;
@@ -34,7 +41,7 @@ static void constants_of(int *c, const void *problem)
                .constants_of = vn__constants_attention_decode, .defines = "#define HAS_SOFTCAP 1\n"
 
 const struct vn_variant vn__attention_variants[] = {
-    { .name = "attention_cpu", .fits = vn__fits_vectors, .plan = vn__plan_attention_cpu,
+    { .name = "attention_cpu", .fits = fits_cpu, .plan = vn__plan_attention_cpu,
       .run = vn__run_attention_cpu,
       .texts = "cl/tile/activation.h cl/tile/epilogue.h cl/tile/cpu.h cl/attention/attention.h "
                "cl/attention/cpu.cl",

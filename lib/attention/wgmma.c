@@ -36,6 +36,8 @@ const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts 
         return "it needs f16 or bf16";
     if (a->has_mask || a->softcap > 0)
         return "it has neither a mask nor a softcap";
+    if (a->key_lengths.buffer || a->query_lengths.buffer || a->page || a->has_sinks)
+        return "it has neither lengths, nor pages, nor sinks";
     if (a->keys == 0)
         return "there are no keys";
     if (a->d > LARGEST_HEAD || a->dv > LARGEST_HEAD)

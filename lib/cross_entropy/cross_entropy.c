@@ -26,41 +26,6 @@ static vn_type sums_of(vn_type t)
     return t == VN_F64 ? VN_F64 : VN_F32;
 }
 
-static vn_status check_targets(const vn_ints *t, const vn_queue *q, int64_t rows)
-{
-    int64_t last, bytes;
-    vn_status s;
-
-    if (t->bytes != 4 && t->bytes != 8)
-        return vn__fail(VN_INVALID, "targets has integers of %d bytes; it needs 4 or 8", t->bytes);
-    if (t->count != rows)
-        return vn__fail(VN_INVALID, "targets has %lld integers; it needs one for each row of x, %lld",
-                        (long long)t->count, (long long)rows);
-    if (t->start < 0 || t->stride < 0)
-        return vn__fail(VN_INVALID, "targets has start %lld and stride %lld; it needs 0 or more",
-                        (long long)t->start, (long long)t->stride);
-    if (rows == 0)
-        return VN_OK;
-    if ((s = vn__handle_check(t->buffer, VN_BUFFER, "targets")) ||
-        (s = vn__check_device(t->buffer->device, "targets", q->device, "the queue")))
-        return s;
-    if (!vn__mul(&last, t->count - 1, t->stride) || !vn__add(&last, last, t->start) ||
-        !vn__add(&last, last, 1) || !vn__mul(&bytes, last, t->bytes) || (uint64_t)bytes > t->buffer->bytes)
-        return vn__fail(VN_INVALID, "targets has %lld integers of %d bytes from %lld on, %lld apart; "
-                        "it needs to end inside its buffer of %zu bytes", (long long)t->count, t->bytes,
-                        (long long)t->start, (long long)t->stride, t->buffer->bytes);
-    return VN_OK;
-}
-
-/* The integers as a view, to see what they share memory with. */
-static vn_tensor view_of(const vn_ints *t)
-{
-    const int64_t words = t->bytes / 4;
-
-    return (vn_tensor){ t->buffer, VN_F32, 2, t->start * words, { t->count, words },
-                        { t->stride * words, 1 } };
-}
-
 /* One number for each row: of rank 1. */
 static vn_status check_column(const vn_tensor *t, const char *name, const vn_queue *q, const vn_tensor *x,
                               int output)
@@ -99,7 +64,7 @@ static vn_status check_gradient(const vn_tensor *dx, const vn_queue *q, const vn
 static vn_status check_overlaps(const struct call *c)
 {
     static const int outputs[] = { LOSS, LSE, DX };
-    const vn_tensor targets = view_of(&c->targets);
+    const vn_tensor targets = vn__ints_view(&c->targets);
     vn_status s = VN_OK;
 
     for (int i = 0; i < 3 && !s; i++) {
@@ -121,7 +86,7 @@ static vn_status check(const struct call *c, const vn_queue *q)
     vn_status s;
 
     if ((s = vn__check_tensor(x, "x", q, 2, 2, 0)) ||
-        (s = check_targets(&c->targets, q, x->extent[0])) ||
+        (s = vn__check_ints(&c->targets, "targets", q, x->extent[0], "row of x", 1)) ||
         (s = check_column(&c->t[LOSS], "loss", q, x, 1)) ||
         (c->t[DX].rank && (s = check_gradient(&c->t[DX], q, x))) ||
         (c->t[WEIGHTS].rank && (s = check_column(&c->t[WEIGHTS], names[WEIGHTS], q, x, 0))) ||

@@ -453,6 +453,51 @@ static void harm_cross_entropy(const struct call *c)
            "an infinite z-loss");
 }
 
+/* Integers of lengths, or of pages, that are not as they should be. */
+static void harm_lengths(const struct call *c)
+{
+    const vn_tensor *const t = c->o.t;
+    const int64_t batches = t[0].extent[0];
+    const vn_ints right = { c->shared, 0, batches, 1, 4, 0 };
+    struct { const char *what; vn_ints it; } table[] = {
+        { "integers of 8 bytes", right }, { "one more", right }, { "start -1", right },
+        { "stride -1", right }, { "an end outside the buffer", right }, { "a queue for a buffer", right },
+        { "the output's buffer", right } };
+
+    table[0].it.bytes = 8;
+    table[1].it.count++;
+    table[2].it.start = -1;
+    table[3].it.stride = -1;
+    table[4].it.start = BYTES;
+    table[5].it.buffer = (vn_buffer *)queue;
+    table[6].it.buffer = t[3].buffer;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const vn_attention_options keys = { .key_lengths = table[i].it },
+                                   queries = { .query_lengths = table[i].it };
+
+        expect(vn_attention(queue, t[0], t[1], t[2], t[3], &keys), VN_INVALID, c->function,
+               i == 6 ? "out" : "options.key_lengths", table[i].what);
+        expect(vn_attention(queue, t[0], t[1], t[2], t[3], &queries), VN_INVALID, c->function,
+               i == 6 ? "out" : "options.query_lengths", table[i].what);
+    }
+
+    vn_attention_options pages = { .pages = right };
+    vn_tensor odd = t[3];
+    vn_attention_options sinks = { .sinks = vn_matrix(c->shared, VN_F32, 1, t[0].extent[1]) };
+
+    pages.pages.count += batches > 1 ? 1 : -2;
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &pages), VN_INVALID, c->function, "options.pages",
+           "no multiple of the batches");
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &sinks), VN_INVALID, c->function, "options.sinks",
+           "sinks of rank 2");
+    sinks.sinks = (vn_tensor){ c->shared, VN_F32, 1, 0, { t[0].extent[1] + 1 }, { 1 } };
+    expect(vn_attention(queue, t[0], t[1], t[2], t[3], &sinks), VN_INVALID, c->function, "options.sinks",
+           "one sink more");
+    sinks.sinks = (vn_tensor){ c->shared, VN_F16, 1, 0, { t[0].extent[1] }, { 1 } };
+    expect(vn_attention(queue, t[0], t[1], t[2], odd, &sinks), VN_INVALID, c->function, "options.sinks",
+           "sinks of f16");
+}
+
 /* Shapes that do not go together, and options that no attention has. */
 static void harm_attention(const struct call *c)
 {
@@ -488,6 +533,7 @@ static void harm_attention(const struct call *c)
            "no vn_math");
     expect(vn_attention(queue, t[0], t[1], t[2], t[3], &bitwise), VN_UNSUPPORTED, c->function, "options.math",
            "the order of sums of all devices");
+    harm_lengths(c);
     other.extent[2]--;
     expect(vn_attention(queue, t[0], other, t[2], t[3], NULL), VN_INVALID, c->function, "values",
            "fewer keys than values");

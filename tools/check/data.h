@@ -5,7 +5,27 @@
 #ifndef VERNIER_DATA_H
 #define VERNIER_DATA_H
 
+#include <string.h>
+
 #include "suite.h"
+
+/* Integers are seen as f32 of the same bits: the number that has those of an integer, and back. */
+static inline double data_number(int32_t v)
+{
+    float x;
+
+    memcpy(&x, &v, sizeof x);
+    return x;
+}
+
+static inline int32_t data_integer(double number)
+{
+    const float x = (float)number;
+    int32_t v;
+
+    memcpy(&v, &x, sizeof v);
+    return v;
+}
 
 struct data {
     const struct problem  *p;

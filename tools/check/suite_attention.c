@@ -39,7 +39,8 @@ static double bit_of(int64_t key, int64_t element) { return key >> element % COD
 static void fill_code(struct data *d, const int64_t place[VN_RANK], double steep)
 {
     const struct attention_problem *const a = attention_of(d->p);
-    const struct seen s = attention_seen(a, place[2]);
+    const struct seen s = attention_seen(a, place[2], attention_batch_keys(a, place[0]),
+                                         attention_batch_queries(a, place[0]));
     const int64_t key = s.from + (s.end > s.from ? random_below(&d->random, s.end - s.from) : 0);
 
     for (int64_t e = 0; e < a->d; e++)
@@ -49,20 +50,28 @@ static void fill_code(struct data *d, const int64_t place[VN_RANK], double steep
             steep * bit_of(key, b) * (a->scale < 0 ? -1 : 1));
 }
 
-/* One head: keys are ranked at random.  A key's first element is its rank, and one of the others 1 or -1. */
-static void fill_keys(void *context, int64_t offset, const int64_t place[VN_RANK])
+/* Element e of key j of a head, or of its value. */
+static void set_stored(struct data *d, int slot, const int64_t head[2], int64_t j, int64_t e, double v)
 {
-    struct data *const d = context;
+    const struct attention_problem *const a = attention_of(d->p);
+    const int64_t page = a->page ? attention_page_at(a, head[0], j / a->page) : head[0];
+    const int64_t place[VN_RANK] = { page, head[1], a->page ? j % a->page : j };
+
+    set(d, slot, place, e, v);
+}
+
+/* One head of a batch: keys are ranked at random.  A key's first element is its rank, and one of the others 1
+ * or -1. */
+static void fill_keys(struct data *d, const int64_t head[2])
+{
     const struct attention_problem *const a = attention_of(d->p);
     const int64_t n = attention_keys(a);
-    int64_t at[VN_RANK] = { place[0], place[1] };
     short rank[ATTENTION_EXACT_KEYS];
 
-    (void)offset;
     if (is_coded(d)) {
-        for (at[2] = 0; at[2] < n; at[2]++)
+        for (int64_t j = 0; j < n; j++)
             for (int64_t e = 0; e < a->d; e++)
-                set(d, ATTENTION_K, at, e, bit_of(at[2], e));
+                set_stored(d, ATTENTION_K, head, j, e, bit_of(j, e));
         return;
     }
     for (int64_t j = 0; j < n; j++) {
@@ -71,11 +80,65 @@ static void fill_keys(void *context, int64_t offset, const int64_t place[VN_RANK
         rank[j] = rank[other];
         rank[other] = (short)j;
     }
-    for (at[2] = 0; at[2] < n; at[2]++) {
+    for (int64_t j = 0; j < n; j++) {
         for (int64_t e = 0; e < a->d; e++)
-            set(d, ATTENTION_K, at, e, e ? 0 : rank[at[2]]);
+            set_stored(d, ATTENTION_K, head, j, e, e ? 0 : rank[j]);
         if (a->d > 1)
-            set(d, ATTENTION_K, at, 1 + random_below(&d->random, a->d - 1), sign(&d->random));
+            set_stored(d, ATTENTION_K, head, j, 1 + random_below(&d->random, a->d - 1), sign(&d->random));
+    }
+}
+
+/* Each head of each batch. */
+static void each_head(struct data *d, void (*fill)(struct data *d, const int64_t head[2]))
+{
+    const struct attention_problem *const a = attention_of(d->p);
+    int64_t head[2];
+
+    for (head[0] = 0; head[0] < a->batch; head[0]++)
+        for (head[1] = 0; head[1] < attention_shared(a); head[1]++)
+            fill(d, head);
+}
+
+/* What lies behind the length of a batch has no influence. */
+static void fill_behind(struct data *d, const int64_t head[2])
+{
+    const struct attention_problem *const a = attention_of(d->p);
+
+    for (int64_t j = attention_batch_keys(a, head[0]); j < attention_keys(a); j++) {
+        for (int64_t e = 0; e < a->d; e++)
+            set_stored(d, ATTENTION_K, head, j, e, NAN);
+        for (int64_t e = 0; e < attention_dv(a); e++)
+            set_stored(d, ATTENTION_V, head, j, e, NAN);
+    }
+}
+
+static void fill_query_behind(void *context, int64_t offset, const int64_t place[VN_RANK])
+{
+    struct data *const d = context;
+
+    (void)offset;
+    if (place[2] >= attention_batch_queries(attention_of(d->p), place[0]))
+        for (int64_t e = 0; e < attention_of(d->p)->d; e++)
+            set(d, ATTENTION_Q, place, e, NAN);
+}
+
+static void fill_integers(struct data *d)
+{
+    const struct attention_problem *const a = attention_of(d->p);
+    const vn_tensor *const t = d->o->t;
+    int64_t at[VN_RANK];
+
+    for (at[0] = 0; at[0] < a->batch; at[0]++) {
+        at[1] = 0;
+        if (t[ATTENTION_KEY_LENGTHS].rank)
+            data_set(d, ATTENTION_KEY_LENGTHS, oracle_offset(&t[ATTENTION_KEY_LENGTHS], at),
+                     data_number((int32_t)attention_batch_keys(a, at[0])));
+        if (t[ATTENTION_QUERY_LENGTHS].rank)
+            data_set(d, ATTENTION_QUERY_LENGTHS, oracle_offset(&t[ATTENTION_QUERY_LENGTHS], at),
+                     data_number((int32_t)attention_batch_queries(a, at[0])));
+        for (; a->page && at[1] < attention_batch_pages(a); at[1]++)
+            data_set(d, ATTENTION_PAGES, oracle_offset(&t[ATTENTION_PAGES], at),
+                     data_number((int32_t)attention_page_at(a, at[0], at[1])));
     }
 }
 
@@ -122,21 +185,23 @@ static int is_even(const struct attention_problem *a)
 {
     const int64_t n = attention_keys(a);
 
-    return !a->mask && !a->causal && !a->lse && n > 0 && n <= 16 && (n & (n - 1)) == 0;
+    return !a->mask && !a->causal && !a->lse && a->key_length == NO_LENGTH && n > 0 && n <= 16 && (n & (n - 1)) == 0;
 }
 
 /* Either one key has all the weight; or of a power of two of keys each has the same. */
 static void fill_exact(struct data *d)
 {
     const struct attention_problem *const a = attention_of(d->p);
-    const vn_tensor heads = firsts(&d->o->t[ATTENTION_K], 2), rows = firsts(&d->o->t[ATTENTION_Q], 1);
+    const vn_tensor rows = firsts(&d->o->t[ATTENTION_Q], 1);
 
-    oracle_each(&heads, fill_keys, d);
+    each_head(d, fill_keys);
     if (is_even(a))
         data_value(d, ATTENTION_Q, 0);
     else
         oracle_each(&rows, fill_query, d);
     data_integers(d, ATTENTION_V, is_even(a) ? 3 : 100);
+    if (a->sinks)
+        data_value(d, ATTENTION_SINKS, -INFINITY);      /* which adds nothing */
 }
 
 static void fill_real(struct data *d)
@@ -146,13 +211,20 @@ static void fill_real(struct data *d)
     data_reals(d, ATTENTION_Q, -reach, reach);
     data_reals(d, ATTENTION_K, -1, 1);
     data_reals(d, ATTENTION_V, -1, 1);
+    if (attention_of(d->p)->sinks)
+        data_reals(d, ATTENTION_SINKS, -2, 2 * reach);
 }
 
 void data_fill_attention(struct data *d, enum kind kind)
 {
+    const vn_tensor rows = firsts(&d->o->t[ATTENTION_Q], 1);
+
     (kind == EXACT ? fill_exact : fill_real)(d);
     if (d->o->t[ATTENTION_MASK].rank)
         oracle_each(&d->o->t[ATTENTION_MASK], fill_mask, d);
+    each_head(d, fill_behind);
+    oracle_each(&rows, fill_query_behind, d);
+    fill_integers(d);
 }
 
 /* A weight of 0 times NaN is NaN: of values, only where each query sees each key. */
@@ -169,6 +241,8 @@ const struct pattern attention_patterns[] = {
     { "a NaN in the values",        ATTENTION_V,    not_a_number, 0, sees_all },
     { "a denormal in the values",   ATTENTION_V,    denormal,     0, NULL },
     { "a NaN in the mask",          ATTENTION_MASK, not_a_number, 0, NULL },
+    { "a NaN in the sinks",         ATTENTION_SINKS, not_a_number, 0, NULL },
+    { "an infinity in the sinks",   ATTENTION_SINKS, infinity,    0, NULL },
     { "all of the mask -infinity",  ATTENTION_MASK, minus_inf,    1, NULL },
     { NULL, 0, NULL, 0, NULL }
 };
@@ -217,6 +291,31 @@ static void draw_decode(struct problem *p, struct random *r, const struct suite 
     p->start   = RANDOM_OF(r, steps);
 }
 
+/* Lengths, pages, sinks.  Below --full only one type has pages where kernels are built for them. */
+static void draw_more(struct problem *p, struct random *r, const struct suite *s)
+{
+    static const int64_t pages[] = { 1, 3, 8, 16 };
+    struct attention_problem *const a = attention_of(p);
+    const int is_tiled = !strcmp(p->variant, "attention");
+
+    a->sinks = random_chance(r, 0.2);
+    if (random_chance(r, 0.25))
+        a->key_length = random_below(r, a->keys + 1);
+    if (random_chance(r, 0.15))
+        a->query_length = random_below(r, a->queries + 1);
+    if ((is_tiled || (*p->variant && (s->extent == SUITE_FULL || p->type == VN_BF16))) &&
+        random_chance(r, 0.25)) {
+        a->page = RANDOM_OF(r, pages);
+        a->keys = (a->keys + a->page - 1) / a->page * a->page;
+        a->keys = a->keys > ATTENTION_EXACT_KEYS ? a->keys - a->page : a->keys;
+    }
+}
+
+static int has_more(const struct attention_problem *a)
+{
+    return a->sinks || a->page || a->key_length != NO_LENGTH || a->query_length != NO_LENGTH;
+}
+
 static int is_decode(const char *variant) { return !strncmp(variant, "attention_decode", 16); }
 
 static void draw(struct problem *p, struct random *r, const struct suite *s, enum form form, int which)
@@ -245,7 +344,9 @@ static void draw(struct problem *p, struct random *r, const struct suite *s, enu
     p->start   = RANDOM_OF(r, starts);
     if (is_decode(p->variant))
         draw_decode(p, r, s, form, which);
-    p->beside  = a->lse && vn_type_bytes(p->type) == 2 ? APART : RANDOM_OF(r, besides);
+    if (s->extent != SUITE_SMALL)
+        draw_more(p, r, s);
+    p->beside  = has_more(a) || (a->lse && vn_type_bytes(p->type) == 2) ? APART : RANDOM_OF(r, besides);
 }
 
 /* Below --full each type has some of the forms of decoding: kernels take long to build. */
@@ -288,10 +389,12 @@ static void specials(struct suite *s, vn_type type, const char *variant)
         "b1h2s9d16:@:sk=4:causal-first", "b1h1s4d8:@:sk=9:mask=full:lse", "b1h2s3d8:@:sk=0:lse",
         "b1h2s0d8:@:sk=5",         "b0h2s3d8:@",                   "b1h0s3d8:@:hk=1",
         "b1h1s1d1:@",              "b1h1s20d12:@:causal:window=4", "b1h3s6d5:@:bshd:gap=3:start=1",
+        "b3h2s5d8:@:sk=24:len=0:qlen=2:causal:lse", "b2h2s3d8:@:sk=24:page=8:len=5:sinks:lse:hk=1",
         NULL };
     static const char *const decode_table[] = {
         "b2h4s2d16:@:hk=2:sk=50:causal:lse", "b1h2s4d16:@:sk=2:causal:lse", "b1h2s3d64:@:sk=0:lse",
-        "b2h3s2d8:@:sk=33:bshd:gap=8:start=8:causal:window=9", "b1h4s1d24:@:hk=1:sk=1:lse", NULL };
+        "b2h3s2d8:@:sk=33:bshd:gap=8:start=8:causal:window=9", "b1h4s1d24:@:hk=1:sk=1:lse",
+        "b3h2s2d16:@:hk=1:sk=48:len=0:qlen=0:causal:sinks:lse", NULL };
     const char *const *const table = is_decode(variant) ? decode_table : usual;
 
     if (!suite_begin(s, "attention special %s %s", vn_type_name(type), *variant ? variant : "(chosen)"))

@@ -29,9 +29,9 @@ static void set_target(struct data *d, int64_t row, int64_t target)
     const vn_tensor *const t = &d->o->t[ENTROPY_TARGETS];
     const int64_t at = t->start + row * t->stride[0];
 
-    data_set(d, ENTROPY_TARGETS, at, entropy_number((int32_t)target));
+    data_set(d, ENTROPY_TARGETS, at, data_number((int32_t)target));
     if (t->extent[1] == 2)
-        data_set(d, ENTROPY_TARGETS, at + 1, entropy_number((int32_t)(target >> 32)));
+        data_set(d, ENTROPY_TARGETS, at + 1, data_number((int32_t)(target >> 32)));
 }
 
 /* One class has a small integer, the others -infinity: the sum is 1, its logarithm 0. */

@@ -24,6 +24,7 @@ static const struct word words[] = {
     { "bhsd",         AT(rows_outside), 0,               1 },
     { "bshd",         AT(rows_outside), 1,               0 },
     { "lse",          AT(lse),          1,               0 },
+    { "sinks",        AT(sinks),        1,               0 },
     { NULL, 0, 0, 0 }
 };
 
@@ -35,10 +36,14 @@ static const struct key keys[] = {
     KEY_REAL("scale", AT(scale), 0),
     KEY_REAL("softcap", AT(softcap), 0),
     KEY_NAME("mask", AT(mask), mask_names),
+    KEY_INTEGER("len", AT(key_length), NO_LENGTH, 0, INT32_MAX),
+    KEY_INTEGER("qlen", AT(query_length), NO_LENGTH, 0, INT32_MAX),
+    KEY_INTEGER("page", AT(page), 0, 1, INT32_MAX),
     { .name = NULL }
 };
 
-static const struct attention_problem usual = { .batch = 1, .heads = 1, .queries = 1, .d = 1 };
+static const struct attention_problem usual = { .batch = 1, .heads = 1, .queries = 1, .d = 1,
+                                                .key_length = NO_LENGTH, .query_length = NO_LENGTH };
 
 static int sizes(const struct reader *r, const char *text)
 {
@@ -59,6 +64,17 @@ static int complete(const struct reader *r)
                      (long long)a->heads, PLURAL(a->heads));
     if (a->window && !a->causal)
         return wrong(r, "attention: window=%lld needs causal", (long long)a->window);
+    if (a->key_length > attention_keys(a))
+        return wrong(r, "attention: len=%lld is more than the %lld keys", (long long)a->key_length,
+                     (long long)attention_keys(a));
+    if (a->query_length > a->queries)
+        return wrong(r, "attention: qlen=%lld is more than the %lld queries", (long long)a->query_length,
+                     (long long)a->queries);
+    if (a->page && (a->batch < 1 || attention_keys(a) % a->page))
+        return wrong(r, "attention: page=%lld needs a batch or more, and a multiple of it as keys; there are %lld",
+                     (long long)a->page, (long long)attention_keys(a));
+    if (r->p->beside && (a->sinks || a->page || a->key_length != NO_LENGTH || a->query_length != NO_LENGTH))
+        return wrong(r, "attention: operands in one buffer have one type; sinks, pages and lengths have others");
     if (r->p->beside && a->lse && vn_type_bytes(r->p->type) == 2)
         return wrong(r, "attention: operands in one buffer have one type; lse is f32 beside %s",
                      vn_type_name(r->p->type));
@@ -72,23 +88,34 @@ static void write(struct writer *w, const struct problem *p)
 
     write_text(w, "b%lldh%llds%lldd%lld:%s", (long long)a->batch, (long long)a->heads, (long long)a->queries,
                (long long)a->d, vn_type_name(p->type));
-    write_text(w, "%s%s%s", a->causal ? causal[a->causal] : "", a->rows_outside ? ":bshd" : "",
-               a->lse ? ":lse" : "");
+    write_text(w, "%s%s%s%s", a->causal ? causal[a->causal] : "", a->rows_outside ? ":bshd" : "",
+               a->lse ? ":lse" : "", a->sinks ? ":sinks" : "");
     write_keys(w, keys, p);
 }
 
 /* ---- operands ---- */
 
-static const char *const names[OPERANDS] = { "queries", "keys", "values", "out", "the mask", "lse" };
+static const char *const names[OPERANDS] = { "queries", "keys", "values", "out", "the mask", "lse", "the sinks",
+                                              "the keys' lengths", "the queries' lengths", "the pages" };
+
+/* Of 4 bytes. */
+static void integers(struct operands *o, const struct problem *p, int i, int rank, const int64_t *extent)
+{
+    o->elements[i] = lay_out(&o->t[i], p, rank, extent, NULL);
+    o->t[i].type = VN_F32;
+}
 
 static void operands(struct operands *o, const struct problem *p)
 {
     static const int outside[] = { 0, 2, 1, 3 };
     const struct attention_problem *const a = attention_of(p);
+    const int64_t table[] = { a->batch, attention_batch_pages(a) };
+    const int64_t stored = a->page ? table[0] * table[1] : a->batch;
     const int64_t extent[][4] = {
         [ATTENTION_Q]   = { a->batch, a->heads, a->queries, a->d },
-        [ATTENTION_K]   = { a->batch, attention_shared(a), attention_keys(a), a->d },
-        [ATTENTION_V]   = { a->batch, attention_shared(a), attention_keys(a), attention_dv(a) },
+        [ATTENTION_K]   = { stored, attention_shared(a), a->page ? a->page : attention_keys(a), a->d },
+        [ATTENTION_V]   = { stored, attention_shared(a), a->page ? a->page : attention_keys(a),
+                            attention_dv(a) },
         [ATTENTION_OUT] = { a->batch, a->heads, a->queries, attention_dv(a) } };
     const int64_t scores[] = { a->batch, a->mask == MASK_OF_KEYS ? 1 : a->heads,
                                a->mask == MASK_OF_KEYS ? 1 : a->queries,
@@ -103,6 +130,27 @@ static void operands(struct operands *o, const struct problem *p)
         o->elements[ATTENTION_LSE] = lay_out(&o->t[ATTENTION_LSE], p, 3, extent[ATTENTION_Q], NULL);
         o->t[ATTENTION_LSE].type = p->type == VN_F64 ? VN_F64 : VN_F32;
     }
+    if (a->sinks) {
+        o->elements[ATTENTION_SINKS] = lay_out(&o->t[ATTENTION_SINKS], p, 1, &a->heads, NULL);
+        o->t[ATTENTION_SINKS].type = p->type == VN_F64 ? VN_F64 : VN_F32;
+    }
+    if (a->key_length != NO_LENGTH)
+        integers(o, p, ATTENTION_KEY_LENGTHS, 1, &a->batch);
+    if (a->query_length != NO_LENGTH)
+        integers(o, p, ATTENTION_QUERY_LENGTHS, 1, &a->batch);
+    if (a->page) {
+        struct problem packed = *p;
+
+        packed.gap = 0;
+        integers(o, &packed, ATTENTION_PAGES, 2, table);
+    }
+}
+
+static vn_ints ints_of(const vn_tensor *t)
+{
+    const int64_t count = t->rank == 2 ? t->extent[0] * t->extent[1] : t->extent[0];
+
+    return (vn_ints){ t->buffer, t->start, count, t->rank == 2 ? 1 : t->stride[0], 4, 0 };
 }
 
 static vn_status run(vn_queue *q, const struct problem *p, const struct operands *o)
@@ -111,18 +159,20 @@ static vn_status run(vn_queue *q, const struct problem *p, const struct operands
     const vn_attention_options options = {
         .size = sizeof options, .scale = a->scale, .causal = (vn_causal)a->causal, .window = a->window,
         .softcap = a->softcap, .mask = o->t[ATTENTION_MASK], .lse = o->t[ATTENTION_LSE], .math = p->math,
+        .sinks = o->t[ATTENTION_SINKS], .key_lengths = ints_of(&o->t[ATTENTION_KEY_LENGTHS]),
+        .query_lengths = ints_of(&o->t[ATTENTION_QUERY_LENGTHS]), .pages = ints_of(&o->t[ATTENTION_PAGES]),
         .variant = variant_of(p) };
 
     return vn_attention(q, o->t[ATTENTION_Q], o->t[ATTENTION_K], o->t[ATTENTION_V], o->t[ATTENTION_OUT],
                         &options);
 }
 
-struct seen attention_seen(const struct attention_problem *a, int64_t i)
+struct seen attention_seen(const struct attention_problem *a, int64_t i, int64_t n, int64_t queries)
 {
-    const int64_t n = attention_keys(a), at = i + (a->causal == VN_CAUSAL_LAST ? n - a->queries : 0);
-    struct seen s = { 0, n };
+    const int64_t at = i + (a->causal == VN_CAUSAL_LAST ? n - queries : 0);
+    struct seen s = { 0, i < queries ? n : 0 };
 
-    if (!a->causal)
+    if (!a->causal || i >= queries)
         return s;
     s.end = at + 1 < 0 ? 0 : at + 1 < n ? at + 1 : n;
     s.from = a->window && at + 1 > a->window ? at + 1 - a->window : 0;
@@ -134,11 +184,33 @@ struct seen attention_seen(const struct attention_problem *a, int64_t i)
 static double flops(const struct problem *p)
 {
     const struct attention_problem *const a = attention_of(p);
-    const int64_t n = attention_keys(a), offset = a->causal == VN_CAUSAL_LAST ? n - a->queries : 0;
-    const double pairs = vn__attention_pairs(a->queries, n, a->causal != VN_CAUSAL_NONE, offset,
-                                             a->window);
+    double pairs = 0;
 
-    return 2 * (double)a->batch * (double)a->heads * pairs * (double)(a->d + attention_dv(a));
+    for (int64_t b = 0; b < a->batch; b++) {
+        const int64_t n = attention_batch_keys(a, b), queries = attention_batch_queries(a, b);
+
+        pairs += vn__attention_pairs(queries, n, a->causal != VN_CAUSAL_NONE,
+                                     a->causal == VN_CAUSAL_LAST ? n - queries : 0, a->window);
+    }
+    return 2 * (double)a->heads * pairs * (double)(a->d + attention_dv(a));
+}
+
+/* Lengths, and which page comes where. */
+static double element(const struct problem *p, int operand, int64_t at, double random)
+{
+    const struct attention_problem *const a = attention_of(p);
+    const int64_t in = at - p->start, each = attention_batch_pages(a);
+
+    switch (operand) {
+    case ATTENTION_KEY_LENGTHS:
+        return data_number((int32_t)attention_batch_keys(a, in));
+    case ATTENTION_QUERY_LENGTHS:
+        return data_number((int32_t)attention_batch_queries(a, in));
+    case ATTENTION_PAGES:
+        return data_number((int32_t)attention_page_at(a, in / each, in % each));
+    default:
+        return random;
+    }
 }
 
 /* ---- checks ---- */
@@ -148,6 +220,12 @@ static double summands(const struct problem *p)
     const struct attention_problem *const a = attention_of(p);
 
     return (double)(attention_keys(a) + a->d);
+}
+
+/* The length of a batch where it is the only one. */
+static int64_t attention_narrowed(const struct attention_problem *a, int64_t first, int64_t all, int64_t b)
+{
+    return first == NO_LENGTH ? NO_LENGTH : attention_length(a, first, all, b);
 }
 
 /* Some queries of the heads of one head of keys, of one batch: what is causal keeps those whose index says
@@ -163,14 +241,20 @@ static void narrow_attention(struct problem *p, struct operands *o, int last)
 
     a->keys = attention_keys(a);                        /* no longer as of the queries */
     a->dv = attention_dv(a);
-    for (int at = 0; at < ATTENTION_OPERANDS; at++) {
+    a->key_length = attention_narrowed(a, a->key_length, a->keys, b.from);
+    a->query_length = attention_narrowed(a, a->query_length, a->queries, b.from);
+    for (int at = 0; at <= ATTENTION_LSE; at++) {
         const int of_keys = at == ATTENTION_K || at == ATTENTION_V;
 
-        narrow(&o->t[at], 0, b);
+        if (!of_keys || !a->page)
+            narrow(&o->t[at], 0, b);
         narrow(&o->t[at], 1, of_keys ? k : h);
         if (!of_keys)
             narrow(&o->t[at], 2, i);
     }
+    narrow(&o->t[ATTENTION_SINKS], 0, h);
+    for (int at = ATTENTION_KEY_LENGTHS; at <= ATTENTION_PAGES; at++)
+        narrow(&o->t[at], 0, b);
     a->batch   = b.count;
     a->heads   = h.count;
     a->shared  = k.count;
@@ -200,6 +284,12 @@ static void shrink(struct problem *p, int shape, int even)
     a->heads   = group * a->shared;
     a->batch   = at_most(a->batch, 2);
     a->softcap = 0;
+    if (a->page) {
+        a->page = at_most(a->page, 16);
+        a->keys = (a->keys + a->page - 1) / a->page * a->page;
+    }
+    a->key_length = at_most(a->key_length, a->keys);
+    a->query_length = at_most(a->query_length, a->queries);
 }
 
 const struct op op_attention = {
@@ -207,7 +297,7 @@ const struct op op_attention = {
     .words = words, .keys = keys, .usual = &usual, .own_size = sizeof usual,
     .directions = 1u << FORWARD, .batch = AT(batch),
     .read_sizes = sizes, .complete = complete, .write = write,
-    .operands = names, .lay_out = operands, .run = run,
+    .operands = names, .lay_out = operands, .run = run, .element = element,
     .flops = flops,
     .oracle = oracle_attention, .summands = summands, .narrow = narrow_attention, .shrink = shrink,
     .cases = suite_attention, .fill = data_fill_attention, .patterns = attention_patterns, .has_zeros = 1,

@@ -128,7 +128,7 @@ static double element(const struct problem *p, int operand, int64_t at, double r
     if (operand != ENTROPY_TARGETS)
         return random;
     return e->wide_targets && (at - start) % 2 ? 0
-         : entropy_number((int32_t)fmin((random + 1) / 2 * (double)e->classes, (double)e->classes - 1));
+         : data_number((int32_t)fmin((random + 1) / 2 * (double)e->classes, (double)e->classes - 1));
 }
 
 /* Maximum, subtraction, exponential, sum; multiplication, subtraction. */

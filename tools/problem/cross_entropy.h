@@ -5,8 +5,6 @@
 #ifndef VERNIER_PROBLEM_CROSS_ENTROPY_H
 #define VERNIER_PROBLEM_CROSS_ENTROPY_H
 
-#include <string.h>
-
 #include "check/data.h"
 
 /* Of the operands, targets are integers: seen as f32 of the same bits, two of them for one of 64 bits. */
@@ -23,24 +21,6 @@ OWN_FITS(struct cross_entropy_problem);
 static inline struct cross_entropy_problem *cross_entropy_of(const struct problem *p)
 {
     return (struct cross_entropy_problem *)p->own;
-}
-
-/* The number that has the bits of an integer, and back. */
-static inline double entropy_number(int32_t v)
-{
-    float x;
-
-    memcpy(&x, &v, sizeof x);
-    return x;
-}
-
-static inline int32_t entropy_integer(double number)
-{
-    const float x = (float)number;
-    int32_t v;
-
-    memcpy(&v, &x, sizeof v);
-    return v;
 }
 
 /* check/suite_cross_entropy.c */

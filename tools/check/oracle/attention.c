@@ -26,6 +26,28 @@ static long double input(const struct row *r, int i, int64_t b, int64_t h, int64
     return r->c->in[i][oracle_offset(&r->c->o->t[i], place)];
 }
 
+/* Of lengths, or of the page numbers. */
+static int64_t integer(const struct row *r, int i, int64_t b, int64_t n)
+{
+    return data_integer((double)input(r, i, b, n, 0, 0));
+}
+
+static int64_t length(const struct row *r, int i, int64_t b, int64_t all)
+{
+    const int64_t n = r->c->o->t[i].rank ? integer(r, i, b, 0) : all;
+
+    return n < 0 ? 0 : n < all ? n : all;
+}
+
+/* Of key j: of the keys, or of the values. */
+static long double stored(const struct row *r, int i, int64_t b, int64_t h, int64_t j, int64_t d)
+{
+    const int64_t page = r->a->page;
+
+    return page ? input(r, i, integer(r, ATTENTION_PAGES, b, j / page), h, j % page, d)
+                : input(r, i, b, h, j, d);
+}
+
 /* s = scale Q K^T is a sum of D products, times the scale; a softcap divides, takes a hyperbolic tangent (2 u
  * of it) and multiplies; the mask adds.                                                                    */
 static void score(const struct row *r, const int64_t at[VN_RANK], int64_t j)
@@ -37,7 +59,7 @@ static void score(const struct row *r, const int64_t at[VN_RANK], int64_t j)
 
     for (int64_t d = 0; d < a->d; d++) {
         const long double v = input(r, ATTENTION_Q, at[0], at[1], at[2], d)
-                            * input(r, ATTENTION_K, at[0], head, j, d);
+                            * stored(r, ATTENTION_K, at[0], head, j, d);
 
         sum += v;
         size += fabsl(v);
@@ -58,19 +80,35 @@ static void score(const struct row *r, const int64_t at[VN_RANK], int64_t j)
     r->off[j] = off;
 }
 
-struct stats { long double max, sum, off; int poisoned; struct seen seen; };
+struct stats { long double max, sum, off; int poisoned, has_query; struct seen seen; };
+
+static int has_sink(const struct row *r, const struct stats *s)
+{
+    return r->c->o->t[ATTENTION_SINKS].rank && s->has_query;
+}
+
+static long double sink(const struct row *r, const int64_t at[VN_RANK])
+{
+    return input(r, ATTENTION_SINKS, at[1], 0, 0, 0);
+}
 
 /* off: by how much, relatively, the sum may be off.  A weight is off by what its score is off, by rounding
  * of score - maximum, and 8 u for its exponential in either base; the running sum is rescaled at most once
  * for each key, each time with an exponential of its own. */
 static struct stats stats_of(const struct row *r, const int64_t at[VN_RANK])
 {
-    struct stats s = { -INFINITY, 0, 0, 0, attention_seen(r->a, at[2]) };
+    const int64_t keys = length(r, ATTENTION_KEY_LENGTHS, at[0], attention_keys(r->a));
+    const int64_t queries = length(r, ATTENTION_QUERY_LENGTHS, at[0], r->a->queries);
+    struct stats s = { -INFINITY, 0, 0, 0, at[2] < queries, attention_seen(r->a, at[2], keys, queries) };
 
     for (int64_t j = s.seen.from; j < s.seen.end; j++) {
         score(r, at, j);
         s.poisoned |= isnan(r->score[j]) || r->score[j] == INFINITY;
         s.max = r->score[j] > s.max ? r->score[j] : s.max;
+    }
+    if (has_sink(r, &s)) {
+        s.poisoned |= isnan(sink(r, at)) || sink(r, at) == INFINITY;
+        s.max = sink(r, at) > s.max ? sink(r, at) : s.max;
     }
     return s;
 }
@@ -123,7 +161,7 @@ static void element(const struct row *r, int64_t at[VN_RANK], int64_t d, const s
     long double sum = 0, error = 0, size = 0, value;
 
     for (int64_t j = s->seen.from; j < s->seen.end; j++) {
-        const long double w = r->score[j], v = input(r, ATTENTION_V, at[0], head, j, d);
+        const long double w = r->score[j], v = stored(r, ATTENTION_V, at[0], head, j, d);
 
         sum += w * v;
         size += w * fabsl(v);
@@ -153,6 +191,12 @@ static void row(void *context, int64_t offset, const int64_t where[VN_RANK])
         error += w * (off + oracle_gamma(r->type, (long double)(s.seen.end - s.seen.from) + 8));
         r->score[j] = w;
         r->off[j] = off;
+    }
+    if (has_sink(r, &s) && sink(r, at) > -INFINITY) {
+        const long double w = expl(sink(r, at) - s.max), u = oracle_unit(r->type);
+
+        s.sum += w;                             /* and all before is rescaled once more */
+        error += w * u * (2 * (s.max - sink(r, at)) + 2 * fabsl(s.max) + 16) + s.sum * 16 * u;
     }
     s.off = s.sum > 0 ? error / s.sum : 0;
     if (r->a->lse)

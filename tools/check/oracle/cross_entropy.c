@@ -29,10 +29,10 @@ static void read_target(struct row *r)
 {
     const vn_tensor *const t = &r->c->o->t[ENTROPY_TARGETS];
     const double *const in = r->c->in[ENTROPY_TARGETS] + t->start + r->at * t->stride[0];
-    const int64_t low = entropy_integer(in[0]);
+    const int64_t low = data_integer(in[0]);
 
     r->target = t->extent[1] == 1 ? low
-              : (int64_t)((uint64_t)(uint32_t)entropy_integer(in[1]) << 32 | (uint32_t)low);
+              : (int64_t)((uint64_t)(uint32_t)data_integer(in[1]) << 32 | (uint32_t)low);
     r->ignored = r->target == (r->p->ignore ? r->p->ignore : ENTROPY_IGNORED);
     r->known = !r->ignored && r->target >= 0 && r->target < r->p->classes;
 }
