@@ -105,13 +105,14 @@ void options_begin(struct argp_state *state, const struct argp_child *children, 
 
 /* ---- what to work on ---- */
 
-enum { FILTER = 512, TOKENS, BATCH };
+enum { FILTER = 512, TOKENS, BATCH, WITH };
 
 static const struct argp_option work_options[] = {
     { "type",   't',    "TYPE", 0, "f32, f16, bf16 or f64, for every problem", 0 },
     { "filter", FILTER, "TEXT", 0, "Only the rows of a suite whose name or problem has this text in it", 0 },
     { "tokens", TOKENS, "N",    0, "Rows of llama31's activations; else 1, 16, 128 and 2048", 0 },
     { "batch",  BATCH,  "N",    0, "Images of a convolution, batches of a GEMM", 0 },
+    { "with",   WITH,   "WORDS", 0, "Add these words to each problem, as nhwc or bias=row:act=relu", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -122,6 +123,7 @@ static error_t parse_work(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 't':    w->options.type   = option_type(state, arg);            return 0;
     case FILTER: w->options.filter = arg;                                return 0;
+    case WITH:   w->options.with   = arg;                                return 0;
     case TOKENS: w->options.tokens = option_count(state, "tokens", arg); return 0;
     case BATCH:  w->options.batch  = option_count(state, "batch", arg);  return 0;
     case ARGP_KEY_ARG:

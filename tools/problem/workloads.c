@@ -285,12 +285,22 @@ static int add_label(struct workloads *w, const struct workload *it)
     return 0;
 }
 
+/* A problem's text, with the words that are to be added to each. */
+static int read_problem(struct problem *out, const char *text, const struct workload_options *o, char *why,
+                        size_t why_size)
+{
+    char all[2 * PROBLEM_TEXT];
+
+    snprintf(all, sizeof all, "%s%s%s", text, o->with ? ":" : "", o->with ? o->with : "");
+    return problem_parse(out, all, why, why_size);
+}
+
 static int add_one(struct workloads *w, const char *text, const char *label, const struct workload_options *o,
                    char *why, size_t why_size)
 {
     struct workload it = { .suite = "" };
 
-    if (problem_parse(&it.problem, text, why, why_size))
+    if (read_problem(&it.problem, text, o, why, why_size))
         return -1;
     override(&it.problem, o);
     problem_format(it.text, &it.problem);
@@ -322,7 +332,7 @@ static int add(struct workloads *w, const char *text, const char *label, const s
 
     if (o->direction != ALL_DIRECTIONS)
         return add_one(w, text, label, o, why, why_size);
-    if (problem_parse(&p, text, why, why_size))
+    if (read_problem(&p, text, o, why, why_size))
         return -1;
     if (!p.op->directions) {
         each.direction = -1;

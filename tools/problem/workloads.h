@@ -16,7 +16,7 @@ enum { ALL_DIRECTIONS = -2 };           /* each problem in all directions that i
 struct workload_options {
     int         type, direction;
     int64_t     batch, tokens;
-    const char *variant, *filter;
+    const char *variant, *filter, *with;    /* with: words added to each problem's text */
 };
 
 enum { LABEL = 128 };
