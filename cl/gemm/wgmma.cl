@@ -64,6 +64,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             float bias_row[BIAS_ROW(ACCUMULATORS)];
 
             prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
+            prefetch_tile(&c, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, lane);
             p = gemm_multiply(d, p, a, b, slices);
             store_tile(&c, d, bias_row, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, lane, UNALIGNED_C);
         }

@@ -4,7 +4,8 @@
  * columns from n on.
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
- * Gives: BIAS_ROW() prepare_tile(); finish_tile(), finish_across(), store_finished(), store_tile().
+ * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); finish_tile(), finish_across(), store_finished(),
+ *        store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */
@@ -17,21 +18,29 @@
 #define FINISH_PIECE 16
 
 #if RESIDUAL && OF(BYTES, TYPE_RESIDUAL) == 2
-/* Adds `by` times a piece of a row of the residual, of 16-byte vectors of 16-bit elements: `from` is the
- * place of the piece.  As store_row_vectors(). */
-DEVICE void add_row_vector(float *d, const int below, GLOBAL const T_RESIDUAL *from, R by, int lane, int left)
+/* A vector of rows m and m8 of the residual, of 16-bit elements, from the piece whose first column is n on.
+ * As store_row_vectors(). */
+DEVICE void load_row_vectors(unsigned int *u, const struct output *o, int m, int m8, int n, int lane)
 {
-    const int n = lane % 4 * 8;
-    unsigned int u[4];
+    UNROLL for (int below = 0; below < 2; below++) {
+        const int r = below ? m8 : m, at = n + lane % 4 * 8;
 
-    load16(u, from + n, n < left);
-    transpose4(u, 1, lane, 1);
-    UNROLL for (int j = 0; j < 4; j++) {
-        float *const two = d + 4 * j + 2 * below;
-
-        two[0] = FMA(by, OF(LOWER, TYPE_RESIDUAL)(u[j]), two[0]);
-        two[1] = FMA(by, OF(UPPER, TYPE_RESIDUAL)(u[j]), two[1]);
+        load16(u + 4 * below, o->residual + (r < o->M ? r : 0) * o->residual_row + at,
+               r < o->M && at < o->N);
     }
+}
+
+/* Adds `by` times these to a piece. */
+DEVICE void add_row_vectors(float *d, unsigned int *u, R by, int lane)
+{
+    transpose4(u, 2, lane, 1);
+    UNROLL for (int below = 0; below < 2; below++)
+        UNROLL for (int j = 0; j < 4; j++) {
+            float *const two = d + 4 * j + 2 * below;
+
+            two[0] = FMA(by, OF(LOWER, TYPE_RESIDUAL)(u[4 * below + j]), two[0]);
+            two[1] = FMA(by, OF(UPPER, TYPE_RESIDUAL)(u[4 * below + j]), two[1]);
+        }
 }
 #endif
 
@@ -79,6 +88,24 @@ DEVICE void prepare_tile(float *bias_row, const struct output *o, const int coun
 #endif
 }
 
+/* Asks for the tile's part of the residual, while the tensor cores are busy. */
+DEVICE void prefetch_tile(const struct output *o, const int count, int m, int m8, int n0, int lane)
+{
+#if RESIDUAL > SAME_COLUMNS
+    const int line = 128 / OF(BYTES, TYPE_RESIDUAL);            /* elements of a line of the cache */
+
+    if (o->residual_col == 1)
+        UNROLL for (int i = 0; i < 2 * count; i += 4 * line) {
+            const int at = i + lane % 4 * line, n = n0 + at;
+
+            if (at < 2 * count && n < o->N && m < o->M)
+                prefetch_global(o->residual + m * o->residual_row + n);
+            if (at < 2 * count && n < o->N && m8 < o->M)
+                prefetch_global(o->residual + m8 * o->residual_row + n);
+        }
+#endif
+}
+
 /* n0: the tile's first column.  What is outside of C becomes any value. */
 DEVICE void finish_tile(const struct output *o, float *all, const float *bias_row, const int count, int m,
                         int m8, int n0, int lane)
@@ -90,6 +117,14 @@ DEVICE void finish_tile(const struct output *o, float *all, const float *bias_ro
 #if RESIDUAL
     const int residual_in_pairs = SIDE_IN_PAIRS(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row,
                                                 o->residual_col, N);
+#if OF(BYTES, TYPE_RESIDUAL) == 2
+    const int in_vectors = RESIDUAL > SAME_COLUMNS &&
+                           ROWS_OF_VECTORS(o->residual, o->residual_row, o->residual_col, N);
+    unsigned int next[8];
+
+    if (in_vectors)
+        load_row_vectors(next, o, m, m8, n0, lane);
+#endif
 #endif
 #if BIAS > SAME_ROWS
     const int bias_in_pairs = SIDE_IN_PAIRS(BIAS, TYPE_BIAS, o->bias, o->bias_row, o->bias_col, N);
@@ -106,13 +141,14 @@ DEVICE void finish_tile(const struct output *o, float *all, const float *bias_ro
 #endif
 #if RESIDUAL
 #if OF(BYTES, TYPE_RESIDUAL) == 2
-        if (RESIDUAL > SAME_COLUMNS && ROWS_OF_VECTORS(o->residual, o->residual_row, o->residual_col, N)) {
-            UNROLL for (int below = 0; below < 2; below++) {
-                const int r = below ? m8 : m;
+        if (in_vectors) {                       /* those of the next piece are on their way meanwhile */
+            unsigned int here[8];
 
-                add_row_vector(d, below, o->residual + (r < M ? r : 0) * o->residual_row + first, o->beta,
-                               lane, r < M ? N - first : 0);
-            }
+            UNROLL for (int i = 0; i < 8; i++)
+                here[i] = next[i];
+            if (piece + FINISH_PIECE < count)
+                load_row_vectors(next, o, m, m8, first + ACC_COL(FINISH_PIECE), lane);
+            add_row_vectors(d, here, o->beta, lane);
         } else
 #endif
             WITH_SIDE(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row, o->residual_col,
