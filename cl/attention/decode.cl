@@ -24,21 +24,12 @@
 #define SLOTS   (LANES > TEAM ? ITEMS / LANES : TEAMS)          /* sums that are merged in local memory */
 #define PITCH   (HEAD + 1)                      /* weighted values, and the sum of the weights */
 
-#define SPLITS_MOST 128
-
 /* Elements of local memory, for one thing after the other. */
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define TEAMS_ROOM  (LANES > 1 ? 0 : SCORES * ITEMS)
 #define GROUP_ROOM  (ROWS * TEAMS + 2 * SLOTS * PITCH)
-#define SPLITS_ROOM (2 * ROWS * SPLITS_MOST + ROWS)
 #define ROOM        LARGER(TEAMS_ROOM, LARGER(GROUP_ROOM, SPLITS_ROOM))
 #define LOCAL_BYTES LARGER(STREAM_BYTES, (TYPE == TYPE_F64 ? 8 : 4) * ROOM)
-
-/* In the workspace a split of ROWS rows has their weighted values, then their maxima, then their sums. */
-#define SPLIT_ELEMENTS (ROWS * (DV + 2))
-#define SPLIT_OF(split) \
-    (gSplits + (((INDEX)batch * shareds + shared) * blocks + block) * splits * SPLIT_ELEMENTS \
-             + (INDEX)(split) * SPLIT_ELEMENTS)
 
 /* Of `count` values of a work-item the sums over its team, in the same order each time. */
 DEVICE void team_sums(LOCAL R *room, R *x, const int count)
@@ -65,81 +56,6 @@ DEVICE void team_sums(LOCAL R *room, R *x, const int count)
 /* Vectors of a key, or a value. */
 #define KEY_VECTOR(u, v)   ((u) * VECTORS + (v))
 #define VALUE_VECTOR(u, v) ((KEYS + (u)) * VECTORS + (v))
-
-#define DECODE_PARAMS                                                                                   \
-    int queries, int keys, int D, int DV, int group, int causal, int offset, int window, R scale,      \
-    R softcap, GLOBAL const T *RESTRICT gQ, VIEW vQ, GLOBAL const T *RESTRICT gK, VIEW vK,              \
-    GLOBAL const T *RESTRICT gV, VIEW vV, GLOBAL T *RESTRICT gO, VIEW vO,                               \
-    GLOBAL const T *RESTRICT gMask, VIEW vMask, GLOBAL R *RESTRICT gLse, VIEW vLse, int has_lse,        \
-    MORE_PARAMS, int shareds, int blocks, int splits, GLOBAL R *gSplits, int merges, GLOBAL int *counters
-
-/* Where the result of ROWS rows goes; rows: that there are; seen: of these, with a query. */
-struct result {
-    GLOBAL T *o; GLOBAL R *lse; GLOBAL const R *sinks;
-    VIEW vO, vLse; INDEX sink_step;
-    int row0, rows, seen, shared, group, DV, has_lse, has_sinks;
-};
-
-#define RESULT(to)                                                                             \
-    struct result to;                                                                          \
-    to.o = gO + (INDEX)vO.s0 + batch * (INDEX)vO.s3;                                           \
-    to.lse = gLse + (INDEX)vLse.s0 + batch * (INDEX)vLse.s4;                                   \
-    to.sinks = gSinks + (INDEX)vMore.s6;                                                       \
-    to.vO = vO;                                                                                \
-    to.vLse = vLse;                                                                            \
-    to.sink_step = (INDEX)vMore.s7;                                                            \
-    to.row0 = block * ROWS;                                                                    \
-    to.rows = queries * group;                                                                 \
-    to.seen = QUERIES_OF(batch) * group;                                                       \
-    to.shared = shared;                                                                        \
-    to.group = group;                                                                          \
-    to.DV = DV;                                                                                \
-    to.has_lse = has_lse;                                                                      \
-    to.has_sinks = given & GIVEN_SINKS
-
-/* A work-group merges the splits of ROWS rows, in order. */
-DEVICE void merge_splits(LOCAL R *scratch, GLOBAL const R *parts, int splits, const struct result *to)
-{
-    LOCAL R *const factors = scratch, *const all = scratch + 2 * ROWS * splits;
-    const int me = LOCAL_ID(), DV = to->DV;
-    GLOBAL const R *const pairs = parts + ROWS * DV;
-
-    for (int at = me; at < 2 * ROWS * splits; at += ITEMS)
-        factors[at] = pairs[(INDEX)(at / (2 * ROWS)) * SPLIT_ELEMENTS + at % (2 * ROWS)];
-    BARRIER();
-    for (int r = me; r < ROWS; r += ITEMS) {
-        const int row = to->row0 + r, i = row / to->group, h = to->shared * to->group + row - i * to->group;
-        R max = LOWEST, sum = ZERO, factor = (R)1;
-
-        for (int k = 0; k < splits; k++)
-            max = MAX(max, factors[2 * k * ROWS + r]);
-        for (int k = 0; k < splits; k++) {
-            LOCAL R *const pair = factors + 2 * k * ROWS + r;
-
-            pair[0] = power(pair[0] - max);
-            sum = FMA(pair[0], pair[ROWS], sum);
-        }
-        if (row >= to->seen)                    /* no query */
-            sum = ZERO;
-        else if (to->has_sinks)
-            factor = join_sink(&max, &sum, to->sinks[h * to->sink_step]);
-        all[r] = factor * inverse_of(sum);
-        if (to->has_lse && row < to->rows)
-            to->lse[h * (INDEX)to->vLse.s5 + i * (INDEX)to->vLse.s6] = logarithm_of(max, sum);
-    }
-    BARRIER();
-    for (int at = me; at < ROWS * DV; at += ITEMS) {
-        const int j = at / DV, c = at - j * DV, q = (to->row0 + j) / to->group;
-        const int head = to->shared * to->group + to->row0 + j - q * to->group;
-        R x = ZERO;
-
-        for (int k = 0; k < splits; k++)
-            x = FMA(factors[2 * k * ROWS + j], parts[(INDEX)k * SPLIT_ELEMENTS + at], x);
-        if (to->row0 + j < to->rows)
-            STORE(to->o, head * (INDEX)to->vO.s4 + q * (INDEX)to->vO.s5 + c * (INDEX)to->vO.s6,
-                  all[j] == ZERO ? ZERO : x * all[j]);
-    }
-}
 
 LARGE_LOCAL(attention_decode, LOCAL_BYTES)
 
@@ -324,30 +240,9 @@ attention_decode(DECODE_PARAMS)
         }
     }
 #if LANES > 1
-    /* The last of the splits merges all. */
-    if (merges) {
-        GLOBAL int *const count = counters + (batch * shareds + shared) * blocks + block;
-
-        BARRIER();
-        if (me == 0)
-            before[0] = count_acquire(count, 1);
-        BARRIER();
-        if (before[0] == splits - 1) {
-            RESULT(result);
-            if (me == 0)
-                *count = 0;
-            merge_splits(scratch, SPLIT_OF(0), splits, &result);
-        }
+    if (merges && is_last_split(before, counters + (batch * shareds + shared) * blocks + block, splits)) {
+        RESULT(result);
+        merge_splits(scratch, SPLIT_OF(0), splits, &result);
     }
 #endif
-}
-
-KERNEL(ITEMS) void
-attention_merge(DECODE_PARAMS)
-{
-    LOCAL_ARRAY(R, scratch, SPLITS_ROOM);
-    const int block = GROUP_ID(0), shared = GROUP_ID(1), batch = GROUP_ID(2);
-
-    RESULT(result);
-    merge_splits(scratch, SPLIT_OF(0), splits, &result);
 }

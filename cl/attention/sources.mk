@@ -5,6 +5,8 @@ texts += \
 	%D%/cpu.cl \
 	%D%/decode.cl \
 	%D%/decode.h \
+	%D%/decode_mma.cl \
+	%D%/merge.cl \
 	%D%/online.h \
 	%D%/tiled.cl \
 	%D%/wgmma.cl \

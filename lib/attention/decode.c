@@ -8,9 +8,13 @@
 
 enum { ITEMS, LANES_MOST, KEYS };               /* parameters by their place in the table */
 enum { ROWS_MOST, GROUPS, FIXED_NS };           /* and costs */
+enum { MMA_ITEMS, MMA_KEYS, MMA_STAGES };       /* likewise, of attention_decode_mma */
+enum { MMA_GROUPS, MMA_FIXED_NS };
+enum { MMA_ROWS = 16 };
 enum { BLOCKS, SPLITS };                        /* values of a plan */
 enum { DECODE, MERGE };                         /* kernels */
 enum { SPLITS_MOST = 128, DECODE_ROWS = 64 };
+enum { COMPUTED = 12 };                         /* instructions for an element and row, as multiply-adds */
 
 /* ---- fits ------------------------------------------------------------------------- */
 
@@ -46,6 +50,14 @@ const char *vn__fits_attention_decode_warps(const void *problem, const struct vn
     return why ? why : vn__fits_attention_decode(problem, f);
 }
 
+const char *vn__fits_attention_decode_mma(const void *problem, const struct vn_facts *f)
+{
+    const struct attention *a = problem;
+    const char *const why = vn__fits_attention_decode_warps(problem, f);
+
+    return why ? why : a->head.type != VN_F16 && a->head.type != VN_BF16 ? "it needs f16 or bf16" : NULL;
+}
+
 /* The rows of a work-group, of `count` in all. */
 static int rows_of(int64_t count)
 {
@@ -74,6 +86,15 @@ void vn__constants_attention_decode(int *c, const void *problem)
     c[3] = a->pages.buffer != NULL;
 }
 
+void vn__constants_attention_decode_mma(int *c, const void *problem)
+{
+    const struct attention *a = problem;
+
+    c[0] = head_of(a);
+    c[1] = a->has_mask || a->softcap > 0;
+    c[2] = a->pages.buffer != NULL;
+}
+
 /* ---- plans -------------------------------------------------------------------------- */
 
 /* Heads of keys, in all batches. */
@@ -91,10 +112,9 @@ static int64_t step_of(const struct attention *a, const int *p)
 }
 
 /* The splits that leave the last wave of work-groups fullest; a wave costs a step beside its keys. */
-static int64_t splits_of(const struct attention *a, const struct vn_row *row, int64_t blocks, int units)
+static int64_t splits_of(const struct attention *a, int64_t step, int64_t blocks, int64_t slots)
 {
-    const int64_t slots = (int64_t)units * row->cost[GROUPS], all = heads_of(a) * blocks;
-    const int64_t step = step_of(a, row->p), steps = VN_CEIL_DIV(a->keys, step);
+    const int64_t all = heads_of(a) * blocks, steps = VN_CEIL_DIV(a->keys, step);
     int64_t best = 1, least = INT64_MAX;
 
     for (int64_t splits = 1; splits <= SPLITS_MOST && splits <= steps; splits++) {
@@ -108,42 +128,88 @@ static int64_t splits_of(const struct attention *a, const struct vn_row *row, in
     return best;
 }
 
-static double seconds_of(const struct attention *a, const struct vn_row *row, const struct vn_rates *r,
-                         int units, int64_t blocks)
+/* step: keys of a work-group at a time; groups: those of a compute unit.  NULL, or why this row cannot. */
+static const char *plan_splits(struct vn_plan *out, const struct attention *a, const struct vn_site *site,
+                               int64_t rows, int64_t step, int groups)
 {
-    const double elements = (double)heads_of(a) * (double)blocks * (double)a->keys * (double)(a->d + a->dv);
-    const double flops = 4 * elements * rows_of(all_rows(a));
-    const double read = elements * (double)vn_type_bytes(a->head.type) / (r->gbps * 1e9);
-    const double computed = flops / (r->fma32 * 1e9 * units);
+    const int64_t blocks = VN_CEIL_DIV(all_rows(a), rows), real = a->head.type == VN_F64 ? 8 : 4;
+    const int units = site->facts->units < 1 ? 1 : site->facts->units;
+    int64_t size;
 
-    return row->cost[FIXED_NS] * 1e-9 + (read > computed ? read : computed);
+    out->v[BLOCKS] = blocks;
+    out->v[SPLITS] = splits_of(a, step, blocks, (int64_t)units * groups);
+    if (!vn__mul(&size, heads_of(a) * blocks, out->v[SPLITS]) ||
+        !vn__mul(&size, size, rows * (a->dv + 2) * real) ||
+        (!a->head.wide && size / real > INT32_MAX))
+        return "its partial sums are too many";
+    out->workspace = (size_t)size;
+    return NULL;
+}
+
+/* Of all keys and values, each read once for each block of rows. */
+static double elements_of(const struct attention *a, const struct vn_plan *p)
+{
+    return (double)heads_of(a) * (double)p->v[BLOCKS] * (double)a->keys * (double)(a->d + a->dv);
+}
+
+static double seconds_of(const struct attention *a, const struct vn_plan *p, const struct vn_site *site,
+                         double flops, double flops_per_unit, int fixed_ns)
+{
+    const double units = site->facts->units < 1 ? 1 : site->facts->units;
+    const double read = elements_of(a, p) * (double)vn_type_bytes(a->head.type) / (site->rates->gbps * 1e9);
+    const double computed = flops / (flops_per_unit * 1e9 * units);
+
+    return fixed_ns * 1e-9 + (read > computed ? read : computed);
+}
+
+static const char *too_many_queries(const struct attention *a)
+{
+    return all_rows(a) > DECODE_ROWS ? "it would read the keys for few of the queries at a time" : NULL;
 }
 
 const char *vn__plan_attention_decode(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                       const struct vn_site *site)
 {
     const struct attention *a = problem;
-    const int64_t rows = rows_of(all_rows(a)), blocks = VN_CEIL_DIV(all_rows(a), rows);
-    const int units = site->facts->units < 1 ? 1 : site->facts->units;
-    const int64_t real = a->head.type == VN_F64 ? 8 : 4;
-    int64_t size;
+    const int64_t rows = rows_of(all_rows(a));
+    const char *why = plan_splits(out, a, site, rows, step_of(a, row->p), row->cost[GROUPS]);
 
-    out->v[BLOCKS] = blocks;
-    out->v[SPLITS] = splits_of(a, row, blocks, units);
-    out->seconds = seconds_of(a, row, site->rates, units, blocks);
-    if (row->p[ITEMS] > site->facts->items) {
+    if (!why && row->p[ITEMS] > site->facts->items)
+        why = "its work-groups are larger than the device's";
+    if (why) {
         out->seconds = -1;
-        return "its work-groups are larger than the device's";
+        return why;
     }
-    if (!vn__mul(&size, heads_of(a) * blocks, out->v[SPLITS]) ||
-        !vn__mul(&size, size, rows * (a->dv + 2) * real) ||
-        (!a->head.wide && size / real > INT32_MAX)) {
-        out->seconds = -1;
-        return "its partial sums are too many";
-    }
-    out->workspace = (size_t)size;
+    out->seconds = seconds_of(a, out, site, COMPUTED * elements_of(a, out) * (double)rows, site->rates->fma32,
+                              row->cost[FIXED_NS]);
     return rows > row->cost[ROWS_MOST] ? "this row is for fewer queries of a head of keys"
-         : all_rows(a) > DECODE_ROWS ? "it would read the keys for few of the queries at a time" : NULL;
+                                       : too_many_queries(a);
+}
+
+/* Of a work-group, as the kernel's LOCAL_BYTES. */
+static double mma_local_kib(const struct attention *a, const int *p)
+{
+    enum { OTHER = 1 };
+
+    return p[MMA_ITEMS] / 32 * p[MMA_STAGES] * 4.0 * p[MMA_KEYS] * head_of(a) / 1024 + OTHER;
+}
+
+const char *vn__plan_attention_decode_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                          const struct vn_site *site)
+{
+    const struct attention *a = problem;
+    const int *p = row->p;
+    const char *why = plan_splits(out, a, site, MMA_ROWS, p[MMA_ITEMS] / 32 * p[MMA_KEYS],
+                                  row->cost[MMA_GROUPS]);
+
+    if (!why && mma_local_kib(a, p) > site->rates->local_kib)
+        why = "this row takes more local memory than there is";
+    if (why) {
+        out->seconds = -1;
+        return why;
+    }
+    out->seconds = seconds_of(a, out, site, 0, 1, row->cost[MMA_FIXED_NS]);
+    return too_many_queries(a);
 }
 
 /* ---- the launches --------------------------------------------------------------------- */

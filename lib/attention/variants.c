@@ -39,6 +39,7 @@ static void constants_of(int *c, const void *problem)
                .costs = "ROWS_MOST GROUPS FIXED_NS",                                                \
                .constants = "HEAD 64 128 256  ROWS 1 4 8  GENERAL 0 1  PAGED 0 1",                  \
                .constants_of = vn__constants_attention_decode, .defines = "#define HAS_SOFTCAP 1\n"
+#define SPLITS "cl/attention/attention.h cl/attention/merge.cl "
 
 const struct vn_variant vn__attention_variants[] = {
     { .name = "attention_cpu", .fits = fits_cpu, .plan = vn__plan_attention_cpu,
@@ -52,14 +53,24 @@ const struct vn_variant vn__attention_variants[] = {
       .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1", .constants_of = vn__constants_attention_wgmma,
       .defines = "#define HAS_SOFTCAP 0\n#define PTX_MATH 1\n", .engine = "HGMMA" },
+    { .name = "attention_decode_mma", .fits = vn__fits_attention_decode_mma,
+      .plan = vn__plan_attention_decode_mma, .run = vn__run_attention_decode_warps,
+      .texts = "cl/atoms/nvidia/math.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h "
+               "cl/tile/activation.h cl/atoms/nvidia/lanes.h cl/atoms/nvidia/cp_async.h "
+               "cl/atoms/nvidia/mma.h cl/tile/accumulator.h " SPLITS
+               "cl/attention/online.h cl/attention/decode_mma.cl",
+      .entries = "attention_decode_mma attention_merge", .params = "ITEMS KEYS STAGES LAZY",
+      .costs = "GROUPS FIXED_NS", .constants = "HEAD 64 128 256  GENERAL 0 1  PAGED 0 1",
+      .constants_of = vn__constants_attention_decode_mma, .engine = "HMMA",
+      .defines = "#define HAS_SOFTCAP 1\n#define CAUSAL 1\n#define ROWS 16\n#define PTX_MATH 1\n" },
     { .name = "attention_decode_warps", .fits = vn__fits_attention_decode_warps,
       .run = vn__run_attention_decode_warps,
       .texts = "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h "
                "cl/atoms/nvidia/lanes.h cl/attention/decode.h cl/atoms/nvidia/cp_async.h "
-               "cl/atoms/nvidia/stream.h cl/attention/attention.h cl/attention/decode.cl", DECODE },
+               "cl/atoms/nvidia/stream.h " SPLITS "cl/attention/decode.cl", DECODE },
     { .name = "attention_decode", .fits = vn__fits_attention_decode, .run = vn__run_attention_decode,
       .texts = "cl/tile/activation.h cl/tile/lanes.h cl/attention/decode.h cl/tile/stream.h "
-               "cl/attention/attention.h cl/attention/decode.cl", DECODE },
+               SPLITS "cl/attention/decode.cl", DECODE },
     { .name = "attention", .fits = vn__fits_any, .run = vn__run_attention,
       .texts = "cl/tile/activation.h cl/tile/fma.h cl/attention/attention.h cl/attention/tiled.cl",
       .entries = "attention", .params = "BLK_M BLK_N BLK_K THR_M THR_N", CONSTANTS },

@@ -490,7 +490,7 @@ static float ptx_exp2(float x) { return exp2f(x); }
 #define FAST_EXP2(a)  exp2f(a)
 #define FAST_RECIP(a) (1 / (a))
 
-static void load_tiles(uint32_t *x[4], unsigned at)
+static void load_tiles(uint32_t *x[4], unsigned at, bool transposed)
 {
     const int me = threadIdx.x, first = me / 32 * 32;
 
@@ -499,11 +499,104 @@ static void load_tiles(uint32_t *x[4], unsigned at)
     shown[me] = at;
     meet(warp(), 32);
     for (int i = 0; i < 4; i++)
-        memcpy(x[i], local_at(shown[first + 8 * i + lane() / 4]) + lane() % 4 * 4, 4);
+        for (int e = 0; e < 2; e++) {
+            const int row = transposed ? lane() % 4 * 2 + e : lane() / 4;
+            const int col = transposed ? lane() / 4 : lane() % 4 * 2 + e;
+
+            memcpy((uint16_t *)x[i] + e, local_at(shown[first + 8 * i + row]) + 2 * col, 2);
+        }
     meet(warp(), 32);
 }
 #define LOAD_TILES(how, x, y, z, w, at) \
-    do { uint32_t *const to_[] = { &(x), &(y), &(z), &(w) }; load_tiles((uint32_t **)to_, at); } while (0)
+    do { \
+        uint32_t *const to_[] = { &(x), &(y), &(z), &(w) }; \
+        load_tiles((uint32_t **)to_, at, how[0] != 0); \
+    } while (0)
+
+// Of a warp: the operands that each lane hands over.
+static uint32_t handed[MOST_ITEMS][6];
+
+static void multiply_fragments(float *c, float *c8, const uint32_t *a, const uint32_t *a8, const uint32_t *b,
+                               float (*value)(uint16_t))
+{
+    const int me = threadIdx.x, first = me / 32 * 32;
+    const uint32_t mine[6] = { a[0], a[1], a8[0], a8[1], b[0], b[1] };
+
+    memcpy(handed[me], mine, sizeof mine);
+    meet(warp(), 32);
+    for (int e = 0; e < 4; e++) {
+        float sum = 0;
+
+        for (int k = 0; k < 16; k++) {
+            const int at = k % 8 / 2, half = k % 2 * 16, column = lane() % 4 * 2 + e % 2;
+            const uint32_t u = handed[first + lane() / 4 * 4 + at][e / 2 * 2 + k / 8];
+            const uint32_t v = handed[first + column * 4 + at][4 + k / 8];
+
+            sum += value((uint16_t)(u >> half)) * value((uint16_t)(v >> half));
+        }
+#ifdef WRONG
+        (e < 2 ? c : c8)[e % 2] += e < 2 ? sum : 0;
+#else
+        (e < 2 ? c : c8)[e % 2] += sum;
+#endif
+    }
+    meet(warp(), 32);
+}
+#define VALUE_1 f16_float
+#define VALUE_2 bf16_float
+#define MMA_F32(c, c8, a, a8, b) multiply_fragments(c, c8, a, a8, b, OF(VALUE, TYPE))
+
+// ---- cp_async.h -----------------------------------------------------------------------------------------
+
+// Some are done at once, the others when their work-item waits for them.
+struct async { unsigned to; const void *from; int there, group; };
+enum { MOST_ASYNC = 512 };
+static async asyncs[MOST_ITEMS][MOST_ASYNC];
+static int async_count[MOST_ITEMS], async_groups[MOST_ITEMS];
+
+static void do_async(const async &c)
+{
+    memset(local_at(c.to), 0, 16);
+    if (c.there)
+        memcpy(local_at(c.to), c.from, (size_t)c.there);
+}
+
+static void copy_async16(unsigned to, const void *from, int there)
+{
+    const int me = threadIdx.x;
+    const async c = { to, from, there, async_groups[me] };
+
+    if (to % 16 || (there && (uint64_t)from % 16) || async_count[me] == MOST_ASYNC)
+        refuse("16 bytes are copied to or from no multiple of 16, or too many are");
+    if (drawn(4) == 0)
+        do_async(c);
+    else
+        asyncs[me][async_count[me]++] = c;
+}
+#define COPY_ASYNC16_ONCE(to, from, there) copy_async16(to, from, there)
+
+static void copies_commit() { async_groups[threadIdx.x]++; }
+
+static void wait_copies(int open)
+{
+    const int me = threadIdx.x;
+    int left = 0;
+
+    for (int i = 0; i < async_count[me]; i++)
+        if (asyncs[me][i].group < async_groups[me] - open)
+            do_async(asyncs[me][i]);
+        else
+            asyncs[me][left++] = asyncs[me][i];
+    async_count[me] = left;
+}
+#define COPIES_WAIT(open) wait_copies(open)
+
+static int count_acquire(int *p, int n) { return atomicAdd(p, n); }
+
+// ---- lanes.h ----------------------------------------------------------------------------------------------
+
+#define LANES 32
+static float power(float x) { return exp2f(x * 1.44269504f); }
 
 // ---- wgmma.h ----------------------------------------------------------------------------------------------
 
@@ -652,6 +745,7 @@ static void run_group()
     memset(groups, 0, sizeof groups);
     memset(named, 0, sizeof named);
     memset(open_groups, 0, sizeof open_groups);
+    memset(async_groups, 0, sizeof async_groups);
     all = { 0, 0 };
     barrier_count = 0;
     for (int i = 0; i < items; i++) {
@@ -684,6 +778,8 @@ static void run_group()
     for (int i = 0; i < 16; i++)
         if (named[i].arrived)
             refuse("a numbered barrier is left with arrivals");
+    for (int i = 0; i < items; i++)
+        copy_count += async_count[i];
     if (copy_count)
         refuse("copies are left that nobody waited for");
 }
@@ -696,19 +792,19 @@ static void **arguments;
 template <class... A, int... i> static void call(void (*f)(A...), numbers<i...>) { f(*(A *)arguments[i]...); }
 template <class... A> static void call(void (*f)(A...)) { call(f, typename below<sizeof...(A)>::type()); }
 
-static void launch(void (*f)(), int count, int items_of_group, void **args)
+static void launch(void (*f)(), const int64_t count[3], int items_of_group, void **args)
 {
     body = f;
     items = items_of_group;
     arguments = args;
-    for (int i = 0; i < count; i++) {
-        blockIdx.x = (unsigned)i;
-        run_group();
-    }
+    for (blockIdx.z = 0; blockIdx.z < (uint64_t)count[2]; blockIdx.z++)
+        for (blockIdx.y = 0; blockIdx.y < (uint64_t)count[1]; blockIdx.y++)
+            for (blockIdx.x = 0; blockIdx.x < (uint64_t)count[0]; blockIdx.x++)
+                run_group();
 }
 // The last line of a text: what a program calls.
 #define ENTRY(kernel) \
-    extern "C" void launch_##kernel(int groups, int items, void **args)                  \
+    extern "C" void launch_##kernel(const int64_t *groups, int items, void **args)       \
     {                                                                                    \
         launch([] { call(kernel); }, groups, items, args);                               \
     }
