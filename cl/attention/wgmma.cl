@@ -20,6 +20,23 @@
 #define LOCAL_BYTES (MAPS_AT + 3 * MAP_BYTES)
 #define TURN_ITEMS  256                         /* of the warpgroups that give a turn and wait for it */
 
+/* Scores of which the first is that of query m and key n are scaled and capped, and the mask is added. */
+#if GENERAL
+#define ATTENTION_GENERAL(s, m0, n0)                                                                    \
+    UNROLL for (int i = 0; i < SCORES; i++) {                                                           \
+        const int query = (m0) + ACC_ROW(i), key = (n0) + ACC_COL(i);                                   \
+                                                                                                        \
+        s[i] = scale * s[i];                                                                            \
+        s[i] = softcap > 0.0f ? capped(s[i], softcap) : s[i];                                           \
+        if (given & GIVEN_MASK && query < queries && key < keys)                                        \
+            s[i] = s[i] + LOAD(gMask, (INDEX)vMask.s0 + t.batch * (INDEX)vMask.s3                       \
+                                      + t.head * (INDEX)vMask.s4 + query * (INDEX)vMask.s5              \
+                                      + key * (INDEX)vMask.s6);                                         \
+    }
+#else
+#define ATTENTION_GENERAL(s, m0, n0)
+#endif
+
 LARGE_LOCAL(attention_wgmma, LOCAL_BYTES)
 
 KERNEL(ITEMS) void
@@ -27,7 +44,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
                 R scale, R softcap,
                 GLOBAL const T *gQ, VIEW vQ, GLOBAL const T *gK, VIEW vK, GLOBAL const T *gV, VIEW vV,
                 GLOBAL T *gO, VIEW vO, GLOBAL const T *gMask, VIEW vMask, GLOBAL R *gLse, VIEW vLse,
-                int has_lse, int batches, int heads, int section, int groups, int tiles,
+                int has_lse, MORE_PARAMS, int batches, int heads, int section, int groups, int tiles,
                 GLOBAL unsigned INT64 *gMaps, GLOBAL int *counters)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
@@ -36,7 +53,6 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
     LOCAL unsigned INT64 *const described = (LOCAL unsigned INT64 *)(room + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), all_heads = batches * heads;
-    const struct sight sight = { keys, CAUSAL, offset, window };
     const UINT32 tile_q = warp_uniform(LOCAL_ADDRESS(room));
     const UINT32 stage_k = tile_q + Q_BUFFERS * BYTES_Q, stage_v = stage_k + STAGES * BYTES_K;
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (3 * MAP_WORDS);
@@ -66,7 +82,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
         for (int i = 0; i < 3; i++)
             map_acquire_own(maps + i * MAP_WORDS);
         for (int at = GROUP_ID(0), next; at < tiles; at = next) {
-            const struct job t = attention_job(at, &sight, queries, heads, all_heads, section);
+            ATTENTION_JOB(t, at);
             const int head_k = vK.s4 ? t.head / group : 0, head_v = vV.s4 ? t.head / group : 0;
             const int batch_k = vK.s3 ? t.batch : 0, batch_v = vV.s3 ? t.batch : 0;
 
@@ -105,7 +121,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
 
     const int team = warp / 4, turn = 1 + team, next_turn = team == WARPGROUPS - 1 ? 1 : 2 + team;
     const int releases = me % 128 == 0;
-    const float factor = scale * 1.44269504f;   /* 1 / log 2 */
+    const float unit = GENERAL ? 1.0f : scale, factor = unit * 1.44269504f;     /* 1 / log 2 */
     const UINT32 queries_at = operand_descriptor(tile_q + team * 8192, BLK_M);
     const UINT32 keys_at = operand_descriptor(stage_k, BLK_N), values_at = operand_descriptor(stage_v, BLK_N);
     UINT32 fragments[HEAD / 4], weights[BLK_N / 4];
@@ -124,9 +140,9 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
         if (at < 0)
             break;
 
-        const struct job t = attention_job(at, &sight, queries, heads, all_heads, section);
+        ATTENTION_JOB(t, at);
         const int row0 = t.m0 + team * 64, row = t.m0 + acc_first_row(warp, lane), n = acc_first_col(lane);
-        const UINT32 queries_here = queries_at + q.stage * (BYTES_Q / 16);
+        const UINT32 this_tile = queries_at + q.stage * (BYTES_Q / 16);
 
 #if Q_REGISTERS
         attention_fragments(fragments, tile_q + q.stage * BYTES_Q, warp, lane);
@@ -137,22 +153,29 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
         UNROLL for (int i = 0; i < SUMS; i++)
             sums[i] = 0.0f;
         consumer_wait(k);
-        attention_scores(s, fragments, queries_here, keys_at + k.stage * (BYTES_K / 16));
+        attention_scores(s, fragments, this_tile, keys_at + k.stage * (BYTES_K / 16));
         WGMMA_WAIT(BLK_N, s, "0");
         if (releases)
             consumer_release(k);
         k = pipe_next(k, STAGES);
         n0 = (t.block + t.blocks - 1) * BLK_N;
+        ATTENTION_GENERAL(s, row, n0 + n);
         if (online_hides(&sight, row0, n0, BLK_N))
             online_hide(s, SCORES, &sight, row, n0 + n);
         online_update(s, SCORES, max, sum, rescale, factor, 1);
         attention_weights(weights, s);
+        if (MORE && given & GIVEN_KEY_LENGTHS && n0 + BLK_N > keys_here) {      /* 0 times NaN is NaN */
+            consumer_wait(v);
+            attention_clear(stage_v + v.stage * BYTES_K, keys_here - n0, me % 128);
+            wgmma_release();
+            bar_sync(1 + WARPGROUPS + team, 128);
+        }
         for (int j = t.blocks - 2; j >= 0; j--) {
             int grows;
 
             consumer_wait(k);
             bar_sync(turn, TURN_ITEMS);
-            attention_scores(s, fragments, queries_here, keys_at + k.stage * (BYTES_K / 16));
+            attention_scores(s, fragments, this_tile, keys_at + k.stage * (BYTES_K / 16));
             consumer_wait(v);
             attention_sums(sums, weights, values_at + v.stage * (BYTES_K / 16));
             bar_arrive(next_turn, TURN_ITEMS);
@@ -161,6 +184,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
                 consumer_release(k);
             k = pipe_next(k, STAGES);
             n0 = (t.block + j) * BLK_N;
+            ATTENTION_GENERAL(s, row, n0 + n);
             if (CAUSAL && online_hides(&sight, row0, n0, BLK_N))
                 online_hide(s, SCORES, &sight, row, n0 + n);
             grows = online_update(s, SCORES, max, sum, rescale, factor, 0);
@@ -181,21 +205,25 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
             consumer_release(v);
         v = pipe_next(v, STAGES);
 
-        UNROLL for (int below = 0; below < 2; below++) {
-            const int m = row + 8 * below, there = m < queries;
-            const float all = acc_quad_sum(sum[below]);
-            const INDEX o = (INDEX)vO.s0 + t.batch * (INDEX)vO.s3 + t.head * (INDEX)vO.s4;
-            const INDEX lse = (INDEX)vLse.s0 + t.batch * (INDEX)vLse.s4 + t.head * (INDEX)vLse.s5;
+        const INDEX o = (INDEX)vO.s0 + t.batch * (INDEX)vO.s3 + t.head * (INDEX)vO.s4;
+        const INDEX lse = (INDEX)vLse.s0 + t.batch * (INDEX)vLse.s4 + t.head * (INDEX)vLse.s5;
+        float share[2];
 
-            if (has_lse && there && lane % 4 == 0)
-                gLse[lse + m * (INDEX)vLse.s6] =
-                    logarithm_of(max[below] * scale, online_sum(all, max[below], factor));
-            acc_scale_row(sums, SUMS, below, inverse_of(all));
-            if (all == 0.0f)                    /* where no key is seen, a value may have been NaN */
-                acc_clear_row(sums, SUMS, below);
-            store_row_vectors(gO + o + (there ? m : 0) * (INDEX)vO.s5, sums, SUMS, below, lane,
-                              there ? DV : 0);
+        UNROLL for (int below = 0; below < 2; below++) {
+            const int m = row + 8 * below, seen = m < queries_here;
+            const float own = acc_quad_sum(sum[below]);
+            float all = online_sum(own, max[below], factor), joined = 1.0f;
+            float top = max[below] == -INFINITE ? LOWEST : max[below] * unit;
+
+            all = seen ? all : 0.0f;
+            if (MORE && given & GIVEN_SINKS && seen)
+                joined = join_sink(&top, &all, gSinks[(INDEX)vMore.s6 + t.head * (INDEX)vMore.s7]);
+            if (has_lse && m < queries && lane % 4 == 0)
+                gLse[lse + m * (INDEX)vLse.s6] = logarithm_of(top, all);
+            share[below] = seen ? joined * inverse_of(MORE ? all : own) : 0.0f;
         }
+        attention_store(gO + o, (INDEX)vO.s5, sums, 0, lane, row, row < queries ? DV : 0, share[0]);
+        attention_store(gO + o, (INDEX)vO.s5, sums, 1, lane, row + 8, row + 8 < queries ? DV : 0, share[1]);
     }
     if (team == 0)                              /* the turn that nobody took */
         bar_sync(1, TURN_ITEMS);

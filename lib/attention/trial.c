@@ -6,10 +6,12 @@
  * is to find, twice as large.  All other scores are so much smaller that their weights are 0: the output is
  * the value of that key, exactly.  Causal, some queries see nothing, and the output is 0.
  */
+#include <string.h>
+
 #include "attention.h"
 
-enum { QUERIES = 200, KEYS = 168, HEADS = 4, SHARED = 2, BITS = 9, LARGEST = 128, SCALE = 4 };
-enum { MOST = QUERIES * HEADS * LARGEST };      /* elements of the largest tensor */
+enum { QUERIES = 200, KEYS = 168, HEADS = 4, SHARED = 2, BITS = 9, LARGEST = 256, SCALE = 4 };
+enum { MOST = QUERIES * HEADS * LARGEST / 2 };  /* elements of the largest tensor */
 
 /* The key that query i of a head finds; -1: it sees none. */
 static int key_of(const struct attention *a, int head, int i)
@@ -47,7 +49,7 @@ static vn_status compare(vn_queue *q, const struct attention *a)
     const vn_tensor *const t = &a->t[OUT];
     vn_status s = q->device->backend->read(q, room, t->buffer, 0, MOST * sizeof *room, 1);
 
-    for (int h = 0; h < HEADS && s == VN_OK; h++)
+    for (int h = 0; h < a->heads && s == VN_OK; h++)
         for (int i = 0; i < QUERIES; i++)
             for (int e = 0; e < t->extent[3]; e++) {
                 const double x = vn__trial_decode(room, t->type,
@@ -62,14 +64,16 @@ static vn_status compare(vn_queue *q, const struct attention *a)
     return s;
 }
 
-/* As large as the kernel's heads; its vectors are whole. */
+/* As large as the kernel's heads; its vectors are whole.  Of the largest there are fewer. */
 static void lay_out(struct attention *a, int size)
 {
     const int64_t sizes[] = { [Q] = QUERIES, [K] = KEYS, [V] = KEYS, [OUT] = QUERIES };
 
+    a->heads = size > LARGEST / 2 ? HEADS / 2 : HEADS;
+    a->group = HEADS / SHARED;
     a->d = a->dv = size;
     for (int i = Q; i <= OUT; i++) {
-        const int64_t heads = i == K || i == V ? SHARED : HEADS;
+        const int64_t heads = i == K || i == V ? a->heads / a->group : a->heads;
         vn_tensor *const t = &a->t[i];
 
         *t = (vn_tensor){ .buffer = t->buffer, .type = a->head.type, .rank = 4,
@@ -80,23 +84,28 @@ static void lay_out(struct attention *a, int size)
     a->t[LSE] = a->t[OUT];
 }
 
+/* The constants that the kernels were built with. */
 static int has_shape(const struct attention *a, const struct vn_choice *it, const struct vn_facts *f)
 {
     int c[VN_CONSTANTS] = { 0 };
 
     it->variant->constants_of(c, a);
-    return !it->variant->fits(a, f) && c[0] == it->c[0];
+    return !it->variant->fits(a, f) && !memcmp(c, it->c, sizeof c);
 }
 
 /* A plan says whether the row takes heads of that size. */
 static vn_status run(vn_queue *q, const struct vn_choice *it, struct attention *a)
 {
-    static const int sizes[] = { LARGEST - 8, LARGEST / 2 - 8 };
+    enum { FORM = 1, SIZES = 4, CAP = 1 << 16 };          /* which no score comes near */
+    static const int sizes[SIZES] = { LARGEST - 8, 120, 88, 56 };
     struct vn_plan plan;
     vn_status s = VN_UNSUPPORTED;
 
-    for (int i = 0; i < 4 && s == VN_UNSUPPORTED; i++) {
+    for (int i = 0; i < 2 * SIZES && s == VN_UNSUPPORTED; i++) {
         a->causal = i % 2;
+        a->last = a->causal;
+        a->softcap = it->c[FORM] > 1 ? CAP : 0;
+        a->has_sinks = it->c[FORM] == 1;
         a->offset = a->causal ? KEYS - QUERIES : 0;
         lay_out(a, sizes[i / 2]);
         s = has_shape(a, it, &q->device->facts) ? vn__plan(&plan, q, it, a) : VN_UNSUPPORTED;
@@ -111,6 +120,16 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct attention *
     return compare(q, a);
 }
 
+/* Sinks so low that they add nothing. */
+static vn_status fill_sinks(vn_queue *q, struct attention *a)
+{
+    static const float low[HEADS] = { -30000, -30000, -30000, -30000 };
+
+    a->sinks.extent[0] = HEADS;
+    a->sinks.stride[0] = 1;
+    return q->device->backend->write(q, a->sinks.buffer, 0, low, sizeof low, 1);
+}
+
 vn_status vn__trial_attention(vn_queue *q, const struct vn_choice *it, vn_type type)
 {
     struct attention a = { .head = { .op = "attention", .type = type }, .batches = 1, .heads = HEADS,
@@ -121,7 +140,10 @@ vn_status vn__trial_attention(vn_queue *q, const struct vn_choice *it, vn_type t
     for (int i = Q; i <= OUT && s == VN_OK; i++)
         s = vn__buffer_open(&a.t[i].buffer, q->device, MOST * sizeof(uint16_t), NULL);
     if (s == VN_OK)
+        s = vn__buffer_open(&a.sinks.buffer, q->device, HEADS * sizeof(float), NULL);
+    if (s == VN_OK && (s = fill_sinks(q, &a)) == VN_OK)
         s = run(q, it, &a);
+    vn__buffer_close(a.sinks.buffer);
     for (int i = Q; i <= OUT; i++)
         vn__buffer_close(a.t[i].buffer);
     return s;

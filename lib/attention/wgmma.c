@@ -10,7 +10,7 @@
 enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS };    /* parameters by their place in the table */
 enum { BLOCK_NS, TILE_NS };                     /* and costs */
 enum { TILES, GROUPS, SECTION };                /* values of a plan */
-enum { LARGEST_HEAD = 128, WARPGROUP_M = 64, PRODUCER = 128, MAPS_BYTES = 384, MOST_GROUPS = 1024 };
+enum { LARGEST_HEAD = 256, WARPGROUP_M = 64, PRODUCER = 128, MAPS_BYTES = 384, MOST_GROUPS = 1024 };
 
 /* ---- fits ------------------------------------------------------------------------- */
 
@@ -26,6 +26,12 @@ static int fits_tma(const vn_tensor *t)
     return fits;
 }
 
+/* Scores are not only scaled, which is put off to their exponentials. */
+static int is_general(const struct attention *a)
+{
+    return a->has_mask || a->softcap > 0;
+}
+
 const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts *f)
 {
     const struct attention *a = problem;
@@ -34,15 +40,13 @@ const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts 
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
     if (a->head.type != VN_F16 && a->head.type != VN_BF16)
         return "it needs f16 or bf16";
-    if (a->has_mask || a->softcap > 0)
-        return "it has neither a mask nor a softcap";
-    if (a->key_lengths.buffer || a->query_lengths.buffer || a->page || a->has_sinks)
-        return "it has neither lengths, nor pages, nor sinks";
+    if (a->page)
+        return "keys and values are in pages";
     if (a->keys == 0)
         return "there are no keys";
     if (a->d > LARGEST_HEAD || a->dv > LARGEST_HEAD)
-        return "heads must have at most 128 elements";
-    if (!(a->scale >= 0x1p-100 && a->scale <= 0x1p100))
+        return "heads must have at most 256 elements";
+    if (!is_general(a) && !(a->scale >= 0x1p-100 && a->scale <= 0x1p100))
         return "the scale must lie between 2^-100 and 2^100: maxima are taken before it is applied";
     for (int i = Q; i <= OUT; i++)
         if (!fits_tma(&a->t[i]))
@@ -56,6 +60,7 @@ void vn__constants_attention_wgmma(int *c, const void *problem)
     const struct attention *a = problem;
 
     c[0] = a->causal;
+    c[1] = is_general(a) ? 2 : a->key_lengths.buffer || a->query_lengths.buffer || a->has_sinks;
 }
 
 /* ---- plans -------------------------------------------------------------------------- */
@@ -68,9 +73,9 @@ static int64_t blk_m(const int *p)
 /* Of a work-group: tiles of queries, stages of keys and of values, and what else the kernel keeps there. */
 static double local_kib(const int *p)
 {
-    enum { OTHER = 4 };
+    enum { OTHER = 2, BOX = 64 };               /* elements of a row of a box */
 
-    return 2.0 / 1024 * p[HEAD] * (double)(blk_m(p) * p[Q_BUFFERS] + 2 * p[STAGES] * p[BLK_N]) + OTHER;
+    return 2.0 / 1024 * VN_CEIL_DIV(p[HEAD], BOX) * BOX * (double)(blk_m(p) * p[Q_BUFFERS] + 2 * p[STAGES] * p[BLK_N]) + OTHER;
 }
 
 /* The blocks of keys that the tiles of one head have. */
@@ -165,6 +170,7 @@ vn_status vn__run_attention_wgmma(vn_queue *q, const struct vn_choice *it, const
     if ((s = vn__workspace(&maps, q, plan->workspace)) || (s = vn__counters(&counters, q)))
         return s;
     vn__attention_begin(&l, &a);
+    vn__attention_more(&l, &a);
     vn__arg_int(&l, a.batches);
     vn__arg_int(&l, a.heads);
     vn__arg_int(&l, plan->v[SECTION]);

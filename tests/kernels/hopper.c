@@ -244,7 +244,7 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n2c16h13w12k64r5s4:f16:nhwc:pad=1:stride=2" },
         { EXACT, "conv:n2c1h17w19k24r3s3:f16:nhwc:dil=2x1" },
     } },
-    { "attention_wgmma", 3, "attention:b1h1s70d64:bf16", 2, 4, suite_attention, {
+    { "attention_wgmma", 5, "attention:b1h1s70d64:bf16", 2, 4, suite_attention, {
         { EXACT, "attention:b1h2s129d128:f16:scale=1:hk=1" },
         { REAL,  "attention:b2h2s130d128:bf16:hk=1:sk=257:lse" },
         { REAL,  "attention:b1h1s300d128:f16:causal:lse:bshd" },
@@ -254,6 +254,12 @@ static const struct tested all_tested[] = {
         { EXACT, "attention:b1h2s200d56:bf16:dv=64:sk=240:gap=8:start=8:scale=1" },
         { REAL,  "attention:b1h4s200d64:f16:hk=1:causal:window=100:lse" },
         { REAL,  "attention:b1h1s500d8:f16:sk=90:causal-first:window=30:lse" },
+        { REAL,  "attention:b1h2s130d256:f16:sk=200:causal:lse" },
+        { REAL,  "attention:b1h2s129d96:bf16:sk=140" },
+        { REAL,  "attention:b2h2s210d64:f16:sk=200:len=70:qlen=33:lse" },
+        { EXACT, "attention:b3h2s140d88:bf16:sk=200:len=0:sinks:scale=1" },
+        { REAL,  "attention:b2h2s140d120:bf16:sk=200:len=33:causal:sinks:lse" },
+        { REAL,  "attention:b1h2s70d64:f16:sk=150:mask=full:softcap=3:causal:lse" },
     } },
     { "attention_decode_mma", 2, NULL, 0, 4, NULL, {
         { EXACT, "attention:b1h4s1d128:f16:hk=1:sk=250:scale=1" },

@@ -486,6 +486,8 @@ static void load16(unsigned *u, const void *from, int go)
     if (go)
         memcpy(u, from, 16);
 }
+#define STORE_B32X4(at, x, y, z, w) \
+    do { const uint32_t four_[] = { x, y, z, w }; memcpy(local_at(at), four_, 16); } while (0)
 static float ptx_exp2(float x) { return exp2f(x); }
 #define FAST_EXP2(a)  exp2f(a)
 #define FAST_RECIP(a) (1 / (a))
