@@ -368,8 +368,8 @@ typedef struct {
                                      the exponentials of a row's scores; rank 0 or buffer NULL: none */
     vn_tensor   sinks;            /* H logits, f32 (f64 beside f64): the exponential of its head's is added to
                                      the sum of a row, and to nothing else; rank 0 or buffer NULL: none */
-    vn_ints     key_lengths;      /* B integers of 4 bytes: the keys that a batch has, the first ones; they are
-                                     limited to 0 and Sk; buffer NULL: Sk each */
+    vn_ints     key_lengths;      /* B integers of 4 bytes: the keys that a batch has, the first ones; they
+                                     are limited to 0 and Sk; buffer NULL: Sk each */
     vn_ints     query_lengths;    /* likewise, of queries, limited to 0 and Sq; rows behind are 0, their lse
                                      -infinity */
     vn_ints     pages;            /* B x n integers of 4 bytes: the pages that have the keys and values of a
@@ -396,9 +396,9 @@ typedef struct {
  * values behind the length of a batch have no influence, NaN among them; entries of pages that have none but
  * such keys are not looked at.
  *
- * A query that sees no key, or whose scores are all -infinity, gives 0, and -infinity as lse, or its sink.  A NaN or
- * +infinity among the scores that a query sees makes its row NaN.  Scores of keys that it does not see
- * have no influence; but a NaN or an infinity in a row of values that some query of the call sees may
+ * A query that sees no key, or whose scores are all -infinity, gives 0, and -infinity as lse, or its sink.
+ * A NaN or +infinity among the scores that a query sees makes its row NaN.  Scores of keys that it does not
+ * see have no influence; but a NaN or an infinity in a row of values that some query of the call sees may
  * make rows NaN that do not see it, since it is multiplied by a weight of 0.  Statuses as of vn_gemm(). */
 VN_API vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values,
                               vn_tensor out, const vn_attention_options *o);

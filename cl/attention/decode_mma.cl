@@ -1,5 +1,5 @@
-/* cl/attention/decode_mma.cl - attention where some queries read many keys, in 16-bit types, by the mma.sync of
- * NVIDIA's sm_80 and up
+/* cl/attention/decode_mma.cl - attention where some queries read many keys, in 16-bit types, by the mma.sync
+ * of NVIDIA's sm_80 and up
  *
  * As decode.cl, but for 16 rows at once: the queries of all heads that share a head of keys, 16 at a time,
  * are the first operand of products by a warp, which takes KEYS keys in a step:

@@ -78,7 +78,7 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
     LOCAL_ARRAY(R, sA, BLK_K * PITCH_A);
     LOCAL_ARRAY(R, sB, BLK_K * PITCH_B);
     LOCAL_ARRAY(R, sP, BLK_N * PITCH_A);
-    LOCAL_ARRAY(R, shared, BLK_M * FMA_ITEMS_N);
+    LOCAL_ARRAY(R, sRow, BLK_M * FMA_ITEMS_N);
 
     const int blocks = (queries + BLK_M - 1) / BLK_M, h = GROUP_ID(1), batch = GROUP_ID(2);
     const int m0 = (blocks - 1 - GROUP_ID(0)) * BLK_M;          /* causal: the longest first */
@@ -86,8 +86,9 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
     const struct sight sight = { keys_here, causal, OFFSET_OF(keys_here, queries_here), window };
     const int last = m0 + BLK_M < queries_here ? m0 + BLK_M - 1 : queries_here - 1;
     const int from = sight_begin(&sight, m0) / BLK_N * BLK_N, end = m0 <= last ? sight_end(&sight, last) : 0;
-    GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + (page ? 0 : batch) * (INDEX)vK.s3 + h / group * (INDEX)vK.s4;
-    GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + (page ? 0 : batch) * (INDEX)vV.s3 + h / group * (INDEX)vV.s4;
+    const int stored = page ? 0 : batch, shared = h / group;
+    GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + stored * (INDEX)vK.s3 + shared * (INDEX)vK.s4;
+    GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + stored * (INDEX)vV.s3 + shared * (INDEX)vV.s4;
     const INDEX first = page ? (INDEX)vMore.s4 + (INDEX)batch * (keys / page) * (INDEX)vMore.s5 : 0;
     const INDEX mask0 = (INDEX)vMask.s0 + batch * (INDEX)vMask.s3 + h * (INDEX)vMask.s4;
     const struct operand_a q = { gQ + (INDEX)vQ.s0 + batch * (INDEX)vQ.s3 + h * (INDEX)vQ.s4, 0,
@@ -131,7 +132,7 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
 
         R largest[THR_M];
 
-        merge_maxima(largest, shared, all);
+        merge_maxima(largest, sRow, all);
         UNROLL for (int i = 0; i < THR_M; i++) {
             const R factor = exp_of(max[i] - largest[i]);
 
@@ -156,7 +157,7 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
         }
     }
 
-    merge_sums(all, shared, sum);
+    merge_sums(all, sRow, sum);
     GLOBAL T *const o = gO + (INDEX)vO.s0 + batch * (INDEX)vO.s3 + h * (INDEX)vO.s4;
     UNROLL for (int i = 0; i < THR_M; i++) {
         const int m = TILE_ROW(m0, i);
@@ -173,7 +174,8 @@ attention(int queries, int keys, int D, int DV, int group, int causal, int offse
             const int n = TILE_COL(t * BLK_N, j);
 
             if (m < queries && n < DV)
-                STORE(o, m * (INDEX)vO.s5 + n * (INDEX)vO.s6, inverse == ZERO ? ZERO : out[t][i][j] * inverse);
+                STORE(o, m * (INDEX)vO.s5 + n * (INDEX)vO.s6,
+                      inverse == ZERO ? ZERO : out[t][i][j] * inverse);
         }
         if (has_lse && m < queries && FMA_ITEM % FMA_ITEMS_N == 0)
             gLse[(INDEX)vLse.s0 + batch * (INDEX)vLse.s4 + h * (INDEX)vLse.s5 + m * (INDEX)vLse.s6] =

@@ -66,8 +66,8 @@ DEVICE void attention_load(UINT32 to, GLOBAL const unsigned INT64 *map, const in
         copy_box_4d(to + i * rows * 128, map, i * OPERAND_ROW, row, head, batch, full);
 }
 
-/* By a warpgroup, of which this is work-item `me`: rows from `first` on of a block become 0.  What products read
- * of it afterwards needs wgmma_release() and a barrier. */
+/* By a warpgroup, of which this is work-item `me`: rows from `first` on of a block become 0.  What products
+ * read of it afterwards needs wgmma_release() and a barrier. */
 DEVICE void attention_clear(UINT32 block, int first, int me)
 {
     const UINT32 zero = 0;
@@ -122,8 +122,8 @@ DEVICE void attention_weights(UINT32 *weights, const float *s)
         acc_to_fragment(weights + 4 * k, s, k);
 }
 
-/* Stores `left` elements of row m of the sums: their share, 0 where no key is seen, since a value may have been
- * NaN.  Two calls take what a loop over both rows would not keep in registers. */
+/* Stores `left` elements of row m of the sums: their share, 0 where no key is seen, since a value may have
+ * been NaN.  Two calls take what a loop over both rows would not keep in registers. */
 DEVICE void attention_store(GLOBAL T *o, INDEX step, float *sums, const int below, int lane, int m, int left,
                             float share)
 {

@@ -107,7 +107,8 @@ static vn_status check_alike(const vn_tensor t[VIEWS], int i, int like, int d)
 static vn_status check_shapes(const vn_tensor t[VIEWS], int paged)
 {
     const struct { int view, like, dimension; } same[] = {
-        { K, paged ? K : Q, 0 }, { V, K, 0 }, { OUT, Q, 0 }, { V, K, 1 }, { OUT, Q, 1 }, { V, K, 2 }, { OUT, Q, 2 },
+        { K, paged ? K : Q, 0 }, { V, K, 0 }, { OUT, Q, 0 }, { V, K, 1 }, { OUT, Q, 1 }, { V, K, 2 },
+        { OUT, Q, 2 },
         { K, Q, 3 }, { OUT, V, 3 } };
     const int64_t heads = t[Q].extent[1], shared = t[K].extent[1];
     vn_status s;
@@ -158,8 +159,8 @@ static vn_status check_pages(const struct call *c, const vn_queue *q)
     int64_t keys;
 
     if (count < 0 || (batches ? count % batches : count))
-        return vn__fail(VN_INVALID, "options.pages has %lld integers; it needs a multiple of the %lld batches of "
-                        "queries", (long long)count, (long long)batches);
+        return vn__fail(VN_INVALID, "options.pages has %lld integers; it needs a multiple of the %lld batches "
+                        "of queries", (long long)count, (long long)batches);
     if (c->t[K].extent[2] < 1)
         return vn__fail(VN_INVALID, "keys has %lld rows; in pages it needs one or more",
                         (long long)c->t[K].extent[2]);
@@ -167,8 +168,8 @@ static vn_status check_pages(const struct call *c, const vn_queue *q)
         return vn__fail(VN_INVALID, "keys has no batches; options.pages needs a page or more");
     if (c->t[K].extent[0] > INT32_MAX || !vn__mul(&keys, batches ? count / batches : 0, c->t[K].extent[2]) ||
         keys > INT32_MAX / 2)
-        return vn__fail(VN_UNSUPPORTED, "options.pages has %lld integers for %lld pages of %lld keys; at most "
-                        "%d keys of a batch are supported", (long long)count, (long long)c->t[K].extent[0],
+        return vn__fail(VN_UNSUPPORTED, "options.pages has %lld integers for %lld pages of %lld keys; at "
+                        "most %d keys of a batch are supported", (long long)count, (long long)c->t[K].extent[0],
                         (long long)c->t[K].extent[2], INT32_MAX / 2);
     return vn__check_ints(&c->pages, "options.pages", q, count, "page of a batch", 0);
 }
@@ -184,8 +185,8 @@ static vn_status check_sinks(const struct call *c, const vn_queue *q)
         return vn__fail(VN_INVALID, "options.sinks is %s; beside queries of %s it needs %s",
                         vn_type_name(c->sinks.type), vn_type_name(c->t[Q].type), vn_type_name(type));
     if (c->sinks.extent[0] != c->t[Q].extent[1])
-        return vn__fail(VN_INVALID, "options.sinks has extent %lld; it needs one for each head of queries, %lld",
-                        (long long)c->sinks.extent[0], (long long)c->t[Q].extent[1]);
+        return vn__fail(VN_INVALID, "options.sinks has extent %lld; it needs one for each head of queries, "
+                        "%lld", (long long)c->sinks.extent[0], (long long)c->t[Q].extent[1]);
     return VN_OK;
 }
 

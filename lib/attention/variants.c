@@ -52,7 +52,8 @@ const struct vn_variant vn__attention_variants[] = {
       .texts = TMA "cl/attention/online.h cl/attention/wgmma.h cl/attention/wgmma.cl",
       .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1  FORM 0 1 2",
-      .constants_of = vn__constants_attention_wgmma, .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n", .engine = "HGMMA" },
+      .constants_of = vn__constants_attention_wgmma, .engine = "HGMMA",
+      .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n" },
     { .name = "attention_decode_mma", .fits = vn__fits_attention_decode_mma,
       .plan = vn__plan_attention_decode_mma, .run = vn__run_attention_decode_warps,
       .texts = "cl/atoms/nvidia/math.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h "

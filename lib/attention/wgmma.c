@@ -75,7 +75,9 @@ static double local_kib(const int *p)
 {
     enum { OTHER = 2, BOX = 64 };               /* elements of a row of a box */
 
-    return 2.0 / 1024 * VN_CEIL_DIV(p[HEAD], BOX) * BOX * (double)(blk_m(p) * p[Q_BUFFERS] + 2 * p[STAGES] * p[BLK_N]) + OTHER;
+    const double rows = (double)(blk_m(p) * p[Q_BUFFERS] + 2 * p[STAGES] * p[BLK_N]);
+
+    return 2.0 / 1024 * VN_CEIL_DIV(p[HEAD], BOX) * BOX * rows + OTHER;
 }
 
 /* The blocks of keys that the tiles of one head have. */

@@ -23,8 +23,8 @@ enum { MOST_TILES = 16 };
 struct tested {
     const char *variant;
     int         rows;
-    const char *alone;                  /* a problem that it is chosen for, and not where a trial shows that the
-                                           engine is wrong; NULL: it has no trial */
+    const char *alone;                  /* a problem that it is chosen for, and not where a trial shows that
+                                           the engine is wrong; NULL: it has no trial */
     int         alone_row;              /* with this row */
     int         least;                  /* how many tiles a row runs; 1: a row behind the first runs one */
     void      (*suite)(struct suite *s);        /* what else is run with the first row; may be NULL */

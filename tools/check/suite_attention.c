@@ -185,7 +185,8 @@ static int is_even(const struct attention_problem *a)
 {
     const int64_t n = attention_keys(a);
 
-    return !a->mask && !a->causal && !a->lse && a->key_length == NO_LENGTH && n > 0 && n <= 16 && (n & (n - 1)) == 0;
+    return !a->mask && !a->causal && !a->lse && a->key_length == NO_LENGTH && n > 0 && n <= 16 &&
+           (n & (n - 1)) == 0;
 }
 
 /* Either one key has all the weight; or of a power of two of keys each has the same. */

@@ -71,10 +71,10 @@ static int complete(const struct reader *r)
         return wrong(r, "attention: qlen=%lld is more than the %lld queries", (long long)a->query_length,
                      (long long)a->queries);
     if (a->page && (a->batch < 1 || attention_keys(a) % a->page))
-        return wrong(r, "attention: page=%lld needs a batch or more, and a multiple of it as keys; there are %lld",
+        return wrong(r, "attention: page=%lld needs a batch or more, and a multiple of it as keys, not %lld",
                      (long long)a->page, (long long)attention_keys(a));
     if (r->p->beside && (a->sinks || a->page || a->key_length != NO_LENGTH || a->query_length != NO_LENGTH))
-        return wrong(r, "attention: operands in one buffer have one type; sinks, pages and lengths have others");
+        return wrong(r, "attention: operands in one buffer have one type; sinks, pages, lengths have others");
     if (r->p->beside && a->lse && vn_type_bytes(r->p->type) == 2)
         return wrong(r, "attention: operands in one buffer have one type; lse is f32 beside %s",
                      vn_type_name(r->p->type));
@@ -95,8 +95,8 @@ static void write(struct writer *w, const struct problem *p)
 
 /* ---- operands ---- */
 
-static const char *const names[OPERANDS] = { "queries", "keys", "values", "out", "the mask", "lse", "the sinks",
-                                              "the keys' lengths", "the queries' lengths", "the pages" };
+static const char *const names[OPERANDS] = { "queries", "keys", "values", "out", "the mask", "lse",
+                                              "the sinks", "the keys' lengths", "the queries' lengths", "the pages" };
 
 /* Of 4 bytes. */
 static void integers(struct operands *o, const struct problem *p, int i, int rank, const int64_t *extent)

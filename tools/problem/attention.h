@@ -37,7 +37,8 @@ static inline struct attention_problem *attention_of(const struct problem *p)
 }
 
 /* Of `all`, those of a batch. */
-static inline int64_t attention_length(const struct attention_problem *a, int64_t first, int64_t all, int64_t b)
+static inline int64_t attention_length(const struct attention_problem *a, int64_t first, int64_t all,
+                                       int64_t b)
 {
     return first == NO_LENGTH ? all : a->batch > 1 ? first + (all - first) * b / (a->batch - 1) : first;
 }
