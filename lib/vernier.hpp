@@ -548,6 +548,10 @@ public:
     attention_options &softcap(double s) noexcept { return o_.softcap = s, *this; }
     attention_options &mask(const vn_tensor &t) noexcept { return o_.mask = t, *this; }
     attention_options &lse(const vn_tensor &t) noexcept { return o_.lse = t, *this; }
+    attention_options &sinks(const vn_tensor &t) noexcept { return o_.sinks = t, *this; }
+    attention_options &key_lengths(const vn_ints &t) noexcept { return o_.key_lengths = t, *this; }
+    attention_options &query_lengths(const vn_ints &t) noexcept { return o_.query_lengths = t, *this; }
+    attention_options &pages(const vn_ints &t) noexcept { return o_.pages = t, *this; }
     attention_options &math(vn_math m) noexcept { return o_.math = m, *this; }
     attention_options &variant(const char *name) noexcept { return o_.variant = name, *this; }
     operator const vn_attention_options *() const noexcept { return &o_; }

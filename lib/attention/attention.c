@@ -159,8 +159,8 @@ static vn_status check_pages(const struct call *c, const vn_queue *q)
     int64_t keys;
 
     if (count < 0 || (batches ? count % batches : count))
-        return vn__fail(VN_INVALID, "options.pages has %lld integers; it needs a multiple of the %lld batches "
-                        "of queries", (long long)count, (long long)batches);
+        return vn__fail(VN_INVALID, "options.pages has %lld integers; it needs a multiple of the %lld "
+                        "batches of queries", (long long)count, (long long)batches);
     if (c->t[K].extent[2] < 1)
         return vn__fail(VN_INVALID, "keys has %lld rows; in pages it needs one or more",
                         (long long)c->t[K].extent[2]);
@@ -169,8 +169,8 @@ static vn_status check_pages(const struct call *c, const vn_queue *q)
     if (c->t[K].extent[0] > INT32_MAX || !vn__mul(&keys, batches ? count / batches : 0, c->t[K].extent[2]) ||
         keys > INT32_MAX / 2)
         return vn__fail(VN_UNSUPPORTED, "options.pages has %lld integers for %lld pages of %lld keys; at "
-                        "most %d keys of a batch are supported", (long long)count, (long long)c->t[K].extent[0],
-                        (long long)c->t[K].extent[2], INT32_MAX / 2);
+                        "most %d keys of a batch are supported", (long long)count,
+                        (long long)c->t[K].extent[0], (long long)c->t[K].extent[2], INT32_MAX / 2);
     return vn__check_ints(&c->pages, "options.pages", q, count, "page of a batch", 0);
 }
 

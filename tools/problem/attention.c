@@ -96,7 +96,8 @@ static void write(struct writer *w, const struct problem *p)
 /* ---- operands ---- */
 
 static const char *const names[OPERANDS] = { "queries", "keys", "values", "out", "the mask", "lse",
-                                              "the sinks", "the keys' lengths", "the queries' lengths", "the pages" };
+                                              "the sinks", "the keys' lengths", "the queries' lengths",
+                                              "the pages" };
 
 /* Of 4 bytes. */
 static void integers(struct operands *o, const struct problem *p, int i, int rank, const int64_t *extent)
