@@ -10,6 +10,7 @@ EXTRA_DIST += \
 	%D%/vernier/_device.py \
 	%D%/vernier/_gemm.py \
 	%D%/vernier/_library.py \
+	%D%/vernier/_opencl.py \
 	%D%/vernier/_softmax.py \
 	%D%/vernier/py.typed \
 	%D%/vernier/report.py \
@@ -21,6 +22,7 @@ EXTRA_DIST += \
 	%D%/vernier/tests/test_cross_entropy.py \
 	%D%/vernier/tests/test_device.py \
 	%D%/vernier/tests/test_gemm.py \
+	%D%/vernier/tests/test_opencl.py \
 	%D%/vernier/tests/test_report.py \
 	%D%/vernier/tests/test_softmax.py \
 	%D%/wheel.py

@@ -147,16 +147,27 @@ def _view_of(a: Any, name: str) -> Any:
     return view
 
 
+def _is_opencl(x: Any) -> bool:
+    """Whether it is an array of pyopencl."""
+    return type(x).__module__.startswith("pyopencl") and hasattr(x, "base_data")
+
+
 class Call:
     """One operation: its queue, its operands as structs, and what is to be done after it."""
 
     def __init__(self, queue: Queue | None, *operands: Any) -> None:
-        self.queue = queue or default_queue()
         self.on_device = any(isinstance(x, Tensor) for x in operands)
+        self.cl_queue = next((x.cl_queue for x in operands if hasattr(x, "cl_queue")), None) if self.on_device else None
+        if queue is None and self.cl_queue is not None:
+            from ._opencl import queue_on
+            queue = queue_on(self.cl_queue)
+        self.queue = queue or default_queue()
         self._after: list[Any] = []
 
     def input(self, x: Any, name: str, rank: int = 0) -> CTensor:
         """The operand, with leading dimensions of 1 up to `rank`."""
+        if not isinstance(x, (np.ndarray, Tensor)) and _is_opencl(x):
+            x = on_opencl(x)
         if isinstance(x, Tensor):
             return self._tensor(x, rank)
         a = x if isinstance(x, np.ndarray) else as_array(x, name)
@@ -168,6 +179,8 @@ class Call:
 
     def output(self, x: Any, name: str, is_read: bool) -> CTensor:
         """What is written; is_read: and read before that."""
+        if not isinstance(x, (np.ndarray, Tensor)) and _is_opencl(x):
+            x = on_opencl(x)
         if isinstance(x, Tensor):
             return self._tensor(x, 0)
         if not isinstance(x, np.ndarray):
@@ -263,14 +276,23 @@ class _Scratch(Tensor):
 
 def result(call: Call, like: Any, shape: Sequence[int], dtype: Any) -> Any:
     """An array or tensor for what is computed, as the operands are."""
+    if call.cl_queue is not None:
+        from ._opencl import empty_on
+        return empty_on(call.cl_queue, shape, dtype)
     return empty(shape, dtype, call.queue) if isinstance(like, Tensor) or call.on_device else np.empty(shape, dtype)
 
 
 def dtype_of(x: Any, name: str) -> tuple[Any, Any]:
     """The operand as array or tensor, and its dtype."""
     if not isinstance(x, (np.ndarray, Tensor)):
-        x = as_array(x, name)
+        x = on_opencl(x) if _is_opencl(x) else as_array(x, name)
     return x, x.dtype
+
+
+def on_opencl(x: Any) -> Tensor:
+    """The tensor of an array of pyopencl."""
+    from ._opencl import tensor_of
+    return tensor_of(x)
 
 
 def activation_code(act: str | None) -> int:

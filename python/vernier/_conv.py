@@ -16,6 +16,7 @@ def _inner(x: Any, layout: int) -> Any:
     """The operand with its channels behind its first dimension, which is where the library has them."""
     if x is None or not layout or x.ndim < 3:
         return x
+    x, _ = dtype_of(x, "out")               # of an array of pyopencl its tensor
     order = (0, x.ndim - 1, *range(1, x.ndim - 1))
     return x.transpose(*order)          # of NumPy's arrays and of tensors: without a copy
 

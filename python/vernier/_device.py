@@ -103,7 +103,10 @@ class Device(Handle):
     def __init__(self, spec: str | None = None) -> None:
         out = c_void_p()
         check(lib.vn_device_open(byref(out), None if spec is None else spec.encode()))
-        super().__init__(out, lib.vn_device_close)
+        self._adopt(out)
+
+    def _adopt(self, opened: c_void_p) -> None:
+        super().__init__(opened, lib.vn_device_close)
         c = CDeviceInfo()
         check(lib.vn_device_describe(byref(c), self.handle))
         self.info = DeviceInfo._of(c)
@@ -138,7 +141,10 @@ class Buffer(Handle):
             check(lib.vn_buffer_open(byref(out), device.handle, nbytes))
         else:
             check(lib.vn_buffer_open_host(byref(out), device.handle, memory, nbytes))
-        super().__init__(out, lib.vn_buffer_close)
+        self._adopt(device, nbytes, out)
+
+    def _adopt(self, device: Device, nbytes: int, opened: c_void_p) -> None:
+        super().__init__(opened, lib.vn_buffer_close)
         self.device, self.nbytes = device, nbytes
 
 
@@ -192,10 +198,14 @@ class Queue(Handle):
     KEPT = 64                   # buffers on NumPy's memory that are kept open for the next call
 
     def __init__(self, device: Device | None = None) -> None:
-        self.device = device if device is not None else Device()
+        device = device if device is not None else Device()
         out = c_void_p()
-        check(lib.vn_queue_open(byref(out), self.device.handle))
-        super().__init__(out, lib.vn_queue_close)
+        check(lib.vn_queue_open(byref(out), device.handle))
+        self._adopt(device, out)
+
+    def _adopt(self, device: Device, opened: c_void_p) -> None:
+        super().__init__(opened, lib.vn_queue_close)
+        self.device = device
         self._host: dict[tuple[int, int], Buffer] = {}
         self._scratch: dict[str, Buffer] = {}
 

@@ -157,6 +157,9 @@ _FUNCTIONS = {
     "vn_attention": (STATUS, [c_void_p, CTensor, CTensor, CTensor, CTensor, _P(CAttentionOptions)]),
     "vn_cross_entropy": (STATUS, [c_void_p, CTensor, CInts, CTensor, CTensor, _P(CCrossEntropyOptions)]),
     "vn_softmax": (STATUS, [c_void_p, CTensor, CTensor, _P(CSoftmaxOptions)]),
+    "vn_opencl_device_open": (STATUS, [_P(c_void_p), c_void_p, c_void_p]),
+    "vn_opencl_queue_open": (STATUS, [_P(c_void_p), c_void_p, c_void_p]),
+    "vn_opencl_buffer_open": (STATUS, [_P(c_void_p), c_void_p, c_void_p]),
     "vn_softmax_backward": (STATUS, [c_void_p, CTensor, CTensor, CTensor, _P(CSoftmaxOptions)]),
 }
 
