@@ -2,7 +2,7 @@
  *
  * ratio.c - from which size on libvernier_cblas.so is faster than a BLAS: the BLAS's time over its own.
  *
- *     VERNIER_BLAS_FROM=0 ./ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS
+ *     VERNIER_BLAS_FROM=0 ./ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS [MxNxK...]
  *
  * Both run alternately in one process; a figure is the median of the ratios of neighbours.
  */
@@ -95,48 +95,60 @@ static void *elements(size_t count, int is_f64)
     return out;
 }
 
+/* A line of the table. */
+static void measure(const struct library *ours, const struct library *theirs, int is_f64, const int *s)
+{
+    const size_t m = (size_t)s[0], n = (size_t)s[1], k = (size_t)s[2];
+    void *const a = elements(m * k, is_f64), *const b = elements(k * n, is_f64),
+                *const c = elements(m * n, is_f64);
+    double ratio[ROUNDS], own[ROUNDS], other[ROUNDS], once = 0;
+    int repeats, rounds = ROUNDS;
+
+    for (int warm = 0; warm < 3; warm++) {
+        seconds(ours, is_f64, s, a, b, c, 1);
+        once = seconds(theirs, is_f64, s, a, b, c, 1);
+    }
+    repeats = once > 1e-3 ? 1 : (int)(1e-3 / once) + 1;
+    if (repeats > MOST)
+        repeats = MOST;
+    if (once > 0.02)
+        rounds = 15;
+    for (int r = 0; r < rounds; r++) {
+        own[r] = seconds(ours, is_f64, s, a, b, c, repeats);
+        other[r] = seconds(theirs, is_f64, s, a, b, c, repeats);
+        ratio[r] = other[r] / own[r];
+    }
+    qsort(ratio, (size_t)rounds, sizeof *ratio, ascending);
+    qsort(own, (size_t)rounds, sizeof *own, ascending);
+    qsort(other, (size_t)rounds, sizeof *other, ascending);
+    printf("%-5s %5d %5d %5d %12.1f %12.1f %7.2f   %.2f %.2f\n", is_f64 ? "f64" : "f32", s[0], s[1], s[2],
+           1e6 * own[rounds / 2], 1e6 * other[rounds / 2], ratio[rounds / 2], ratio[rounds / 4],
+           ratio[3 * rounds / 4]);
+    fflush(stdout);
+    free(a);
+    free(b);
+    free(c);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 3)
-        errx(2, "usage: ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS");
+    if (argc < 3)
+        errx(2, "usage: ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS [MxNxK...]");
 
     const struct library ours = library_of(argv[1]), theirs = library_of(argv[2]);
 
     printf("%-5s %5s %5s %5s %12s %12s %7s   quartiles\n", "type", "M", "N", "K", "ours, us", "theirs, us",
            "ratio");
-    for (int is_f64 = 0; is_f64 < 2; is_f64++)
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-            const int *const s = shapes[i];
-            const size_t m = (size_t)s[0], n = (size_t)s[1], k = (size_t)s[2];
-            void *const a = elements(m * k, is_f64), *const b = elements(k * n, is_f64);
-            void *const c = elements(m * n, is_f64);
-            double ratio[ROUNDS], own[ROUNDS], other[ROUNDS], once;
-            int repeats, rounds = ROUNDS;
+    for (int is_f64 = 0; is_f64 < 2; is_f64++) {
+        for (int i = 3; i < argc; i++) {
+            int s[3];
 
-            for (int warm = 0; warm < 3; warm++) {
-                seconds(&ours, is_f64, s, a, b, c, 1);
-                once = seconds(&theirs, is_f64, s, a, b, c, 1);
-            }
-            repeats = once > 1e-3 ? 1 : (int)(1e-3 / once) + 1;
-            if (repeats > MOST)
-                repeats = MOST;
-            if (once > 0.02)
-                rounds = 15;
-            for (int r = 0; r < rounds; r++) {
-                own[r] = seconds(&ours, is_f64, s, a, b, c, repeats);
-                other[r] = seconds(&theirs, is_f64, s, a, b, c, repeats);
-                ratio[r] = other[r] / own[r];
-            }
-            qsort(ratio, (size_t)rounds, sizeof *ratio, ascending);
-            qsort(own, (size_t)rounds, sizeof *own, ascending);
-            qsort(other, (size_t)rounds, sizeof *other, ascending);
-            printf("%-5s %5d %5d %5d %12.1f %12.1f %7.2f   %.2f %.2f\n", is_f64 ? "f64" : "f32", s[0], s[1],
-                   s[2], 1e6 * own[rounds / 2], 1e6 * other[rounds / 2], ratio[rounds / 2], ratio[rounds / 4],
-                   ratio[3 * rounds / 4]);
-            fflush(stdout);
-            free(a);
-            free(b);
-            free(c);
+            if (sscanf(argv[i], "%dx%dx%d", &s[0], &s[1], &s[2]) != 3 || s[0] < 1 || s[1] < 1 || s[2] < 1)
+                errx(2, "a product is %s; it needs three sizes, MxNxK", argv[i]);
+            measure(&ours, &theirs, is_f64, s);
         }
+        for (size_t i = 0; argc == 3 && i < sizeof shapes / sizeof *shapes; i++)
+            measure(&ours, &theirs, is_f64, shapes[i]);
+    }
     return 0;
 }

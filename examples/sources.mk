@@ -9,7 +9,7 @@ examples = \
 	%D%/two_queues
 test_programs         += $(examples)
 examplesdir            = $(docdir)/examples
-dist_examples_DATA     = $(examples:=.c) %D%/example.h %D%/conformance.yml
+dist_examples_DATA     = $(examples:=.c) %D%/example.h %D%/conformance.yml %D%/gap.ipynb
 
 # Of several machines, by MPI: built by tests/tools/mpi.sh where MPI is.
 examples_mpidir        = $(examplesdir)/mpi

@@ -290,5 +290,5 @@ clean-local:
 # Minutes: NumPy's own tests on the library.
 check-numpy: all
 	@$(AM_TESTS_ENVIRONMENT) srcdir='$(srcdir)' $(SHELL) $(srcdir)/%D%/tools/numpy.sh
-EXTRA_DIST += %D%/tools/numpy.sh
+EXTRA_DIST += %D%/tools/notebook.py %D%/tools/numpy.sh
 .PHONY: check-numpy

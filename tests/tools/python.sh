@@ -73,6 +73,15 @@ for file in README.md doc/python.md; do
         { cat $out/printed; echo "^ printed by the Python program of $file"; exit 1; }
 done
 
+# ---- the notebook, which draws the reports of results/ -------------------------------------------
+
+if [ -d "$srcdir/results" ] && "$python" -c 'import pandas, matplotlib' 2> /dev/null; then
+    notebook=$(cd "$srcdir" && pwd)/examples/gap.ipynb runner=$(cd "$srcdir" && pwd)/tests/tools/notebook.py
+    (PYTHONPATH=$(cd "$srcdir" && pwd)/python; cd "$srcdir" && MPLCONFIGDIR=${TMPDIR-/tmp} "$python" "$runner" "$notebook") || { echo "^ examples/gap.ipynb fails"; exit 1; }
+else
+    echo "examples/gap.ipynb left out: it needs results/, pandas and matplotlib"
+fi
+
 # ---- its own tests -----------------------------------------------------------------------------------
 
 "$python" -m pytest -q -p no:cacheprovider --tb=short --pyargs vernier > $out/said 2>&1
