@@ -22,7 +22,7 @@ tools/commit.h: FORCE
 	if test -e '$(srcdir)/.git'; then \
 	    commit=`cd '$(srcdir)' && git describe --always --dirty --abbrev=40 --exclude='*' 2> /dev/null`; \
 	elif test -f '$(srcdir)/.commit'; then commit=`cat '$(srcdir)/.commit'`; fi; \
-	{ echo '/* SPDX-License-Identifier: Apache-2.0 */'; echo "#define COMMIT \"$$commit\""; } > $@.new; \
+	{ echo '/* SPDX-License''-Identifier: Apache-2.0 */'; echo "#define COMMIT \"$$commit\""; } > $@.new; \
 	if cmp -s $@.new $@; then rm -f $@.new; else mv -f $@.new $@; fi
 FORCE:
 .PHONY: FORCE
