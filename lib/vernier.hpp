@@ -15,6 +15,12 @@
  * try_gemm() never throws and returns a vernier::status; try_open() returns a vernier::result: an object, or
  * the status.  Both are [[nodiscard]].  Without exceptions (-fno-exceptions) there are only the latter.
  *
+ * In an application's own OpenCL context, queue and buffers, from() opens by any function of C:
+ *
+ *     auto dev = vernier::device::from(vn_opencl_device_open, context, device);
+ *     auto q   = vernier::queue::from(vn_opencl_queue_open, dev, command_queue);
+ *     auto x   = vernier::array<float>::from(vn_opencl_buffer_open, dev, memory);
+ *
  * All is inline over the C functions.  A handle has the size of a pointer, a tensor is the vn_tensor, and
  * nothing allocates but the sentence of an exception.  Handles are moved, not copied; an empty one is false.
  * They convert to the pointers of C, and views to vn_tensor, so that all functions of vernier.h,
@@ -118,6 +124,18 @@ public:
         static_cast<handle &>(self).it_ = it;
         return self;
     }
+    /* What a function of C opens, whose first parameter is the address of the handle. */
+    template <class Open, class... Arguments>
+    static result<Self> try_from(Open open, const Arguments &...arguments) noexcept
+    {
+        return opened([&](T **out) { return open(out, arguments...); });
+    }
+#if VERNIER_EXCEPTIONS
+    template <class Open, class... Arguments> static Self from(Open open, const Arguments &...arguments)
+    {
+        return try_from(open, arguments...).value();
+    }
+#endif
     T *get() const noexcept { return it_; }
     operator T *() const noexcept { return it_; }
     explicit operator bool() const noexcept { return it_ != nullptr; }

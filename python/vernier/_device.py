@@ -183,6 +183,8 @@ class Explanation(dict):        # type: ignore[type-arg]
                          f"{self['bytes']:.3g} bytes, workspace {self['workspace']} bytes")
         reasons: dict[str, dict[str, None]] = {}
         for other in self.get("passed_over", []):
+            if other["variant"] == self["variant"]:         # another row of the one that ran
+                continue
             reasons.setdefault(other["why"], {})[other["variant"]] = None
         lines += [f"not {', '.join(variants)}: {why}" for why, variants in reasons.items()]
         return "\n".join(lines)

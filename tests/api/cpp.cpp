@@ -184,6 +184,18 @@ static void test_cross_entropy(vernier::device &dev, vernier::queue &q)
     CHECK(!vernier::try_cross_entropy(q, x.matrix(2, 2), t.view(1), loss.view({ 2 }), vernier::tensor()));
 }
 
+/* Handles that functions of C open. */
+static void test_from(vernier::device &dev, vernier::queue &q)
+{
+    auto b = vernier::array<float>::try_from(vn_buffer_open, dev, sizeof(float) * 4);
+    auto other = vernier::queue::try_from(vn_queue_open, dev);
+    const std::array<float, 4> x = { 1, 2, 3, 4 };
+    std::array<float, 4> y{};
+
+    CHECK(b && other && b->try_write(q, x) && b->try_read(*other, y) && x == y);
+    CHECK(vernier::device::try_from(vn_device_open, "no such device").status().code() == VN_NO_DEVICE);
+}
+
 /* A product in a workspace of the caller's, and what refuses it. */
 static void test_workspace(vernier::device &dev, vernier::queue &q)
 {
@@ -280,6 +292,7 @@ int main()
     test_operations(dev, q);
     test_attention(dev, q);
     test_cross_entropy(dev, q);
+    test_from(dev, q);
     test_workspace(dev, q);
     test_errors(dev, q);
 #if VERNIER_EXCEPTIONS

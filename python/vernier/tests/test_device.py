@@ -91,6 +91,7 @@ def test_explain(random):
     it = queue.explain()
     assert it["op"] == "gemm" and it["variant"] == "gemm" and it["type"] == "f32"
     assert "variant gemm (" in str(it) and all(p["variant"] in str(it) for p in it["passed_over"])
+    assert "not gemm," not in str(it) and "not gemm:" not in str(it)
 
 
 def test_workspace(random):
