@@ -5,13 +5,16 @@ from __future__ import annotations
 from ctypes import byref, sizeof
 from typing import Any
 
+import numpy as np
+
 from ._arrays import Call, choice_code, dtype_of, math_code, result, variant_name
 from ._device import Queue
 from ._library import CAUSALS, CAttentionOptions, InvalidError, check, lib
 
 
 def attention(queries: Any, keys: Any, values: Any, out: Any = None, *, scale: float = 0.0, causal: str | None = None,
-              window: int = 0, softcap: float = 0.0, mask: Any = None, lse: Any = None, math: str | None = None,
+              window: int = 0, softcap: float = 0.0, mask: Any = None, lse: Any = None, sinks: Any = None,
+              key_lengths: Any = None, query_lengths: Any = None, pages: Any = None, math: str | None = None,
               variant: str | None = None, queue: Queue | None = None) -> Any:
     """out := softmax(scores) values, by heads; scores = scale queries keys^T, capped, plus the mask
 
@@ -26,6 +29,11 @@ def attention(queries: Any, keys: Any, values: Any, out: Any = None, *, scale: f
     mask      added to the scores; broadcasts to (B, H, Sq, Sk)
     lse       an array (B, H, Sq) of float32 (of float64 beside that), into which the logarithm of the sum of
               the exponentials of each row's scores is written
+    sinks     (H,) of the dtype of lse: logits, whose exponentials are added to the sums of their heads' rows
+    key_lengths, query_lengths
+              (B,) integers: how many keys and queries a batch has, the first ones; rows of out behind are 0
+    pages     (B, n) integers: keys are (P, Hk, page, D) and values (P, Hk, page, Dv), P pages of a cache, and
+              a batch's keys lie in the n pages that these name, in order
     math, variant, queue, and what is raised: as of gemm()
 
     >>> import numpy as np, vernier
@@ -50,7 +58,26 @@ def attention(queries: Any, keys: Any, values: Any, out: Any = None, *, scale: f
         options.mask = call.input(mask, "mask", 4)
     if lse is not None:
         options.lse = call.output(lse, "lse", False)
+    if sinks is not None:
+        options.sinks = call.input(sinks, "sinks")
+    integers = []                           # kept until the call is finished
+    for name, it in (("key_lengths", key_lengths), ("query_lengths", query_lengths), ("pages", pages)):
+        if it is not None:
+            integers.append(_int32(it, name, 2 if name == "pages" else 1))
+            setattr(options, name, call.integers(integers[-1], name))
     check(lib.vn_attention(call.queue.handle, call.input(queries, "queries"), call.input(keys, "keys"),
                            call.input(values, "values"), call.output(out, "out", False), byref(options)))
     call.finish()
     return out
+
+
+def _int32(x: Any, name: str, ndim: int) -> Any:
+    """Integers in a row, of 4 bytes."""
+    a = np.asarray(x)
+    if a.dtype.kind not in "iu":
+        raise TypeError(f"{name} has dtype {a.dtype}; it needs integers")
+    if a.ndim != ndim:
+        raise InvalidError(f"{name} has {a.ndim} dimensions; it needs {ndim}")
+    if a.size and not -2 ** 31 <= int(a.min()) <= int(a.max()) < 2 ** 31:
+        raise InvalidError(f"{name} has values from {a.min()} to {a.max()}; they need 32 bits")
+    return np.ascontiguousarray(a, np.int32).reshape(-1)

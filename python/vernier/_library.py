@@ -99,16 +99,17 @@ class CSoftmaxOptions(ctypes.Structure):
                 ("variant", c_char_p)]
 
 
-class CAttentionOptions(ctypes.Structure):
-    C = "vn_attention_options"
-    _fields_ = [("size", c_size_t), ("scale", c_double), ("causal", c_int), ("window", c_int64), ("softcap", c_double),
-                ("mask", CTensor), ("lse", CTensor), ("math", c_int), ("variant", c_char_p)]
-
-
 class CInts(ctypes.Structure):
     C = "vn_ints"
     _fields_ = [("buffer", c_void_p), ("start", c_int64), ("count", c_int64), ("stride", c_int64), ("bytes", c_int),
                 ("unused", c_int)]
+
+
+class CAttentionOptions(ctypes.Structure):
+    C = "vn_attention_options"
+    _fields_ = [("size", c_size_t), ("scale", c_double), ("causal", c_int), ("window", c_int64), ("softcap", c_double),
+                ("mask", CTensor), ("lse", CTensor), ("sinks", CTensor), ("key_lengths", CInts), ("query_lengths", CInts),
+                ("pages", CInts), ("math", c_int), ("variant", c_char_p)]
 
 
 class CCrossEntropyOptions(ctypes.Structure):

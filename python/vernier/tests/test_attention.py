@@ -74,3 +74,42 @@ X = np.zeros((1, 2, 3, 4), "f4")
 def test_wrong(words, call):
     with pytest.raises(vernier.InvalidError, match=words):
         call()
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_lengths_and_sinks(random, monkeypatch, copies):
+    """Of each batch the keys and queries that it has; a sink takes a share of every row."""
+    if copies:
+        monkeypatch.setattr(vernier.default_queue().device, "_shares_host", False)
+    q, k, v = operands(random)
+    sinks = reals(random, (4,))
+    out = vernier.attention(q, k, v, key_lengths=[13, 6], query_lengths=[9, 4], sinks=sinks)
+    for b, (rows, seen) in enumerate([(9, 13), (4, 6)]):
+        wanted, lse = reference(q[b:b + 1, :, :rows], k[b:b + 1, :, :seen], v[b:b + 1, :, :seen])
+        share = 1 / (1 + np.exp(double(sinks)[None, :, None] - lse))
+        near(out[b:b + 1, :, :rows], wanted * share[..., None], BOUND)
+        assert not out[b, :, rows:].any()
+
+
+def test_pages(random):
+    """Keys and values in pages of a cache, in another order than the sequence's."""
+    q, k, v = operands(random, keys=12)
+    pages = np.array([[5, 0, 3], [1, 4, 2]])
+    cache = [np.zeros((6, 2, 4, 8), "f4") for _ in range(2)]
+    for stored, x in zip(cache, (k, v)):
+        for b, row in enumerate(pages):
+            for i, page in enumerate(row):
+                stored[page] = x[b, :, 4 * i:4 * i + 4]
+    near(vernier.attention(q, *cache, pages=pages), reference(q, k, v)[0], BOUND)
+
+
+def test_integers_refused(random):
+    q, k, v = operands(random)
+    with pytest.raises(TypeError, match="key_lengths has dtype float64"):
+        vernier.attention(q, k, v, key_lengths=np.ones(2))
+    with pytest.raises(vernier.InvalidError, match="pages has 1 dimensions"):
+        vernier.attention(q, k, v, pages=[1, 2])
+    with pytest.raises(vernier.InvalidError, match="32 bits"):
+        vernier.attention(q, k, v, key_lengths=[2 ** 40, 1])
+    with pytest.raises(vernier.InvalidError, match="key_lengths"):
+        vernier.attention(q, k, v, key_lengths=[1, 2, 3])
