@@ -2,9 +2,9 @@
  *
  * product.c - a product of BLAS through the library: in the caller's own memory on CPUs, else with copies.
  *
- * The device is opened by the first product that is large enough.  Each call takes a queue out of a pool and
- * puts it back, so that there are as many as calls at once.  A child of fork() leaves all to the BLAS, as
- * soon as its parent had begun to open the device.
+ * The device is opened by the first product that is large enough; until that is done, others go to the BLAS.
+ * Each call takes a queue out of a pool and puts it back, so that there are as many as calls at once.  A child
+ * of fork() leaves all to the BLAS, as soon as its parent had begun to open the device.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -36,9 +36,11 @@ struct lane {
     struct kept  copy[OPERANDS];        /* on the device; memory is 0 */
 };
 
+enum { CLOSED, OPENING, OPEN, ABSENT };
+
 static struct {
-    pthread_mutex_t lock;
-    enum { CLOSED, OPENING, OPEN, ABSENT } state;
+    pthread_mutex_t lock;               /* of the pool */
+    int             state;
     int             shares_host;
     vn_device      *device;
     struct lane    *idle;
@@ -48,11 +50,19 @@ static __thread int is_inside;          /* of a product: a driver that calls BLA
 
 /* ---- the device ------------------------------------------------------------------ */
 
-/* Nothing else is touched in a child: a lock may be held by a thread that is not there. */
+/* In a child the lock may be held by a thread that is not there. */
 static void leave_to_blas(void)
 {
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+    here.lock = unlocked;
     if (here.state != CLOSED)
         here.state = ABSENT;
+}
+
+__attribute__((constructor)) static void expect_forks(void)
+{
+    pthread_atfork(NULL, NULL, leave_to_blas);
 }
 
 static int shares_host(vn_device *d)
@@ -81,21 +91,20 @@ static int64_t configured_from(void)
     return *end || v < 0 ? -1 : v;
 }
 
+/* By one thread; the state says when it is done. */
 static void open_device(void)
 {
-    pthread_mutex_lock(&here.lock);
-    if (here.state == CLOSED) {
-        __atomic_store_n(&here.state, OPENING, __ATOMIC_RELEASE);
-        pthread_atfork(NULL, NULL, leave_to_blas);
-        is_inside = 1;
-        if (vn_device_open(&here.device, NULL) == VN_OK) {
-            here.shares_host = shares_host(here.device);
-            __atomic_store_n(&here.state, OPEN, __ATOMIC_RELEASE);
-        } else
-            __atomic_store_n(&here.state, ABSENT, __ATOMIC_RELEASE);
-        is_inside = 0;
+    int closed = CLOSED, state = ABSENT;
+
+    if (!__atomic_compare_exchange_n(&here.state, &closed, OPENING, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return;
+    is_inside = 1;
+    if (vn_device_open(&here.device, NULL) == VN_OK) {
+        here.shares_host = shares_host(here.device);
+        state = OPEN;
     }
-    pthread_mutex_unlock(&here.lock);
+    is_inside = 0;
+    __atomic_store_n(&here.state, state, __ATOMIC_RELEASE);
 }
 
 static int64_t from_shared(const struct product *p)
