@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs to begin with.  Each checks its own output, and `make check` runs them; they are installed as sources.
 examples = \
+	%D%/generate \
 	%D%/gradient_accumulation \
 	%D%/linear_cross_entropy \
 	%D%/nhwc_chain \
@@ -16,6 +17,7 @@ examples_mpidir        = $(examplesdir)/mpi
 dist_examples_mpi_DATA = %D%/mpi/summa.c
 
 examples_with          = libvernier.la -lm
+%C%_generate_LDADD              = $(examples_with)
 %C%_gradient_accumulation_LDADD = $(examples_with)
 %C%_linear_cross_entropy_LDADD  = $(examples_with)
 %C%_nhwc_chain_LDADD            = $(examples_with)
