@@ -11,7 +11,7 @@ libvernier_cblas_la_SOURCES = \
 	%D%/product.c \
 	%D%/shim.h
 libvernier_cblas_la_LIBADD  = libvernier.la
-libvernier_cblas_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -avoid-version -shared -rpath $(libdir) -Wl,-z,nodelete
+libvernier_cblas_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -avoid-version -shared -Wl,-z,nodelete
 
 # Which sizes are worth it on this machine: ratio.c says how it is run.
 EXTRA_PROGRAMS      += %D%/ratio
