@@ -217,7 +217,8 @@ static void test_lent(void)
           "buffers to lend");
     check(!vn_queue_use_workspace(queue, large) && vn_queue_workspace(queue) == LARGE, "",
           "a lent workspace");
-    test_all("in the caller's workspace", LARGE);
+    for (int i = 0; i < COUNT; i += 3)
+        again(&trial[i], texts[i], "in the caller's workspace", LARGE);
     check(!vn_queue_limit_workspace(queue, SIZE_MAX) && vn_queue_workspace(queue) == LARGE, "",
           "no other limit");
     check(!vn_queue_use_workspace(queue, small) && vn_queue_workspace(queue) == SMALL, "",
