@@ -15,8 +15,8 @@
  *     im2col_map(map, room, lane, MAP_TYPE_F16, 2, gX + vX.s0, vX, eX, win, pixels);       one warp
  *     filter_map(map2, room2, lane, MAP_TYPE_F16, 2, gW + vW.s0, vW, eW, filters);         one warp
  *     map_acquire_own(map);                                                                the producer
- *     im2col_load(to, map, channel, pixel_of(win, number), s, r, t, pipe_full(p));         pixels * 128 bytes
- *     filter_load(to, map2, channel, s, r, t, filter, pipe_full(p));                       filters * 128 bytes
+ *     im2col_load(to, map, channel, pixel_of(win, number), s, r, t, pipe_full(p));        pixels * 128 bytes
+ *     filter_load(to, map2, channel, s, r, t, filter, pipe_full(p));                      filters * 128 bytes
  *
  * Views and extents are as in cl/conv/conv.h: s2 images (filters), s3 channels, s4 d, s5 h, s6 w (taps t, r,
  * s).  Channels are contiguous; all other strides, in elements, are multiples of 16 bytes, and not 0.
@@ -95,8 +95,8 @@ DEVICE void im2col_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane,
     image_map(map, room, lane, m, bytes, v, e);
 }
 
-/* The map of a source or a filter, for boxes of so many elements along a dimension: 0 is the channels', 1 is w
- * (s), and so on.                                                                                           */
+/* The map of a source or a filter, for boxes of so many elements along a dimension: 0 is that of channels, 1
+ * is w (s), and so on. */
 DEVICE void box_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, int type, int bytes,
                     GLOBAL const void *x, VIEW v, VIEW e, const int dimension, int box)
 {

@@ -5,6 +5,7 @@ texts += \
 	%D%/cpu.cl \
 	%D%/few.cl \
 	%D%/im2col.h \
+	%D%/sides.h \
 	%D%/slab.cl \
 	%D%/tiled.cl \
 	%D%/wgmma.cl \

@@ -2,8 +2,8 @@
  * NVIDIA's sm_90
  *
  * An implicit matrix product of pixels and filters: one lane loads pixels by TMA in im2col mode, and filters
- * (cl/conv/im2col.h), STAGES ahead; WARPGROUPS warpgroups multiply 64 pixels of the tile each by all its BLK_N
- * channels with wgmma (cl/gemm/wgmma.h).
+ * (cl/conv/im2col.h), STAGES ahead; WARPGROUPS warpgroups multiply 64 pixels of the tile each by all its
+ * BLK_N channels with wgmma (cl/gemm/wgmma.h).
  *
  *                                 BLK_N channels of the output
  *                              +------+
@@ -20,12 +20,12 @@
  * the tensor cores: one multiplies while the others store.  A team waits for its turn before it waits for its
  * first slice, since a barrier tells only one pass through the stages from the next.
  *
- * With split-K, the slices of a tile are cut into parts of `span`, of which the last may have fewer.  Each is a
- * tile of its own, whose partial sums go to the workspace in f32, [part][pixel][channel] from element `start`
- * on; gemm_sum adds them, always in the same order (cl/gemm/splitk_sum.cl).
+ * With split-K, the slices of a tile are cut into parts of `span`, of which the last may have fewer.  Each is
+ * a tile of its own, whose partial sums go to the workspace in f32, [part][pixel][channel] from element
+ * `start` on; gemm_sum adds them, always in the same order (cl/gemm/splitk_sum.cl).
  *
- * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.  Constants: DIRECTION; IMAGE_RANK;
- * BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; SPLITK.
+ * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.  Constants: DIRECTION;
+ * IMAGE_RANK; BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; SPLITK.
  * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
  */
 #define ITEMS   (128 * WARPGROUPS * TEAMS + 32)

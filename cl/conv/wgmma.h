@@ -1,14 +1,16 @@
 /* cl/conv/wgmma.h - tiles of a convolution by wgmma: what the producer loads, which output rows are whose
  *
  * A tile of the output has BLK_M pixels and BLK_N channels; a slice of the sum is one tap and 128 bytes of
- * channels.  Backward data takes its pixels in phases, each of which meets its own taps: nothing is multiplied
- * by zeros of a stride.  All phases have the grid of the largest; what a smaller one lacks is not stored.
+ * channels.  Backward data takes its pixels in phases, each of which meets its own taps: nothing is
+ * multiplied by zeros of a stride.  All phases have the grid of the largest; what a smaller one lacks is not
+ * stored.
  *
  * A tile's products are those of cl/gemm/wgmma.h, with A the pixels, K-major, and B the filter: K-major in
  * forward, N-major in backward data.
  *
  * Takes: DIRECTION; conv.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
- * Gives: MAP_NUMBER, struct phase, CONV_PHASE(), slices_of_part(), CONV_TILE_OUTPUT(), conv_load_filter(), conv_load(), conv_row().
+ * Gives: MAP_NUMBER, struct phase, CONV_PHASE(), slices_of_part(), CONV_TILE_OUTPUT(), conv_row(),
+ *        conv_load_filter(), conv_load().
  */
 #define MAP_NUMBER (TYPE == TYPE_BF16 ? MAP_TYPE_BF16 : MAP_TYPE_F16)
 

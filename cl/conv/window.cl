@@ -1,18 +1,18 @@
 /* cl/conv/window.cl - as cl/conv/wgmma.cl, for steps of 1 and at most 64 channels: the pixels of a tile and
  * around it are loaded once, and each tap's operand is a shifted view of them
  *
- * Rows of the source lie in local memory `pitch` pixels long, first the zeros before its first pixel; they are
- * also those behind the last pixel of the row before.  So do images, with rows of zeros.  Numbered like that,
- * place G of the output needs place G + r pitch + s for tap r, s:
+ * Rows of the source lie in local memory `pitch` pixels long, first the zeros before its first pixel; they
+ * are also those behind the last pixel of the row before.  So do images, with rows of zeros.  Numbered like
+ * that, place G of the output needs place G + r pitch + s for tap r, s:
  *
  *     0 x x x x x         tap 0, 0 of 64 places      0 [x x x x x
  *     0 x x x x x                                    0  x x x]x x
  *     0 x x x x x         tap 1, 1                   0  x[x x x x
  *                                                    0  x x x x]x
  *
- * A wgmma operand may begin at any row of 128 bytes, since the swizzle goes by the address.  Places that are no
- * pixels are computed, too, and not stored.  The filter stays in local memory; a work-group has the same BLK_N
- * channels of the output for all of its tiles.
+ * A wgmma operand may begin at any row of 128 bytes, since the swizzle goes by the address.  Places that are
+ * no pixels are computed, too, and not stored.  The filter stays in local memory; a work-group has the same
+ * BLK_N channels of the output for all of its tiles.
  *
  * Parameters, from conv.tune: BLK_N; WARPGROUPS, of 64 places each; STAGES windows of ROOM KiB; TAPS at most.
  * Constants: as cl/conv/wgmma.cl; IMAGE_RANK is 4.

@@ -10,7 +10,8 @@
 #include "conv.h"
 
 enum { IMAGES = 3, HEIGHT = 9, WIDTH = 11, TAPS = 3, PAD = 1 };
-static const struct { int channels, filters, stride; } shapes[] = { { 72, 88, 2 }, { 3, 88, 2 }, { 40, 48, 1 } };
+static const struct { int channels, filters, stride; } shapes[] = {
+    { 72, 88, 2 }, { 3, 88, 2 }, { 40, 48, 1 } };
 enum { SHAPES = 3, LAYOUTS = 48 };              /* layouts of each shape */
 enum { MOST = 88 * 72 * TAPS * TAPS };          /* elements of the largest tensor */
 
@@ -66,7 +67,8 @@ static vn_status fill(vn_queue *q, const struct conv *c, const vn_tensor *t)
         return vn__fail(VN_NO_MEMORY, "host memory ran out for a trial");
     do
         vn__trial_encode(room, t->type, offset_of(at, t),
-                         t == &c->w ? filter_at(at) : t == &c->x || t == &c->y ? image_at(at) : side_at(at, t));
+                         t == &c->w ? filter_at(at) : t == &c->x || t == &c->y ? image_at(at)
+                                                                               : side_at(at, t));
     while (advance(at, t));
     s = q->device->backend->write(q, t->buffer, 0, room, bytes, 1);
     free(room);
@@ -152,8 +154,8 @@ static vn_status compare(vn_queue *q, const struct conv *c)
             wanted += there ? side_at(at, side ? &c->bias : &c->residual) : 0;
         }
         if (!vn__trial_is_right(c->p.epilogue.act, x, wanted))
-            s = vn__fail(VN_UNSUPPORTED, "a trial convolution came out wrong at %lld, %lld, %lld, %lld, %lld: "
-                         "%g of a sum of %g", (long long)at[0], (long long)at[1], (long long)at[2],
+            s = vn__fail(VN_UNSUPPORTED, "a trial convolution came out wrong at %lld, %lld, %lld, %lld, "
+                         "%lld: %g of a sum of %g", (long long)at[0], (long long)at[1], (long long)at[2],
                          (long long)at[3], (long long)at[4], x, wanted);
     } while (!s && advance(at, out));
     free(room);
@@ -240,8 +242,8 @@ vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type)
 {
     const struct vn_epilogue *const e = &it->epilogue;
     struct conv c = { .p = { .op = "conv", .type = type, .bucket = VN_SMALL, .epilogue = *e },
-                      .alpha = 1, .beta = e->residual != 0, .has_bias = e->bias != 0, .groups = 1, .joined = 1,
-                      .activation = (vn_activation)e->act };
+                      .alpha = 1, .beta = e->residual != 0, .has_bias = e->bias != 0, .groups = 1,
+                      .joined = 1, .activation = (vn_activation)e->act };
     vn_tensor *const all[] = { &c.x, &c.w, &c.y, &c.residual, &c.bias };
     vn_status s = VN_OK;
 

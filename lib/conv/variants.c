@@ -72,11 +72,10 @@ static void direction_of(int *c, const void *problem)
             "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
             "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
             "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
-#define CONV_TMA TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/wgmma.h cl/conv/wgmma.h "
+#define CONV_TMA "cl/conv/sides.h " TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/wgmma.h cl/conv/wgmma.h "
 #define WGMMA CONV_TMA "cl/conv/wgmma.cl"
 #define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
-#define WGMMA_DEFINES "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n#undef SCALE\n#define SCALE 0\n" \
-                      "#if BIAS && BIAS_OF_CHANNELS\n#undef BIAS\n#define BIAS 1\n#endif\n"
+#define WGMMA_DEFINES "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of
 
@@ -116,11 +115,12 @@ const struct vn_variant vn__conv_variants[] = {
       .entries = "copy_rows conv_wgmma", .params = WGMMA_PARAMS,
       .costs = VN_TILES_COSTS " REPACK", .constants = "BIAS_OF_CHANNELS 0 1",
       .constants_of = vn__constants_conv_wgmma_few,
-      .defines = "#define DIRECTION 0\n#define IMAGE_RANK 4\n#define SPLITK 0\n" WGMMA_DEFINES, .engine = "HGMMA" },
+      .defines = "#define DIRECTION 0\n#define IMAGE_RANK 4\n#define SPLITK 0\n" WGMMA_DEFINES,
+      .engine = "HGMMA" },
     { .name = "conv_window", .fits = vn__fits_conv_window, .plan = vn__plan_conv_window,
       .run = vn__run_conv_window, .trial = vn__trial_conv,
       .texts = CONV_TMA "cl/conv/window.cl", .entries = "conv_window",
-      .params = "BLK_N STAGES WARPGROUPS RASTER TAPS ROOM", .costs = VN_TILES_COSTS,
+      .params = "BLK_N STAGES WARPGROUPS TAPS ROOM", .costs = VN_TILES_COSTS,
       .constants = "DIRECTION 0 1  IMAGE_RANK 4  BIAS_OF_CHANNELS 0 1",
       .constants_of = vn__constants_conv_wgmma, .defines = WGMMA_DEFINES, .engine = "HGMMA" },
     { .name = "conv", .fits = fits_conv, .run = vn__run_conv_tiled,

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wgmma.c - the variants conv_wgmma, conv_wgmma_few and conv_window: images and their gradients in 16-bit types
- * on NVIDIA's sm_90.
+ * wgmma.c - the variants conv_wgmma, conv_wgmma_few and conv_window: images and their gradients in 16-bit
+ * types on NVIDIA's sm_90.
  *
  * Where there are few channels, a slice of 64 of them is mostly empty.  conv_wgmma_few makes channels of what
- * the taps along w read: with P elements of each pixel, those of a row of taps follow each other in memory, S P
- * of them, and pixels `stride` further begin `stride` P further, so that no pixel is there twice:
+ * the taps along w read: with P elements of each pixel, those of a row of taps follow each other in memory, S
+ * P of them, and pixels `stride` further begin `stride` P further, so that no pixel is there twice:
  *
  *     a row of pixels     0123 0123 0123 0123 0123 ...        P = 4, S = 3, stride 2
  *     channels of q = 0   ^------------^
  *     channels of q = 1             ^------------^
  *
- * Where the stride along h is 2, too, two rows of 4 elements become one of 8, and half as many taps remain.  A
- * first pass copies x so, with its padding, and the filter.
+ * Where the stride along h is 2, too, two rows of 4 elements become one of 8, and half as many taps remain. 
+ * A first pass copies x so, with its padding, and the filter.
  */
 #include <limits.h>
 
 #include "gemm/gemm.h"
 #include "im2col.h"
 
-enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* parameters; of conv_window the first four */
+enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* parameters; of conv_window the first three */
 enum { TILES, GROUPS, ORDER, SPLITS, SPAN };    /* values of a plan; SPAN: slices of a part */
 enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16,
        VECTOR = 8 };                            /* elements */
@@ -27,7 +27,7 @@ enum { REPACK = VN_TILE_COSTS };                /* a cost of conv_wgmma_few */
 
 /* ---- fits ----------------------------------------------------------------------------- */
 
-/* Whether all pixels of a tensor follow each other at one stride; it is left as that of the last dimension. */
+/* Whether all pixels of a tensor follow each other at one stride; it becomes that of the last dimension. */
 static int join_pixels(vn_tensor *t)
 {
     static const int inner_first[] = { 4, 3, 2, 0 };
@@ -342,7 +342,7 @@ static int64_t pixel_elements(const struct conv *c)
     return channels <= 4 && c->stride[W] % 2 == 0 ? 4 : VN_CEIL_DIV(channels, VECTOR) * VECTOR;
 }
 
-/* Rows of pixels that are made one: two halves of a vector, where every second row begins a column of taps. */
+/* Rows of pixels that are made one: two halves of a vector, where each second row begins a column of taps. */
 static int64_t lines_of(const struct conv *c)
 {
     return pixel_elements(c) == 4 && c->stride[H] == 2 && c->dilation[H] == 1 &&
@@ -426,7 +426,8 @@ const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, co
 
 /* The kernel's text says what these are. */
 static vn_status copy(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *from,
-                      const vn_tensor *to, int64_t vectors, const struct conv *c, int64_t pad_w, int64_t pad_h)
+                      const vn_tensor *to, int64_t vectors, const struct conv *c, int64_t pad_w,
+                      int64_t pad_h)
 {
     enum { ITEMS = 256 };
     struct vn_launch l = { .groups = { VN_CEIL_DIV(vectors, ITEMS), 1, 1 }, .items = ITEMS };
@@ -473,11 +474,11 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
 
 /* ---- a window of pixels that all taps share ------------------------------------------------ */
 
-enum { WINDOW_TAPS = 4, ROOM };                 /* parameters of conv_window behind those of conv_wgmma */
+enum { TAPS = 3, ROOM };                        /* the other parameters of conv_window */
 
 /* Places of a row of the window; and rows of an image. */
-static int64_t window_pitch(const struct im2col *i) { return i->source.extent[RANK - 1] - i->first[DIMS - 1]; }
-static int64_t window_rows (const struct im2col *i) { return i->source.extent[RANK - 2] - i->first[DIMS - 2]; }
+static int64_t window_pitch(const struct im2col *i) { return i->source.extent[2 + W] - i->first[W]; }
+static int64_t window_rows (const struct im2col *i) { return i->source.extent[2 + H] - i->first[H]; }
 
 const char *vn__fits_conv_window(const void *problem, const struct vn_facts *f)
 {
@@ -520,7 +521,7 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
     places = seen.images * window_rows(&seen) * pitch;
     most = (pitch - 1 + blk_m(p) - 1 + seen.reach[DIMS - 2] * pitch + seen.reach[DIMS - 1]) / pitch + 1;
     tiles = VN_CEIL_DIV(places, blk_m(p));
-    if (vn__conv_taps(c) > p[WINDOW_TAPS] || most * pitch * 2 * BLK_K > p[ROOM] * 1024)
+    if (vn__conv_taps(c) > p[TAPS] || most * pitch * 2 * BLK_K > p[ROOM] * 1024)
         return "the filter, or the pixels of a tile and around it, do not fit local memory";
     if (!groups)
         return "the output has too many channels";
