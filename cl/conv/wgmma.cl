@@ -30,6 +30,7 @@
  */
 #define ITEMS   (128 * WARPGROUPS * TEAMS + 32)
 #define MAPS_AT (STAGES * STAGE)
+#define UNEQUAL (DIRECTION == 1 || SPLITK)      /* tiles may have different numbers of slices */
 
 LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
 
@@ -84,31 +85,39 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
         const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
         const struct output c = CONV_TILE_OUTPUT(pixels, N);
-        int passed = GROUP_ID(0), phase = team == 0;
+        int passed = GROUP_ID(0), phase = team == 0, slices;
+        struct tile t = { 0, 0, 0, 0 };
 
+        CONV_PHASE(&f, t);
+        slices = phase_taps(&f) * channels;
         for (int at = GROUP_ID(0) + team * groups; at < tiles; at += TEAMS * groups) {
             float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
-            struct tile t;
-            int slices;
 
             for (; TEAMS > 1 && passed < at; passed += groups) {        /* tiles of the other teams */
-                t = tile_of_split(schedule, passed, phases);
-                CONV_PHASE(&f, t);
-                p = pipe_skip(p, slices_of_part(t, span, phase_taps(&f) * channels), STAGES);
+                if (UNEQUAL) {
+                    t = tile_of_split(schedule, passed, phases);
+                    CONV_PHASE(&f, t);
+                    slices = slices_of_part(t, span, phase_taps(&f) * channels);
+                }
+                p = pipe_skip(p, slices, STAGES);
             }
             passed += groups;
-            t = tile_of_split(schedule, at, phases);
-            CONV_PHASE(&f, t);
-            slices = slices_of_part(t, span, phase_taps(&f) * channels);
-            prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
+            if (UNEQUAL) {
+                t = tile_of_split(schedule, at, phases);
+                CONV_PHASE(&f, t);
+                slices = slices_of_part(t, span, phase_taps(&f) * channels);
+            }
             if (TEAMS > 1) {
                 barrier_wait(turns + 8 * team, phase);
                 phase ^= 1;
             }
             if (DIRECTION == 0 || slices > 0) {
                 gemm_issue(d, p, a, b, 1);
+                t = tile_of_split(schedule, at, phases);        /* while the tensor cores are busy */
+                prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
                 p = gemm_multiply_turn(d, p, a, b, slices, turn);
             } else {                            /* a phase that no tap meets, or fewer than others */
+                prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
                 UNROLL for (int i = 0; i < ACCUMULATORS; i++)
                     d[i] = 0.0f;
                 if (TEAMS > 1 && me % 128 == 0)
