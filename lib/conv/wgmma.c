@@ -392,16 +392,17 @@ static struct conv by_rows(const struct conv *c, int64_t start, int64_t *element
 
 const char *vn__fits_conv_wgmma_few(const void *problem, const struct vn_facts *f)
 {
+    enum { MOST_ROW = 256 };
     const struct conv *c = problem;
     int64_t elements;
 
     if (c->direction != FORWARD || c->groups != 1 || c->is_empty || vn__im2col_rank(c) != 4)
         return "it is for outputs that are images of two dimensions, and no groups";
-    if (c->w.extent[1] > BLK_K || c->w.extent[RANK - 1] > BLK_K || c->stride[DIMS - 1] > BLK_K ||
-        c->w.extent[RANK - 1] * pixel_elements(c) > BLK_K || c->dilation[DIMS - 1] != 1)
-        return "a row of taps must have at most 64 elements, without gaps";
-    if (c->x.extent[0] > INT_MAX / 4 / (c->x.extent[RANK - 2] + c->pad[H] + c->w.extent[RANK - 2] + 1) /
-                         ((c->y.extent[RANK - 1] * c->stride[DIMS - 1] + BLK_K) * BLK_K))
+    if (c->w.extent[1] > MOST_ROW || c->w.extent[2 + W] > MOST_ROW || c->stride[W] > MOST_ROW ||
+        c->w.extent[2 + W] * pixel_elements(c) > MOST_ROW || c->dilation[W] != 1)
+        return "a row of taps must have at most 256 elements, without gaps";
+    if (c->x.extent[0] > INT_MAX / 4 / (c->x.extent[2 + H] + c->pad[H] + c->w.extent[2 + H] + 1) /
+                         ((c->y.extent[2 + W] * c->stride[W] + MOST_ROW) * pixel_elements(c)))
         return "its copy of the source must stay below 2^29 elements";
 
     const struct conv d = by_rows(c, 0, &elements);
