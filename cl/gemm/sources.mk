@@ -3,6 +3,7 @@ texts += \
 	%D%/bf16x3.cl \
 	%D%/bf16x3.h \
 	%D%/bf16x3_rows.cl \
+	%D%/bf16x3_rows.h \
 	%D%/cpu.cl \
 	%D%/cpu_dot.cl \
 	%D%/cpu_rank.cl \

@@ -114,4 +114,15 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
                                const struct vn_site *site);
 vn_status   vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan);
+
+/* trial.c: a small convolution in integers, which must come out exactly. */
+vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);
+
+/* bf16x3.c: f32 by three bf16 parts on NVIDIA's sm_90 */
+const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_bf16x3(int *c, const void *problem);
+const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                 const struct vn_site *site);
+vn_status   vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan);
 #endif

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libcore_la_SOURCES += \
+	%D%/bf16x3.c \
 	%D%/checks.c \
 	%D%/conv.c \
 	%D%/conv.h \

@@ -66,7 +66,8 @@ const struct vn_variant vn__gemm_variants[] = {
 
     /* GPUs: few rows */
     { .name = "gemm_bf16x3_rows", .was = "gemm_split_rows gemm_split_rows_64", HOOKS(bf16x3_rows),
-      FEW_ROWS_TURN, .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.cl",
+      FEW_ROWS_TURN, .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.h "
+      "cl/gemm/bf16x3_rows.cl",
       .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES",
       .costs = "EFF TILE_NS FIXED_NS ODD_C C",
       CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define WARPGROUPS 2\n",

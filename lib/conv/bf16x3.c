@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bf16x3.c - the variant conv_bf16x3: f32 forward and backward data by the bf16 matrix engine of NVIDIA's
+ * sm_90, the filter in three parts, the source split into its parts on the way to the engine.
+ *
+ * A source that TMA cannot read is repacked first: to rows of contiguous channels; and with few channels, to
+ * rows that hold all taps of a row of the filter, so that slices of a product are not mostly zeros.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "conv.h"
+#include "gemm/bf16x3.h"
+
+enum { BLK_M, STAGES };                         /* its parameters */
+enum { EFF, TILE_NS, FIXED_NS, STORE_NS, MOVE };                /* its costs */
+enum { SPLIT, REPACK, MULTIPLY, ADD };          /* its kernels */
+enum { BLK_N = 128, BLK_K = 32, PAIR = 2 * BLK_K, SPLIT_SPAN = 16, ITEMS = 3 * 128, VECTOR = 4,
+       MAP_BYTES = 128, ALIGNED = 256, MOST_PHASES = 9, MOST_STEP = 8, REPACK_TILE = 2048, REPACK_WIDE = 32 };
+
+/* ---- a phase as a product ----------------------------------------------------------------- */
+
+/* Pixels of the output, or of one of its phases, and the taps that contribute to them: cl/conv/bf16x3.cl has
+ * what the kernel makes of them.                                                                         */
+struct phase {
+    struct conv c;                              /* its output is that of the phase */
+    int64_t first[DIMS], step[DIMS];            /* of sources of pixels */
+    int64_t taps[DIMS], tap[DIMS], tap_step[DIMS], offset[DIMS], offset_step[DIMS];
+};
+
+/* The source as TMA reads it. */
+struct source {
+    vn_tensor t;
+    int64_t   channels;                         /* of a slice's tap */
+    int       repacked, folded;
+    int64_t   pixel;                            /* channels of a pixel of the copy */
+    int64_t   width;                            /* pixels of a row of the copy */
+};
+
+static const vn_tensor *source_of(const struct conv *c)
+{
+    return c->direction == FORWARD ? &c->x : &c->y;
+}
+
+static int phases_along(const struct conv *c, int d)
+{
+    return c->direction == FORWARD ? 1
+         : (int)(c->stride[d] < c->x.extent[2 + d] ? c->stride[d] : c->x.extent[2 + d]);
+}
+
+/* Backward data: the taps that contribute to pixels of this phase, as find_taps() of cl/conv/conv.h. */
+static void find_taps(struct phase *p, const struct conv *c, int d, int64_t phase)
+{
+    const int64_t g = vn__common_divisor(c->dilation[d], c->stride[d]), step = c->stride[d] / g;
+    const int64_t at = phase + c->pad[d], taps = c->w.extent[2 + d];
+    const int64_t first = step == 1 ? 0 : at / g % step * vn__inverse(c->dilation[d] / g, step) % step;
+    const int64_t count = at % g || first >= taps ? 0 : (taps - 1 - first) / step + 1;
+    const int64_t slide = c->dilation[d] / g;
+
+    p->taps[d] = count;
+    p->tap[d] = count ? first : 0;
+    p->tap_step[d] = step;
+    p->offset[d] = count ? (count - 1) * slide : 0;
+    p->offset_step[d] = -slide;
+    p->first[d] = count ? (at - first * c->dilation[d]) / c->stride[d] - p->offset[d] : 0;
+    p->step[d] = 1;
+}
+
+/* The pixels phase, phase + step ... of dimension d of a view. */
+static void take_phase(vn_tensor *t, int d, int64_t phase, int64_t step)
+{
+    t->start += phase * t->stride[2 + d];
+    t->extent[2 + d] = (t->extent[2 + d] - phase + step - 1) / step;
+    t->stride[2 + d] *= step;
+}
+
+static struct phase phase_at(const struct conv *c, int number)
+{
+    struct phase p = { .c = *c };
+
+    for (int d = DIMS - 1; d >= 0; d--) {
+        const int along = phases_along(c, d), phase = number % along;
+
+        number /= along;
+        if (c->direction == FORWARD) {
+            p.first[d] = -c->pad[d];
+            p.step[d] = c->stride[d];
+            p.taps[d] = c->w.extent[2 + d];
+            p.tap_step[d] = 1;
+            p.offset_step[d] = c->dilation[d];
+            continue;
+        }
+        find_taps(&p, c, d, phase);
+        take_phase(&p.c.x, d, phase, c->stride[d]);
+        if (c->has_bias)
+            take_phase(&p.c.bias, d, phase, c->stride[d]);
+        if (c->beta != 0)
+            take_phase(&p.c.residual, d, phase, c->stride[d]);
+    }
+    return p;
+}
+
+static int64_t phases_of(const struct conv *c)
+{
+    return (int64_t)phases_along(c, 0) * phases_along(c, 1) * phases_along(c, 2);
+}
+
+/* A filter of 1 that jumps over pixels reads others than these nowhere: they are a view of their own. */
+static struct conv without_jumps(const struct conv *c)
+{
+    struct conv it = *c;
+
+    for (int d = 0; d < DIMS && c->direction == FORWARD; d++)
+        if (c->w.extent[2 + d] == 1 && c->pad[d] == 0 && c->stride[d] > 1) {
+            it.x.extent[2 + d] = c->y.extent[2 + d];
+            it.x.stride[2 + d] *= c->stride[d];
+            it.stride[d] = 1;
+        }
+    return it;
+}
+
+/* ---- the source ----------------------------------------------------------------------------- */
+
+static int is_read_by_tma(const vn_tensor *t)
+{
+    if ((t->stride[1] != 1 && t->extent[1] > 1) || t->start % VECTOR)
+        return 0;
+    for (int i = 0; i < RANK; i++)
+        if (i != 1 && t->extent[i] > 1 && (t->stride[i] % VECTOR || t->stride[i] <= 0 ||
+                                           t->stride[i] >= (int64_t)1 << 37))
+            return 0;
+    return 1;
+}
+
+static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
+
+/* Strides of a dense tensor of images whose pixels have so many channels; `row` of them to a row. */
+static void lie_dense(vn_tensor *t, int64_t pixel, int64_t row)
+{
+    t->stride[1] = 1;
+    t->stride[4] = pixel;
+    t->stride[3] = pixel * row;
+    t->stride[2] = t->stride[3] * t->extent[3];
+    t->stride[0] = t->stride[2] * t->extent[2];
+}
+
+static int is_foldable(const struct conv *c)
+{
+    return c->direction == FORWARD && c->x.extent[1] <= VECTOR && c->dilation[2] == 1 &&
+           c->w.extent[4] > 1 && c->w.extent[4] * VECTOR <= BLK_K;
+}
+
+static struct source read_source(const struct conv *c)
+{
+    struct source s = { .t = *source_of(c), .folded = is_foldable(c) };
+
+    s.channels = s.t.extent[1];
+    s.repacked = s.folded || !is_read_by_tma(&s.t);
+    s.pixel = whole(s.channels, VECTOR);
+    s.width = s.t.extent[4];
+    if (s.folded) {
+        s.width = (c->y.extent[4] - 1) * c->stride[2] + c->w.extent[4];
+        s.channels = c->w.extent[4] * s.pixel;
+        s.t.extent[1] = s.channels;
+        s.t.extent[4] = c->y.extent[4];
+    }
+    if (s.repacked)
+        lie_dense(&s.t, s.pixel, s.width);
+    if (s.folded)
+        s.t.stride[4] *= c->stride[2];
+    for (int i = 0; i < RANK; i++)              /* TMA wants some stride, too, where there is no next one */
+        if (i != 1 && s.t.extent[i] == 1)
+            s.t.stride[i] = VECTOR;
+    return s;
+}
+
+/* Elements of the copy. */
+static int64_t copy_of(const struct source *s, int64_t *elements)
+{
+    *elements = s->pixel;
+    return vn__mul(elements, *elements, s->width) && vn__mul(elements, *elements, s->t.extent[3]) &&
+           vn__mul(elements, *elements, s->t.extent[2]) && vn__mul(elements, *elements, s->t.extent[0]) &&
+           *elements < INT64_MAX / 16;
+}
+
+/* The taps of a phase, where a slice has all of a row. */
+static void fold(struct phase *p, const struct source *s)
+{
+    if (!s->folded)
+        return;
+    p->first[2] = 0;
+    p->step[2] = 1;
+    p->taps[2] = 1;
+    p->offset_step[2] = 0;
+}
+
+/* The filter as rows, for each tap; `dense`: as a copy of folded taps. */
+static vn_tensor filter_of(const struct conv *c, const struct source *s)
+{
+    const int back = c->direction == BACKWARD_DATA;
+    vn_tensor w = c->w;
+
+    for (int d = 0; d < DIMS; d++) {
+        w.extent[d] = c->w.extent[2 + d];
+        w.stride[d] = c->w.stride[2 + d];
+    }
+    w.extent[3] = c->w.extent[back];
+    w.stride[3] = c->w.stride[back];
+    w.extent[4] = c->w.extent[!back];
+    w.stride[4] = c->w.stride[!back];
+    if (s->folded) {
+        w.extent[2] = 1;
+        w.extent[4] = s->channels;
+        w.stride[4] = 1;
+        w.stride[2] = 0;
+        w.stride[1] = s->channels;
+        w.stride[0] = w.stride[1] * w.extent[1];
+        w.stride[3] = w.stride[0] * w.extent[0];
+    }
+    return w;
+}
+
+/* ---- fits ------------------------------------------------------------------------------------- */
+
+static int is_volume(const struct conv *c)
+{
+    return c->x.extent[2] > 1 || c->y.extent[2] > 1 || c->w.extent[2] > 1;
+}
+
+/* A corner is a number of 8 bits, of 5 in volumes. */
+static int fits_corners(const struct phase *p, const struct source *s)
+{
+    const vn_tensor *const out = vn__conv_output(&p->c);
+    const int64_t most = is_volume(&p->c) ? 16 : 128;
+
+    for (int d = 0; d < DIMS; d++) {
+        const int64_t last = p->first[d] + (out->extent[2 + d] - 1) * p->step[d];
+        const int64_t above = last - (s->t.extent[2 + d] - 1);
+        const int64_t offset = p->offset[d] > 0 ? p->offset[d] : (p->taps[d] - 1) * p->offset_step[d];
+
+        if (p->first[d] < -most || p->first[d] >= most || above < -most || above >= most ||
+            offset >= 2 * most || p->step[d] > MOST_STEP)
+            return 0;
+    }
+    return 1;
+}
+
+const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f)
+{
+    const struct conv *const given = problem, without = without_jumps(given), *const c = &without;
+    const struct source s = read_source(c);
+    const vn_tensor *const out = vn__conv_output(c);
+    int64_t elements;
+
+    if (vn__sm(f) != 90)
+        return "it needs an NVIDIA GPU of sm_90, for wgmma";
+    if (c->direction == BACKWARD_FILTER)
+        return "it is for outputs that are images";
+    if (source_of(c)->type != VN_F32 || c->w.type != VN_F32 || out->type != VN_F32)
+        return "it needs f32";
+    if (c->math == VN_MATH_BITWISE)
+        return "bitwise mathematics needs the order of sums of conv";
+    if (c->is_empty)
+        return "there is nothing to multiply";
+    if (c->groups != 1)
+        return "it has one group";
+    if (phases_of(c) > MOST_PHASES)
+        return "the pixels have more than 9 phases";
+    if (vn__conv_pixels(out) > VN_CONV_MOST || vn__conv_pixels(source_of(c)) > VN_CONV_MOST ||
+        vn__conv_depth(c) > VN_CONV_MOST / PAIR || vn__conv_rows(c) > VN_CONV_MOST ||
+        !copy_of(&s, &elements))
+        return "its pixels and sums must stay below 2^31";
+    for (int i = 0; i < phases_of(c); i++) {
+        struct phase p = phase_at(c, i);
+
+        fold(&p, &s);
+        if (!fits_corners(&p, &s))
+            return "padding, filter and stride are too large for TMA's im2col mode";
+    }
+    return NULL;
+}
+
+void vn__constants_conv_bf16x3(int *c, const void *problem)
+{
+    c[0] = is_volume(problem) ? 5 : 4;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------------ */
+
+/* Pairs of slices of all tiles, and how many units they are divided among, for each panel of filters. */
+struct cut { int64_t panels, tiles, pairs, units; };
+
+static struct cut cut_in(const struct phase *p, const struct source *s, const int *params, int64_t units)
+{
+    const int64_t slices = p->taps[0] * p->taps[1] * p->taps[2] * VN_CEIL_DIV(s->channels, BLK_K);
+    struct cut c = { .panels = VN_CEIL_DIV(vn__conv_rows(&p->c), params[BLK_M]),
+                     .tiles = VN_CEIL_DIV(vn__conv_pixels(vn__conv_output(&p->c)), BLK_N),
+                     .pairs = slices ? VN_CEIL_DIV(slices, 2) : 1 };
+    const int64_t all = c.tiles * c.pairs;
+
+    c.units = units < 1 ? 1 : units < all ? units : all;
+    return c;
+}
+
+static int is_cut(const struct cut *c)
+{
+    return c->tiles % c->units != 0;
+}
+
+static double larger(double a, double b) { return a > b ? a : b; }
+
+static double seconds_of(const struct phase *p, const struct source *s, const struct cut *c,
+                         const struct vn_row *row, const struct vn_site *site)
+{
+    const double units = site->facts->units, groups = (double)c->units * (double)c->panels;
+    const double pair = 2.0 * row->p[BLK_M] * BLK_N * PAIR / (vn__bf16x3_peak(site) * 1e6 * row->cost[EFF]);
+    const double waves = (double)VN_CEIL_DIV(c->units * c->panels, site->facts->units);
+    const double work = waves * ((double)VN_CEIL_DIV(c->tiles * c->pairs, c->units) * pair +
+                                 (double)VN_CEIL_DIV(c->tiles, c->units) * row->cost[STORE_NS] * 1e-9 +
+                                 row->cost[TILE_NS] * 1e-9);
+    const double out = (double)vn__elements(vn__conv_output(&p->c)) * (p->c.beta != 0 ? 2 : 1);
+    const double in = p->taps[0] * p->taps[1] * p->taps[2] > 0 ? (double)vn__elements(&s->t) : 0;
+    const double read = vn__move_seconds((in + out) * sizeof(float), 1000, site) *
+                        larger(1, site->rates->readers * units / groups);
+    const double sums = groups * row->p[BLK_M] * BLK_N * 2 * sizeof(float);
+
+    return larger(work, read) +
+           (is_cut(c) ? vn__launch_seconds(site) + vn__move_seconds(sums, 1000, site) : 0);
+}
+
+/* A unit for each tile; or several for each, or one for each compute unit, across tiles. */
+static struct cut cut_of(const struct phase *p, const struct source *s, const struct vn_row *row,
+                         const struct vn_site *site)
+{
+    struct cut best = cut_in(p, s, row->p, INT64_MAX);
+    const int64_t units = site->facts->units / best.panels, tiles = best.tiles;
+    const int64_t wanted[] = { units, units / tiles * tiles, units / 2 };
+
+    best = cut_in(p, s, row->p, tiles);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const struct cut c = cut_in(p, s, row->p, wanted[i]);
+
+        if (wanted[i] > 0 && seconds_of(p, s, &c, row, site) < seconds_of(p, s, &best, row, site))
+            best = c;
+    }
+    return best;
+}
+
+/* Where things are in the workspace, in bytes: tensor maps, partial sums, the copies of the source and of
+ * the filter, the filter's parts.                                                                      */
+struct room { size_t sums, source, filter, parts, bytes; };
+
+static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct conv *c, const struct source *s,
+                   const int *params, int64_t groups)
+{
+    const vn_tensor w = filter_of(c, s);
+    int64_t copy, filter;
+
+    if (!vn__bf16x3_panels(side, &w, params[BLK_M], BLK_K) || vn__bf16x3_bytes(side) > SIZE_MAX / 4 ||
+        !copy_of(s, &copy) || !vn__mul(&filter, vn__conv_taps(c) * c->w.extent[0], s->pixel))
+        return 0;
+    r->sums = (size_t)whole(groups * MAP_BYTES, ALIGNED);
+    r->source = r->sums + (size_t)groups * 2 * (size_t)params[BLK_M] * BLK_N * sizeof(float);
+    r->filter = r->source + (s->repacked ? (size_t)whole(copy * (int64_t)sizeof(float), ALIGNED) : 0);
+    r->parts = r->filter + (s->folded ? (size_t)whole(filter * (int64_t)sizeof(float), ALIGNED) : 0);
+    r->bytes = r->parts + vn__bf16x3_bytes(side);
+    side->view[7] = (int64_t)(r->parts / VN_BF16X3_UNIT);
+    return 1;
+}
+
+/* Numbers of a plan: the most work-groups of a phase, then the units of each phase. */
+enum { GROUPS, UNITS };
+
+const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                 const struct vn_site *site)
+{
+    const struct conv c = without_jumps(problem);
+    const struct source s = read_source(&c);
+    const double filter = (double)vn__elements(&c.w) * (4.0 + 6.0);
+    struct vn_bf16x3_side side;
+    struct room room;
+    int64_t copy;
+
+    out->seconds = row->cost[FIXED_NS] * 1e-9 + vn__move_seconds(filter, row->cost[MOVE], site);
+    out->v[GROUPS] = 0;
+    for (int i = 0; i < phases_of(&c); i++) {
+        struct phase p = phase_at(&c, i);
+        struct cut cut;
+        int64_t all;
+
+        fold(&p, &s);
+        cut = cut_of(&p, &s, row, site);
+        if (!vn__mul(&all, cut.tiles, cut.pairs) || all > INT_MAX / 4 || cut.units * cut.panels > INT_MAX / 4) {
+            out->seconds = -1;
+            return "its tiles have more than 2^29 slices";
+        }
+        out->v[UNITS + i] = cut.units;
+        if (cut.units * cut.panels > out->v[GROUPS])
+            out->v[GROUPS] = cut.units * cut.panels;
+        out->seconds += seconds_of(&p, &s, &cut, row, site) + (i ? vn__launch_seconds(site) : 0);
+    }
+    if (!lay_out(&room, &side, &c, &s, row->p, out->v[GROUPS]) || !copy_of(&s, &copy)) {
+        out->seconds = -1;
+        return "its filter has more than 2^31 vectors";
+    }
+    out->workspace = room.bytes;
+    if (s.repacked)
+        out->seconds += vn__launch_seconds(site) * (s.folded ? 2 : 1) +
+                        vn__move_seconds(((double)copy + (double)vn__elements(source_of(&c))) * sizeof(float),
+                                         row->cost[MOVE], site);
+    if (row->cost[EFF] <= 0)
+        out->seconds = 0;
+    return NULL;
+}
+
+/* ---- launches --------------------------------------------------------------------------------------- */
+
+static void arg_image(struct vn_launch *l, const vn_tensor *t, vn_buffer *b, int64_t start)
+{
+    const int64_t v[8] = { start, 0, t->stride[0], t->stride[1], t->stride[2], t->stride[3], t->stride[4] };
+
+    if (b)
+        vn__arg_buffer(l, b);
+    vn__arg_view(l, v);
+}
+
+static void arg_sizes(struct vn_launch *l, int64_t s0, int64_t s1, int64_t s2, int64_t s3, const int64_t d[DIMS])
+{
+    const int64_t v[8] = { s0, s1, s2, s3, d[0], d[1], d[2] };
+
+    vn__arg_view(l, v);
+}
+
+/* Steps at s1 to s3, the first ones at s4 to s6. */
+static void arg_walk(struct vn_launch *l, const int64_t first[DIMS], const int64_t step[DIMS])
+{
+    const int64_t v[8] = { 0, step[0], step[1], step[2], first[0], first[1], first[2] };
+
+    vn__arg_view(l, v);
+}
+
+/* Copies a tensor to rows of `pixel` contiguous channels, `width` pixels to a row, of which the first is
+ * column w0 of the tensor.                                                                            */
+static vn_status repack(vn_queue *q, const struct vn_choice *it, const vn_tensor *t, int64_t pixel,
+                        int64_t width, int64_t w0, vn_buffer *to, size_t at)
+{
+    const int64_t wide = pixel > VECTOR ? REPACK_WIDE : VECTOR, dims[DIMS] = { t->extent[2], t->extent[3], width };
+    const int64_t tiles = VN_CEIL_DIV(dims[0] * dims[1] * width, REPACK_TILE / wide);
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
+
+    if (!vn__mul(&l.groups[0], t->extent[0], tiles) ||
+        !vn__mul(&l.groups[0], l.groups[0], VN_CEIL_DIV(pixel, wide)) || l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "a copy of %lld pixels takes more than %d work-groups",
+                        (long long)vn__conv_pixels(t), INT_MAX);
+    arg_image(&l, t, t->buffer, t->start);
+    arg_sizes(&l, 0, 0, t->extent[0], t->extent[1], t->extent + 2);
+    vn__arg_buffer(&l, to);
+    arg_sizes(&l, (int64_t)(at / sizeof(float)), w0, t->extent[0], pixel, dims);
+    return vn__launch(q, it, REPACK, &l);
+}
+
+/* What is done once for all phases: the parts of the filter, and copies. */
+static vn_status prepare(vn_queue *q, const struct vn_choice *it, const struct conv *c, const struct source *s,
+                         struct vn_bf16x3_side *side, const struct room *r, vn_buffer *room)
+{
+    struct vn_launch l;
+    vn_status status = VN_OK;
+
+    if (s->repacked)
+        status = repack(q, it, source_of(c), s->pixel, s->width, s->folded ? -c->pad[2] : 0, room, r->source);
+    if (!status && s->folded) {
+        status = repack(q, it, &c->w, s->pixel, c->w.extent[4], 0, room, r->filter);
+        side->t.buffer = room;
+        side->t.start = (int64_t)(r->filter / sizeof(float));
+    }
+    if (status || (status = vn__bf16x3_launch_split(&l, side, room, SPLIT_SPAN)))
+        return status;
+    return vn__launch(q, it, SPLIT, &l);
+}
+
+static void arg_grid(struct vn_launch *l, const struct phase *p)
+{
+    const vn_tensor *const out = vn__conv_output(&p->c);
+
+    arg_sizes(l, 0, 0, out->extent[0], vn__conv_rows(&p->c), out->extent + 2);
+}
+
+static void arg_cut(struct vn_launch *l, const struct cut *c, const struct room *r)
+{
+    const int64_t all = c->tiles * c->pairs;
+
+    vn__arg_view(l, (int64_t[8]){ all / c->units, all % c->units, c->units, (int64_t)(r->sums / sizeof(float)) });
+}
+
+static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct phase *p, const struct source *s,
+                          const struct vn_bf16x3_side *side, const struct cut *cut, const struct room *r,
+                          vn_buffer *room)
+{
+    const struct conv *const c = &p->c;
+    const vn_tensor *const in = source_of(c);
+    const int back = c->direction == BACKWARD_DATA;
+    struct vn_launch l = { .groups = { cut->units * cut->panels, 1, 1 }, .items = ITEMS };
+    const int64_t start = s->repacked ? (int64_t)(r->source / sizeof(float)) : s->t.start;
+
+    arg_grid(&l, p);
+    arg_walk(&l, p->first, p->step);
+    arg_walk(&l, p->step, p->step);
+    arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
+    arg_walk(&l, p->tap, p->tap_step);
+    arg_walk(&l, p->offset, p->offset_step);
+    arg_cut(&l, cut, r);
+    arg_image(&l, &s->t, s->repacked ? room : in->buffer, start);
+    arg_sizes(&l, 0, 0, s->t.extent[0], s->t.extent[1], s->t.extent + 2);
+    vn__arg_buffer(&l, room);
+    vn__arg_view(&l, side->view);
+    vn__arg_buffer(&l, room);
+    vn__arg_buffer(&l, room);
+    arg_image(&l, in, in->buffer, in->start);
+    arg_sizes(&l, s->folded ? -c->pad[2] : p->first[2], s->folded ? c->stride[2] : p->step[2], in->extent[1],
+              s->folded ? s->pixel : s->channels, in->extent + 2);
+    vn__arg_buffer(&l, c->w.buffer);
+    vn__arg_view(&l, (int64_t[8]){ c->w.start, 0, c->w.stride[back], c->w.stride[!back], c->w.stride[2],
+                                   c->w.stride[3], c->w.stride[4] });
+    vn__conv_arg_alpha(&l, c);
+    vn__conv_arg_output(&l, c);
+    return vn__launch(q, it, MULTIPLY, &l);
+}
+
+static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct phase *p, const struct source *s,
+                           const struct cut *cut, const struct room *r, vn_buffer *room)
+{
+    enum { PIECE = 16 };
+    const int64_t pieces = it->p[BLK_M] / 2 / PIECE;
+    struct vn_launch l = { .groups = { (cut->units - 1) * cut->panels * pieces, 1, 1 }, .items = 2 * 128 };
+
+    arg_grid(&l, p);
+    arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
+    arg_cut(&l, cut, r);
+    vn__arg_buffer(&l, room);
+    vn__conv_arg_alpha(&l, &p->c);
+    vn__conv_arg_output(&l, &p->c);
+    return vn__launch(q, it, ADD, &l);
+}
+
+vn_status vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan)
+{
+    const struct conv c = without_jumps(problem);
+    const struct source s = read_source(&c);
+    struct vn_bf16x3_side side;
+    vn_buffer *buffer;
+    struct room room;
+    vn_status status;
+
+    lay_out(&room, &side, &c, &s, it->p, plan->v[GROUPS]);
+    if ((status = vn__workspace(&buffer, q, room.bytes)) ||
+        (status = prepare(q, it, &c, &s, &side, &room, buffer)))
+        return status;
+    for (int i = 0; i < phases_of(&c) && !status; i++) {
+        struct phase p = phase_at(&c, i);
+        struct cut cut;
+
+        fold(&p, &s);
+        cut = cut_in(&p, &s, it->p, plan->v[UNITS + i]);
+        status = multiply(q, it, &p, &s, &side, &cut, &room, buffer);
+        if (!status && is_cut(&cut))
+            status = add_units(q, it, &p, &s, &cut, &room, buffer);
+    }
+    return status;
+}
