@@ -19,6 +19,9 @@
  * The slices of all tiles, one tile after the other, are divided evenly among work-groups, for BLK_M filters
  * each; a tile that is in several has its sums added by `add_units`, in their order.
  *
+ * A filter of one tap that meets each pixel reads the pixels of NCHW images as they are, too: N-major, tiles
+ * being of one image each.
+ *
  * Backward data is the same product: of pixels of dy, whose offsets go down as taps go up, and of the filter
  * transposed; with strides, one launch for each phase of the pixels of dx (cl/conv/conv.h).
  *
@@ -34,7 +37,7 @@
  *     vIn eIn           the source as it is, eIn s2 its channels; s3 those of a pixel in a slice, which may have
  *                       several; s0 the w of the first pixel, s1 the step from pixel to pixel
  *
- * Parameters, from conv.tune: BLK_M, STAGES.
+ * Parameters, from conv.tune: BLK_M, STAGES; MN_MAJOR_B: 1 where pixels are N-major.
  * Method: cl/gemm/bf16x3_rows.cl; implicit GEMM as in CUTLASS.
  */
 #define CONSUMERS  (128 * WARPGROUPS)           /* work-items */
@@ -93,16 +96,6 @@ DEVICE struct slice slice_next(VIEW eTaps, struct slice i)
     return i;
 }
 
-/* Where pixel n of the grid is in a view. */
-DEVICE INDEX pixel_offset(VIEW v, VIEW e, int n)
-{
-    const int row = n / (int)e.s6, plane = quotient(row, (int)e.s5);
-    const int image = IMAGE_RANK == 5 ? plane / (int)e.s4 : plane;
-
-    return (INDEX)v.s0 + image * (INDEX)v.s2 + (plane - image * (int)e.s4) * (INDEX)v.s4 +
-           (row - plane * (int)e.s5) * (INDEX)v.s5 + (n - row * (int)e.s6) * (INDEX)v.s6;
-}
-
 /* The sum of slices `first` up to `end` for filter k and pixel n, by multiply-adds. */
 DEVICE R sum_of_slices(int first, int end, int k, int n, struct window win, VIEW eTaps, VIEW vTaps,
                        VIEW vOffsets, GLOBAL const T *gIn, VIEW vIn, VIEW eIn, GLOBAL const T *gW, VIEW vW)
@@ -134,18 +127,68 @@ DEVICE R sum_of_slices(int first, int end, int k, int n, struct window win, VIEW
     return sum;
 }
 
+/* ---- pixels ---------------------------------------------------------------------------------------- */
+
+/* The pixels of a tile: from n on, up to `end`. */
+struct span { int n, end; };
+
+DEVICE struct span pixels_of(VIEW eGrid, int tile)
+{
+    const int row = (int)eGrid.s6, each = (row + BLK_N - 1) / BLK_N, image = MN_MAJOR_B ? tile / each : 0;
+    const struct span nchw = { image * row + (tile - image * each) * BLK_N, (image + 1) * row };
+    const struct span all = { tile * BLK_N, (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6) };
+
+    return MN_MAJOR_B ? nchw : all;
+}
+
+/* The map of the source, by one warp; room: 128 bytes. */
+DEVICE void source_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, GLOBAL const T *x, VIEW v,
+                       VIEW e, struct window win)
+{
+    if (MN_MAJOR_B) {
+        struct tensor_map m;
+
+        m.address = (UINT64)x;
+        m.type = MAP_TYPE_F32;
+        m.rank = 3;
+        m.pixels = 0;
+        m.extent[0] = (int)e.s6;
+        m.extent[1] = (int)e.s3;
+        m.extent[2] = (int)e.s2;
+        m.stride[0] = (UINT64)v.s3 * 4;
+        m.stride[1] = (UINT64)v.s2 * 4;
+        m.box[0] = m.box[1] = 32;
+        m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
+        room[lane] = lane < 16 ? map_word(m, lane) : 0;
+        warp_meet();
+        map_release_own(map, LOCAL_ADDRESS(room));
+    } else {
+        im2col_map(map, room, lane, MAP_TYPE_F32, 4, x, v, e, win, BLK_N);
+    }
+}
+
+/* Where pixel n of the grid is in a view. */
+DEVICE INDEX pixel_offset(VIEW v, VIEW e, int n)
+{
+    const int row = n / (int)e.s6, plane = quotient(row, (int)e.s5);
+    const int image = IMAGE_RANK == 5 ? plane / (int)e.s4 : plane;
+
+    return (INDEX)v.s0 + image * (INDEX)v.s2 + (plane - image * (int)e.s4) * (INDEX)v.s4 +
+           (row - plane * (int)e.s5) * (INDEX)v.s5 + (n - row * (int)e.s6) * (INDEX)v.s6;
+}
+
 /* ---- the output ----------------------------------------------------------------------------------- */
 
 /* Where a lane's two pixels are, but for the filter; and from filter to filter.  there: how many of the two
  * are in the output. */
 struct place { INDEX c[2], residual[2], bias[2], step_c, step_residual, step_bias; int there; };
 
-#define PLACE_OF(n)                                                                                       \
-    { { pixel_offset(vC, eGrid, n < N ? n : N - 1), pixel_offset(vC, eGrid, n + 1 < N ? n + 1 : N - 1) }, \
-      { pixel_offset(vR, eGrid, n < N ? n : N - 1), pixel_offset(vR, eGrid, n + 1 < N ? n + 1 : N - 1) }, \
-      { pixel_offset(vBias, eGrid, n < N ? n : N - 1),                                                    \
-        pixel_offset(vBias, eGrid, n + 1 < N ? n + 1 : N - 1) },                                          \
-      (INDEX)vC.s3, (INDEX)vR.s3, (INDEX)vBias.s3, n + 1 < N ? 2 : n < N }
+#define PLACE_OF(n, end)                                                                                \
+    { { pixel_offset(vC, eGrid, LEAST(n, end)), pixel_offset(vC, eGrid, LEAST(n + 1, end)) },           \
+      { pixel_offset(vR, eGrid, LEAST(n, end)), pixel_offset(vR, eGrid, LEAST(n + 1, end)) },           \
+      { pixel_offset(vBias, eGrid, LEAST(n, end)), pixel_offset(vBias, eGrid, LEAST(n + 1, end)) },     \
+      (INDEX)vC.s3, (INDEX)vR.s3, (INDEX)vBias.s3, (n) + 1 < (end) ? 2 : (n) < (end) }
+#define LEAST(n, end) ((n) < (end) ? (n) : (end) - 1)
 
 DEVICE R finish(const struct output *o, const struct place *p, int pixel, int k, R sum)
 {
@@ -205,9 +248,8 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
 
-    const int M = (int)eGrid.s3, N = (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6);
-    const int tiles_m = (M + BLK_M - 1) / BLK_M, tile_m = GROUP_ID(0) % tiles_m, unit = GROUP_ID(0) / tiles_m;
-    const int pairs = pairs_of(eTaps), slices = slices_of(eTaps);
+    const int M = (int)eGrid.s3, tiles_m = (M + BLK_M - 1) / BLK_M, tile_m = GROUP_ID(0) % tiles_m;
+    const int unit = GROUP_ID(0) / tiles_m, pairs = pairs_of(eTaps), slices = slices_of(eTaps);
     const int begin = unit_begins(unit, (int)eCut.s0, (int)eCut.s1);
     const int end = unit_begins(unit + 1, (int)eCut.s0, (int)eCut.s1);
     const int me = LOCAL_ID(), warp = this_warp();
@@ -217,7 +259,7 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
     struct pipeline p = pipe_at(barriers, STAGES);
 
     if (warp == 0)
-        im2col_map(map, (LOCAL UINT32 *)sAB, me, MAP_TYPE_F32, 4, gX + vX.s0, vX, eX, win, BLK_N);
+        source_map(map, (LOCAL UINT32 *)sAB, me, gX + vX.s0, vX, eX, win);
     else if (me == 32)
         pipe_init(p, STAGES, ROLE_WARPS);
     BARRIER();
@@ -230,7 +272,8 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
             map_acquire_own(map);
             for (int at = begin, here; at < end; at += here) {
                 const int tile = at / pairs, first = at - tile * pairs;
-                const struct pixel pixel = pixel_of(win, tile * BLK_N);
+                const struct span span = pixels_of(eGrid, tile);
+                const struct pixel pixel = pixel_of(win, span.n);
                 struct slice i = slice_at(eTaps, 2 * first);
 
                 here = pairs - first < end - at ? pairs - first : end - at;
@@ -246,10 +289,13 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
 
                     p = producer_acquire(p);
                     producer_expect(p, STAGE);
-                    im2col_load(to, map, is ? i.c : each * BLK_K, pixel,
-                                is ? (int)vOffsets.s6 + s * (int)vOffsets.s3 : 0,
-                                is ? (int)vOffsets.s5 + r * (int)vOffsets.s2 : 0,
-                                is ? (int)vOffsets.s4 + t * (int)vOffsets.s1 : 0, pipe_full(p));
+                    if (MN_MAJOR_B)
+                        operand_load(to, map, 1, BLK_N, pixel.w, is ? i.c : each * BLK_K, pixel.n, pipe_full(p));
+                    else
+                        im2col_load(to, map, is ? i.c : each * BLK_K, pixel,
+                                    is ? (int)vOffsets.s6 + s * (int)vOffsets.s3 : 0,
+                                    is ? (int)vOffsets.s5 + r * (int)vOffsets.s2 : 0,
+                                    is ? (int)vOffsets.s4 + t * (int)vOffsets.s1 : 0, pipe_full(p));
                     copy_bytes(to + BYTES_B, a, BYTES_A, pipe_full(p));
                     p = pipe_next(p, STAGES);
                     i = slice_next(eTaps, i);
@@ -268,7 +314,9 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
             d[i] = 0.0f;
         load_parts(even, p, sAB, me);
         for (int at = begin, here; at < end; at += here) {
-            const int tile = at / pairs, first = at - tile * pairs, n = tile * BLK_N + r;
+            const int tile = at / pairs, first = at - tile * pairs;
+            const struct span span = pixels_of(eGrid, tile);
+            const int n = span.n + r;
 
             here = pairs - first < end - at ? pairs - first : end - at;
             UNROLL for (int i = 0; i < ACCUMULATORS; i++)
@@ -282,7 +330,7 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
                 multiply(sum, d, other, odd, last ? other : p, even, stages, sAB, me);
             }
 
-            const struct place place = PLACE_OF(n);
+            const struct place place = PLACE_OF(n, span.end);
             GLOBAL float *const to = sums_of(gSums, eCut, tile_m, unit, at > begin) + me * 4;
             const int whole = here == pairs;
 
@@ -297,7 +345,7 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
                 NO_UNROLL for (int i = 0; i < ACCUMULATORS; i++) {
                     const int m = k + ACC_COL(i), at_n = n + ACC_BELOW(i);
 
-                    if (ABS(copy[i]) <= BF16X3_LARGEST || m >= M || at_n >= N)
+                    if (ABS(copy[i]) <= BF16X3_LARGEST || m >= M || at_n >= span.end)
                         copy[i] *= BF16X3_UNSCALE;
                     else
                         copy[i] = sum_of_slices(2 * first, last, m, at_n, win, eTaps, vTaps, vOffsets, gIn, vIn,
@@ -325,12 +373,12 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
 KERNEL(CONSUMERS) void
 add_units(VIEW eGrid, VIEW eTaps, VIEW eCut, GLOBAL float *gSums, R alpha, CONV_PARAMS)
 {
-    const int M = (int)eGrid.s3, N = (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6);
-    const int pieces = ACCUMULATORS / PIECE, tiles_m = (M + BLK_M - 1) / BLK_M;
+    const int M = (int)eGrid.s3, pieces = ACCUMULATORS / PIECE, tiles_m = (M + BLK_M - 1) / BLK_M;
     const int piece = GROUP_ID(0) % pieces, tile_m = GROUP_ID(0) / pieces % tiles_m;
     const int first = GROUP_ID(0) / pieces / tiles_m, each = (int)eCut.s0, more = (int)eCut.s1;
     const int pairs = pairs_of(eTaps), begin = unit_begins(first + 1, each, more), tile = begin / pairs;
-    const int units = (int)eCut.s2, me = LOCAL_ID(), n = tile * BLK_N + row_of_b(me);
+    const struct span span = pixels_of(eGrid, tile);
+    const int units = (int)eCut.s2, me = LOCAL_ID(), n = span.n + row_of_b(me);
     const int k = tile_m * BLK_M + acc_first_col(me % 32) + ACC_COL(PIECE) * piece;
     const struct output output = CONV_OUTPUT;
     float sum[PIECE];
@@ -355,7 +403,7 @@ add_units(VIEW eGrid, VIEW eTaps, VIEW eCut, GLOBAL float *gSums, R alpha, CONV_
         }
     }
 
-    const struct place place = PLACE_OF(n);
+    const struct place place = PLACE_OF(n, span.end);
 
     store_pixels(&output, &place, sum, PIECE, k, M);
 }

@@ -132,6 +132,22 @@ static int is_read_by_tma(const vn_tensor *t)
     return 1;
 }
 
+/* One tap that meets each pixel, rows of pixels that TMA can read, and tiles of one image that are mostly
+ * full.                                                                                                */
+static int is_n_major(const struct conv *c)
+{
+    const vn_tensor *const t = source_of(c);
+    const int64_t pixels = t->extent[4];
+
+    for (int d = 0; d < DIMS; d++)
+        if (c->w.extent[2 + d] != 1 || c->stride[d] != 1 || c->pad[d] != 0 || (d < 2 && t->extent[2 + d] != 1))
+            return 0;
+    return !is_read_by_tma(t) && t->stride[4] == 1 && t->start % VECTOR == 0 &&
+           t->stride[1] % VECTOR == 0 && t->stride[0] % VECTOR == 0 && (t->stride[1] > 0 || t->extent[1] == 1) &&
+           (t->stride[0] > 0 || t->extent[0] == 1) && t->stride[0] < (int64_t)1 << 37 &&
+           t->stride[1] < (int64_t)1 << 37 && VN_CEIL_DIV(pixels, BLK_N) * BLK_N <= pixels + pixels / 4;
+}
+
 static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
 
 /* Strides of a dense tensor of images whose pixels have so many channels; `row` of them to a row. */
@@ -155,7 +171,7 @@ static struct source read_source(const struct conv *c)
     struct source s = { .t = *source_of(c), .folded = is_foldable(c) };
 
     s.channels = s.t.extent[1];
-    s.repacked = s.folded || !is_read_by_tma(&s.t);
+    s.repacked = s.folded || (!is_read_by_tma(&s.t) && !is_n_major(c));
     s.pixel = whole(s.channels, VECTOR);
     s.width = s.t.extent[4];
     if (s.folded) {
@@ -169,7 +185,7 @@ static struct source read_source(const struct conv *c)
     if (s.folded)
         s.t.stride[4] *= c->stride[2];
     for (int i = 0; i < RANK; i++)              /* TMA wants some stride, too, where there is no next one */
-        if (i != 1 && s.t.extent[i] == 1)
+        if (s.t.extent[i] == 1 && s.t.stride[i] != 1)
             s.t.stride[i] = VECTOR;
     return s;
 }
@@ -282,7 +298,10 @@ const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f)
 
 void vn__constants_conv_bf16x3(int *c, const void *problem)
 {
+    const struct conv without = without_jumps(problem);
+
     c[0] = is_volume(problem) ? 5 : 4;
+    c[1] = is_n_major(&without);
 }
 
 /* ---- the plan ------------------------------------------------------------------------------------ */
@@ -294,7 +313,9 @@ static struct cut cut_in(const struct phase *p, const struct source *s, const in
 {
     const int64_t slices = p->taps[0] * p->taps[1] * p->taps[2] * VN_CEIL_DIV(s->channels, BLK_K);
     struct cut c = { .panels = VN_CEIL_DIV(vn__conv_rows(&p->c), params[BLK_M]),
-                     .tiles = VN_CEIL_DIV(vn__conv_pixels(vn__conv_output(&p->c)), BLK_N),
+                     .tiles = is_n_major(&p->c)
+                            ? VN_CEIL_DIV(s->t.extent[4], BLK_N) * s->t.extent[0]
+                            : VN_CEIL_DIV(vn__conv_pixels(vn__conv_output(&p->c)), BLK_N),
                      .pairs = slices ? VN_CEIL_DIV(slices, 2) : 1 };
     const int64_t all = c.tiles * c.pairs;
 

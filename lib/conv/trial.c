@@ -9,11 +9,13 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, HEIGHT = 9, WIDTH = 11, TAPS = 3, PAD = 1 };
-static const struct { int channels, filters, stride; } shapes[] = {
-    { 72, 88, 2 }, { 3, 88, 2 }, { 40, 48, 1 } };
-enum { SHAPES = 3, LAYOUTS = 48 };              /* layouts of each shape */
-enum { MOST = 88 * 72 * TAPS * TAPS };          /* elements of the largest tensor */
+enum { IMAGES = 3, SHAPES = 4, LAYOUTS = 48 };  /* layouts of each shape */
+enum { MOST = 88 * 72 * 3 * 3 };                /* elements of the largest tensor */
+
+static const struct { int channels, filters, stride, taps, pad, height, width; } shapes[] = {
+    { 72, 88, 2, 3, 1, 9, 11 }, { 3, 88, 2, 3, 1, 9, 11 }, { 40, 48, 1, 3, 1, 9, 11 },
+    { 72, 88, 1, 1, 0, 1, 104 },                /* one tap, and a row of pixels, as they are joined */
+};
 
 static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }
 
@@ -188,7 +190,9 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
 {
     const int is_3d = which & 1, nchw = which >> 1 & 1, channels = which >> 2 & 1;
     const int64_t inputs = shapes[which / LAYOUTS].channels, filters = shapes[which / LAYOUTS].filters;
-    const int stride = shapes[which / LAYOUTS].stride;
+    const int stride = shapes[which / LAYOUTS].stride, taps = shapes[which / LAYOUTS].taps;
+    const int pad = shapes[which / LAYOUTS].pad, height = shapes[which / LAYOUTS].height;
+    const int width = shapes[which / LAYOUTS].width;
     const int64_t depth = is_3d ? 2 : 1;
     const vn_tensor *out;
 
@@ -196,14 +200,14 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
     c->math = which >> 3 & 1 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
     for (int d = 0; d < DIMS; d++) {
         c->stride[d] = d ? stride : 1;
-        c->pad[d] = d ? PAD : 0;
+        c->pad[d] = d ? pad : 0;
         c->dilation[d] = 1;
     }
-    lay_out_tensor(&c->x, c->p.type, nchw, (int64_t[]){ IMAGES, inputs, depth, HEIGHT, WIDTH });
-    lay_out_tensor(&c->w, c->p.type, nchw, (int64_t[]){ filters, inputs, 1, TAPS, TAPS });
+    lay_out_tensor(&c->x, c->p.type, nchw, (int64_t[]){ IMAGES, inputs, depth, height, width });
+    lay_out_tensor(&c->w, c->p.type, nchw, (int64_t[]){ filters, inputs, 1, taps, taps });
     lay_out_tensor(&c->y, c->p.type, nchw,
-                   (int64_t[]){ IMAGES, filters, depth, (HEIGHT + 2 * PAD - TAPS) / stride + 1,
-                                (WIDTH + 2 * PAD - TAPS) / stride + 1 });
+                   (int64_t[]){ IMAGES, filters, depth, (height + 2 * pad - taps) / stride + 1,
+                                (width + 2 * pad - taps) / stride + 1 });
     out = vn__conv_output(c);
     ((vn_tensor *)out)->type = (vn_type)it->epilogue.type_c;
     lay_out_tensor(&c->residual, (vn_type)it->epilogue.type_residual, nchw, out->extent);

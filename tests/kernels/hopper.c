@@ -17,7 +17,7 @@
 #include "core.h"
 #include "check/suite.h"
 
-enum { MOST_TILES = 16 };
+enum { MOST_TILES = 18 };
 
 /* A variant that is tested; rows: of its tune file. */
 struct tested {

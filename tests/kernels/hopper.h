@@ -27,8 +27,12 @@
 #define __align__(n)         __attribute__((aligned(n)))
 #define __restrict__
 
-struct place { unsigned x, y, z; };
-static place threadIdx, blockIdx;
+struct alignas(8)  float2 { float x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
+struct alignas(16) uint4  { unsigned x, y, z, w; };
+
+struct coordinates { unsigned x, y, z; };
+static coordinates threadIdx, blockIdx;
 
 alignas(1024) static unsigned char local_memory[232448];
 
@@ -323,8 +327,10 @@ static void map_release_own(unsigned long long *to, uint32_t from)
     warp_meet();
 }
 static void map_acquire_own(const unsigned long long *) { }
+static void map_acquire(const unsigned long long *) { }
 
-struct copy { tensor t; unsigned to, full; int from[5], offset[3], turns; };
+// bytes: of a copy of contiguous bytes, else 0.
+struct copy { tensor t; unsigned to, full; int from[5], offset[3], turns, bytes; };
 static copy copies[256];
 static int copy_count;
 
@@ -370,7 +376,7 @@ static void do_copy(const copy &c)
             break;
         }
     }
-    for (int v = 0; !t.pixels && v < t.box[4]; v++)
+    for (int v = 0; !c.bytes && !t.pixels && v < t.box[4]; v++)
     for (int u = 0; u < t.box[3]; u++)
     for (int z = 0; z < t.box[2]; z++)
     for (int y = 0; y < t.box[1]; y++, rows++) {
@@ -378,8 +384,10 @@ static void do_copy(const copy &c)
 
         do_row(t, c.to + rows * 128, there);
     }
+    if (c.bytes)
+        memcpy(local_at(c.to), (const void *)t.address, (size_t)c.bytes);
     barrier &b = barrier_at(c.full);
-    b.bytes -= (int)rows * 128;
+    b.bytes -= c.bytes ? c.bytes : (int)rows * 128;
     advance(b);
 }
 
@@ -411,6 +419,16 @@ static void start_copy(uint32_t to, const unsigned long long *from, int rank, bo
     start_copy(to, map, 4, true, { { }, 0, full, { c, w, h, n }, { s, r }, 0 })
 #define copy_im2col_5d(to, map, c, w, h, d, n, s, r, t, full) \
     start_copy(to, map, 5, true, { { }, 0, full, { c, w, h, d, n }, { s, r, t }, 0 })
+
+static void copy_bytes(uint32_t to, const void *from, int bytes, uint32_t full)
+{
+    copy c = { { }, to, full, { }, { }, (int)drawn(drawn(4) ? 4 : 60), bytes };
+
+    if (to % 16 || (uint64_t)from % 16 || bytes % 16 || copy_count == 256)
+        refuse("contiguous bytes that TMA does not take");
+    c.t.address = (uint64_t)from;
+    copies[copy_count++] = c;
+}
 
 // In no order.
 static void copy_some()
@@ -641,6 +659,12 @@ static uint32_t wgmma_descriptor(unsigned at, int apart)
     return (uint32_t)(apart >> 4) << 16 | (at & 0x3ffff) >> 4;
 }
 
+// ... of columns of 16 bytes that are not swizzled.
+static uint64_t wgmma_columns(unsigned at, int rows)
+{
+    return (uint64_t)8 << 32 | (uint64_t)rows << 16 | (at & 0x3ffff) >> 4;
+}
+
 static uint64_t wgmma_at(uint32_t descriptor) { return (uint64_t)1 << 62 | (uint64_t)64 << 32 | descriptor; }
 
 // Element k of line i of an operand whose rows of 128 bytes are swizzled.
@@ -648,11 +672,12 @@ static float operand(const product &p, uint64_t at, int mn_major, int i, int k)
 {
     const unsigned start = (unsigned)(at & 0x3fff) << 4, apart = (unsigned)(at >> 16 & 0x3fff) << 4;
     const unsigned eight = (unsigned)(at >> 32 & 0x3fff) << 4;
-    const unsigned there = mn_major ? start + i / 64 * apart + k / 8 * eight + k % 8 * 128 + i % 64 * 2
+    const bool plain = !(at >> 62);             // not swizzled
+    const unsigned there = plain ? start + k / 8 * apart + i / 8 * eight + i % 8 * 16 + k % 8 * 2 : mn_major ? start + i / 64 * apart + k / 8 * eight + k % 8 * 128 + i % 64 * 2
                                     : start + i / 8 * eight + i % 8 * 128 + k * 2;
     uint16_t u;
 
-    memcpy(&u, local_at(swizzled(there)), 2);
+    memcpy(&u, local_at(plain ? there : swizzled(there)), 2);
     return p.value(u);
 }
 
