@@ -9,6 +9,7 @@ texts += \
 	%D%/repack.cl \
 	%D%/sides.h \
 	%D%/slab.cl \
+	%D%/taps.cl \
 	%D%/tiled.cl \
 	%D%/wgmma.cl \
 	%D%/wgmma.h \

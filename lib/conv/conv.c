@@ -277,12 +277,20 @@ static void size_up(struct conv *c)
     c->p.bytes = (elements + again) * (double)vn_type_bytes(c->p.type);
 }
 
+void vn__conv_settle(struct conv *c)
+{
+    const int64_t row = c->x.extent[RANK - 1];
+
+    flatten(c);
+    c->joined = row ? c->x.extent[RANK - 1] / row : 1;
+    size_up(c);
+}
+
 static vn_status pose(void *problem, int *done, const vn_queue *q, const void *given)
 {
     static const char *const ops[] = { "conv_forward", "conv_backward_data", "conv_backward_filter" };
     const struct conv_call *const call = given;
     struct conv *const c = problem;
-    int64_t row;
     vn_status s;
 
     *c = (struct conv){ .p = { .op = ops[call->head.function],
@@ -305,10 +313,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     widen(&c->residual);
     c->is_empty = c->alpha == 0.0 || vn__elements(&c->x) == 0 || vn__elements(&c->w) == 0 ||
                   vn__elements(&c->y) == 0;
-    row = c->x.extent[RANK - 1];
-    flatten(c);
-    c->joined = row ? c->x.extent[RANK - 1] / row : 1;
-    size_up(c);
+    vn__conv_settle(c);
     return VN_OK;
 }
 

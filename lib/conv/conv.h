@@ -39,6 +39,9 @@ struct conv_call {                      /* what a call says: first what tells on
 /* Past these an int in a kernel could overflow, also when rounded up to a tile. */
 enum { VN_CONV_MOST = INT32_MAX - 4096 };
 
+/* Completes a problem whose tensors and numbers are given: joins rows of pixels, sizes it up. */
+void vn__conv_settle(struct conv *c);
+
 const vn_tensor *vn__conv_output(const struct conv *c);
 int64_t vn__conv_pixels (const vn_tensor *t);
 int64_t vn__conv_taps   (const struct conv *c);
@@ -117,6 +120,13 @@ vn_status   vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const voi
 
 /* trial.c: a small convolution in integers, which must come out exactly. */
 vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);
+
+/* taps.c: backward data with few channels, as products of all taps and their sum */
+const char *vn__fits_conv_taps(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_taps(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                               const struct vn_site *site);
+vn_status   vn__run_conv_taps(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan);
 
 /* bf16x3.c: f32 by three bf16 parts on NVIDIA's sm_90 */
 const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f);
