@@ -9,6 +9,7 @@ texts += \
 	%D%/repack.cl \
 	%D%/sides.h \
 	%D%/slab.cl \
+	%D%/strips.cl \
 	%D%/taps.cl \
 	%D%/tiled.cl \
 	%D%/wgmma.cl \

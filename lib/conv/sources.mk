@@ -9,6 +9,7 @@ libcore_la_SOURCES += \
 	%D%/im2col.h \
 	%D%/product.c \
 	%D%/slab.c \
+	%D%/strips.c \
 	%D%/taps.c \
 	%D%/tiled.c \
 	%D%/trial.c \
