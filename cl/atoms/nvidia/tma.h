@@ -70,26 +70,28 @@ DEVICE void copy_box_5d(UINT32 to, GLOBAL const unsigned INT64 *map, int x, int 
                  : "memory");
 }
 
-/* Copies pixels by an im2col map, from channel c and pixel w, h of image n on, for the filter tap s, r. */
+/* Copies pixels by an im2col map, from channel c and pixel w, h of image n on, for the filter tap s, r.  The
+ * offsets are converted one by one: of both in the halves of one uniform register, ptxas 13.0 takes the second
+ * from another register. */
 DEVICE void copy_im2col_4d(UINT32 to, GLOBAL const unsigned INT64 *map, int c, int w, int h, int n, int s,
                            int r, UINT32 full)
 {
-    asm volatile("{ .reg .b16 s, r; mov.b32 {s, r}, %7; "
+    asm volatile("{ .reg .b16 s, r; cvt.u16.u32 s, %7; cvt.u16.u32 r, %8; "
                  "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3, %4, %5}], [%6], {s, r}; }"
                  :: "r"(to), "l"((unsigned INT64)map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(full),
-                    "r"(s | r << 16) : "memory");
+                    "r"(s), "r"(r) : "memory");
 }
 
 /* ... pixel w, h, d, for the tap s, r, t. */
 DEVICE void copy_im2col_5d(UINT32 to, GLOBAL const unsigned INT64 *map, int c, int w, int h, int d, int n,
                            int s, int r, int t, UINT32 full)
 {
-    asm volatile("{ .reg .b16 s, r, t, z; mov.b32 {s, r}, %8; mov.b32 {t, z}, %9; "
+    asm volatile("{ .reg .b16 s, r, t; cvt.u16.u32 s, %8; cvt.u16.u32 r, %9; cvt.u16.u32 t, %10; "
                  "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3, %4, %5, %6}], [%7], {s, r, t}; }"
                  :: "r"(to), "l"((unsigned INT64)map), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "r"(full),
-                    "r"(s | r << 16), "r"(t) : "memory");
+                    "r"(s), "r"(r), "r"(t) : "memory");
 }
 
 /* Copies contiguous bytes, a multiple of 16. */
