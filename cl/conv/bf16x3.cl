@@ -37,10 +37,11 @@
  *     vIn eIn           the source as it is, eIn s2 its channels; s3 those of a pixel in a slice, which may have
  *                       several; s0 the w of the first pixel, s1 the step from pixel to pixel
  *
- * Parameters, from conv.tune: BLK_M, STAGES; MN_MAJOR_B: 1 where pixels are N-major.
+ * Parameters, from conv.tune: BLK_M, STAGES, WARPGROUPS; MN_MAJOR_B: 1 where pixels are N-major.
  * Method: cl/gemm/bf16x3_rows.cl; implicit GEMM as in CUTLASS.
  */
 #define CONSUMERS  (128 * WARPGROUPS)           /* work-items */
+#define PRODUCERS  (MOVES ? 128 : 32)           /* only a whole warpgroup can give its registers up */
 #define SPLIT_SPAN 16                           /* of channels, of a work-group that splits */
 #define PIECE      (ACCUMULATORS < 16 ? ACCUMULATORS : 16)      /* accumulators that add_units adds at once */
 
@@ -239,7 +240,7 @@ DEVICE GLOBAL float *sums_of(GLOBAL float *gSums, VIEW eCut, int tile_m, int uni
 
 /* ---- the kernel -------------------------------------------------------------------------------------- */
 
-KERNEL(CONSUMERS + 128) void
+KERNEL(CONSUMERS + PRODUCERS) void
 conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vOffsets, VIEW eCut,
             GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const uint4 *parts_a, VIEW pA,
             GLOBAL unsigned INT64 *gMaps, GLOBAL float *gSums, GLOBAL const T *gIn, VIEW vIn, VIEW eIn,

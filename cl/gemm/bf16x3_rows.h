@@ -17,7 +17,7 @@
 #define STAGE        (BYTES_A + BYTES_B)        /* B first: its rows begin at multiples of 1024 */
 #define ACCUMULATORS (BLK_M / 2)                /* of a work-item, in each of the two sets */
 #define PARTS_OF_B   (BLK_K / 16 * BF16X3_PARTS * 4)    /* pairs of elements of a slice, of a work-item */
-#define MOVES        (BLK_M > 64)               /* registers: with few accumulators there are enough */
+#define MOVES        (BLK_M > 64 && WARPGROUPS > 1)     /* registers: else there are enough */
 
 /* The parts of two elements, adjacent along K: u[0], u[4], ... */
 DEVICE void split_pair(UINT32 *u, R x, R y)

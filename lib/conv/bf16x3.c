@@ -12,10 +12,10 @@
 #include "conv.h"
 #include "gemm/bf16x3.h"
 
-enum { BLK_M, STAGES };                         /* its parameters */
+enum { BLK_M, STAGES, WARPGROUPS };             /* its parameters */
 enum { EFF, TILE_NS, FIXED_NS, STORE_NS, MOVE };                /* its costs */
 enum { SPLIT, REPACK, MULTIPLY, ADD };          /* its kernels */
-enum { BLK_N = 128, BLK_K = 32, PAIR = 2 * BLK_K, SPLIT_SPAN = 16, ITEMS = 3 * 128, VECTOR = 4,
+enum { BLK_K = 32, PAIR = 2 * BLK_K, SPLIT_SPAN = 16, VECTOR = 4, WARPGROUP_N = 64, USUAL_N = 128,
        MAP_BYTES = 128, ALIGNED = 256, MOST_PHASES = 9, MOST_STEP = 8, REPACK_TILE = 2048, REPACK_WIDE = 32 };
 
 /* ---- a phase as a product ----------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static int is_n_major(const struct conv *c)
     return !is_read_by_tma(t) && t->stride[4] == 1 && t->start % VECTOR == 0 &&
            t->stride[1] % VECTOR == 0 && t->stride[0] % VECTOR == 0 && (t->stride[1] > 0 || t->extent[1] == 1) &&
            (t->stride[0] > 0 || t->extent[0] == 1) && t->stride[0] < (int64_t)1 << 37 &&
-           t->stride[1] < (int64_t)1 << 37 && VN_CEIL_DIV(pixels, BLK_N) * BLK_N <= pixels + pixels / 4;
+           t->stride[1] < (int64_t)1 << 37 && VN_CEIL_DIV(pixels, USUAL_N) * USUAL_N <= pixels + pixels / 4;
 }
 
 static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
@@ -306,6 +306,21 @@ void vn__constants_conv_bf16x3(int *c, const void *problem)
 
 /* ---- the plan ------------------------------------------------------------------------------------ */
 
+static int64_t blk_n(const int *p) { return WARPGROUP_N * p[WARPGROUPS]; }
+
+/* Work-items that multiply, and those that load: a warpgroup where it gives up registers (cl/tile/roles.h). */
+static int items_of(const int *p) { return 128 * p[WARPGROUPS] + (p[BLK_M] > 64 && p[WARPGROUPS] > 1 ? 128 : 32); }
+
+/* Work-groups that a compute unit holds: what their local memory leaves room for. */
+static int64_t resident(const int *p, const struct vn_site *site)
+{
+    enum { OTHER = 2048 };
+    const int64_t stage = BLK_K / 16 * 96 * p[BLK_M] + 128 * blk_n(p);
+    const int64_t each = (int64_t)(site->rates->local_kib * 1024) / (p[STAGES] * stage + OTHER);
+
+    return each > 1 ? each : 1;
+}
+
 /* Pairs of slices of all tiles, and how many units they are divided among, for each panel of filters. */
 struct cut { int64_t panels, tiles, pairs, units; };
 
@@ -314,8 +329,8 @@ static struct cut cut_in(const struct phase *p, const struct source *s, const in
     const int64_t slices = p->taps[0] * p->taps[1] * p->taps[2] * VN_CEIL_DIV(s->channels, BLK_K);
     struct cut c = { .panels = VN_CEIL_DIV(vn__conv_rows(&p->c), params[BLK_M]),
                      .tiles = is_n_major(&p->c)
-                            ? VN_CEIL_DIV(s->t.extent[4], BLK_N) * s->t.extent[0]
-                            : VN_CEIL_DIV(vn__conv_pixels(vn__conv_output(&p->c)), BLK_N),
+                            ? VN_CEIL_DIV(s->t.extent[4], blk_n(params)) * s->t.extent[0]
+                            : VN_CEIL_DIV(vn__conv_pixels(vn__conv_output(&p->c)), blk_n(params)),
                      .pairs = slices ? VN_CEIL_DIV(slices, 2) : 1 };
     const int64_t all = c.tiles * c.pairs;
 
@@ -333,17 +348,20 @@ static double larger(double a, double b) { return a > b ? a : b; }
 static double seconds_of(const struct phase *p, const struct source *s, const struct cut *c,
                          const struct vn_row *row, const struct vn_site *site)
 {
-    const double units = site->facts->units, groups = (double)c->units * (double)c->panels;
-    const double pair = 2.0 * row->p[BLK_M] * BLK_N * PAIR / (vn__bf16x3_peak(site) * 1e6 * row->cost[EFF]);
-    const double waves = (double)VN_CEIL_DIV(c->units * c->panels, site->facts->units);
-    const double work = waves * ((double)VN_CEIL_DIV(c->tiles * c->pairs, c->units) * pair +
-                                 (double)VN_CEIL_DIV(c->tiles, c->units) * row->cost[STORE_NS] * 1e-9 +
-                                 row->cost[TILE_NS] * 1e-9);
+    const int64_t most = site->facts->units * resident(row->p, site), all = c->units * c->panels;
+    const double units = site->facts->units, groups = (double)all;
+    const double sharing = all < most ? (double)VN_CEIL_DIV(all, site->facts->units) : (double)resident(row->p, site);
+    const double pair = 2.0 * row->p[BLK_M] * (double)blk_n(row->p) * PAIR /
+                        (vn__bf16x3_peak(site) * 1e6 * row->cost[EFF]);
+    const double work = (double)VN_CEIL_DIV(all, most) *
+                        ((double)VN_CEIL_DIV(c->tiles * c->pairs, c->units) * pair * sharing +
+                         (double)VN_CEIL_DIV(c->tiles, c->units) * row->cost[STORE_NS] * 1e-9 +
+                         row->cost[TILE_NS] * 1e-9);
     const double out = (double)vn__elements(vn__conv_output(&p->c)) * (p->c.beta != 0 ? 2 : 1);
     const double in = p->taps[0] * p->taps[1] * p->taps[2] > 0 ? (double)vn__elements(&s->t) : 0;
     const double read = vn__move_seconds((in + out) * sizeof(float), 1000, site) *
                         larger(1, site->rates->readers * units / groups);
-    const double sums = groups * row->p[BLK_M] * BLK_N * 2 * sizeof(float);
+    const double sums = groups * row->p[BLK_M] * (double)blk_n(row->p) * 2 * sizeof(float);
 
     return larger(work, read) +
            (is_cut(c) ? vn__launch_seconds(site) + vn__move_seconds(sums, 1000, site) : 0);
@@ -354,7 +372,7 @@ static struct cut cut_of(const struct phase *p, const struct source *s, const st
                          const struct vn_site *site)
 {
     struct cut best = cut_in(p, s, row->p, INT64_MAX);
-    const int64_t units = site->facts->units / best.panels, tiles = best.tiles;
+    const int64_t units = site->facts->units * resident(row->p, site) / best.panels, tiles = best.tiles;
     const int64_t wanted[] = { units, units / tiles * tiles, units / 2 };
 
     best = cut_in(p, s, row->p, tiles);
@@ -381,7 +399,7 @@ static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct con
         !copy_of(s, &copy) || !vn__mul(&filter, vn__conv_taps(c) * c->w.extent[0], s->pixel))
         return 0;
     r->sums = (size_t)whole(groups * MAP_BYTES, ALIGNED);
-    r->source = r->sums + (size_t)groups * 2 * (size_t)params[BLK_M] * BLK_N * sizeof(float);
+    r->source = r->sums + (size_t)groups * 2 * (size_t)(params[BLK_M] * blk_n(params)) * sizeof(float);
     r->filter = r->source + (s->repacked ? (size_t)whole(copy * (int64_t)sizeof(float), ALIGNED) : 0);
     r->parts = r->filter + (s->folded ? (size_t)whole(filter * (int64_t)sizeof(float), ALIGNED) : 0);
     r->bytes = r->parts + vn__bf16x3_bytes(side);
@@ -520,7 +538,7 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     const struct conv *const c = &p->c;
     const vn_tensor *const in = source_of(c);
     const int back = c->direction == BACKWARD_DATA;
-    struct vn_launch l = { .groups = { cut->units * cut->panels, 1, 1 }, .items = ITEMS };
+    struct vn_launch l = { .groups = { cut->units * cut->panels, 1, 1 }, .items = items_of(it->p) };
     const int64_t start = s->repacked ? (int64_t)(r->source / sizeof(float)) : s->t.start;
 
     arg_grid(&l, p);
@@ -552,7 +570,8 @@ static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct
 {
     enum { PIECE = 16 };
     const int64_t pieces = it->p[BLK_M] / 2 / PIECE;
-    struct vn_launch l = { .groups = { (cut->units - 1) * cut->panels * pieces, 1, 1 }, .items = 2 * 128 };
+    struct vn_launch l = { .groups = { (cut->units - 1) * cut->panels * pieces, 1, 1 },
+                           .items = 128 * it->p[WARPGROUPS] };
 
     arg_grid(&l, p);
     arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
