@@ -1,4 +1,4 @@
-/* cl/conv/bf16x3.cl - convolution and its gradient to the source, f32 by tensor cores for bf16, for NVIDIA's sm_90
+/* cl/conv/bf16x3.cl - convolution and backward data, f32 by tensor cores for bf16, for NVIDIA's sm_90
  *
  * A product of pixels, as rows of wgmma, and filters, as its columns.  Its sum runs over taps and, within a
  * tap, channels: slices of 32 channels of one tap.  TMA brings the pixels of a slice as they are, f32, with
@@ -34,8 +34,8 @@
  *     eCut              s0 pairs of slices of a unit, s1 how many units have one more, s2 units, s3 where
  *                       partial sums begin
  *     vX eX             the source as TMA reads it
- *     vIn eIn           the source as it is, eIn s2 its channels; s3 those of a pixel in a slice, which may have
- *                       several; s0 the w of the first pixel, s1 the step from pixel to pixel
+ *     vIn eIn           the source as it is, eIn s2 its channels; s3 those of a pixel in a slice, which may
+ *                       have several; s0 the w of the first pixel, s1 the step from pixel to pixel
  *
  * Parameters, from conv.tune: BLK_M, STAGES, WARPGROUPS; MN_MAJOR_B: 1 where pixels are N-major.
  * Method: cl/gemm/bf16x3_rows.cl; implicit GEMM as in CUTLASS.
@@ -291,7 +291,8 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
                     p = producer_acquire(p);
                     producer_expect(p, STAGE);
                     if (MN_MAJOR_B)
-                        operand_load(to, map, 1, BLK_N, pixel.w, is ? i.c : each * BLK_K, pixel.n, pipe_full(p));
+                        operand_load(to, map, 1, BLK_N, pixel.w, is ? i.c : each * BLK_K, pixel.n,
+                                     pipe_full(p));
                     else
                         im2col_load(to, map, is ? i.c : each * BLK_K, pixel,
                                     is ? (int)vOffsets.s6 + s * (int)vOffsets.s3 : 0,
@@ -349,8 +350,8 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
                     if (ABS(copy[i]) <= BF16X3_LARGEST || m >= M || at_n >= span.end)
                         copy[i] *= BF16X3_UNSCALE;
                     else
-                        copy[i] = sum_of_slices(2 * first, last, m, at_n, win, eTaps, vTaps, vOffsets, gIn, vIn,
-                                                eIn, gW, vW);
+                        copy[i] = sum_of_slices(2 * first, last, m, at_n, win, eTaps, vTaps, vOffsets, gIn,
+                                                vIn, eIn, gW, vW);
                 }
                 UNROLL for (int i = 0; i < ACCUMULATORS; i++)
                     sum[i] = copy[i];
@@ -393,9 +394,11 @@ add_units(VIEW eGrid, VIEW eTaps, VIEW eCut, GLOBAL float *gSums, R alpha, CONV_
 
         if (from >= (tile + 1) * pairs)
             break;
+
+        GLOBAL const float *const sums = sums_of(gSums, eCut, tile_m, unit, from < tile * pairs) + me * 4;
+
         UNROLL for (int i = 0; i < PIECE; i += 4) {
-            const float4 v = *(GLOBAL const float4 *)(sums_of(gSums, eCut, tile_m, unit, from < tile * pairs) +
-                                                      (piece * PIECE + i) * CONSUMERS + me * 4);
+            const float4 v = *(GLOBAL const float4 *)(sums + (piece * PIECE + i) * CONSUMERS);
 
             sum[i] += v.x;
             sum[i + 1] += v.y;

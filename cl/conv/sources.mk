@@ -12,6 +12,7 @@ texts += \
 	%D%/strips.cl \
 	%D%/taps.cl \
 	%D%/tiled.cl \
+	%D%/unpack.cl \
 	%D%/wgmma.cl \
 	%D%/wgmma.h \
 	%D%/window.cl

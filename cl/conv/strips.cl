@@ -1,11 +1,11 @@
 /* cl/conv/strips.cl - depthwise convolution and its gradient to the source, by strips of pixels, for GPUs
  *
- * Each channel has a filter of its own, TAPS x TAPS, which a work-item keeps in registers.  It goes down a strip
- * of THR_H rows of the output, a row of the source at a time, whose elements it adds to all rows of the strip
- * that they contribute to:
+ * Each channel has a filter of its own, TAPS x TAPS, which a work-item keeps in registers.  It goes down a
+ * strip of THR_H rows of the output, a row of the source at a time, whose elements it adds to all rows of the
+ * strip that they contribute to:
  *
- *     forward, STRIDE 1:              backward data, STRIDE 2: a strip has two columns, and begins where tap 0
- *      x x x    -> row 0              of some pixel of dy contributes, so that no tap depends on a remainder
+ *     forward, STRIDE 1:              backward data, STRIDE 2: a strip has two columns, and begins where tap
+ *      x x x    -> row 0              0 of some pixel of dy contributes, so that no tap depends on a remainder
  *      x x x    -> rows 0, 1
  *      x x x    -> rows 0, 1, 2
  *      x x x    -> rows 1, 2, 3 ...

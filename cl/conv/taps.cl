@@ -5,8 +5,8 @@
  * of those that contribute to it: every image is shifted by its tap.  A work-item has one pixel, of all
  * channels; adjacent ones read adjacent elements.
  *
- * DIRECTION is 1.  vSums: s0 where the images begin, s2 from image to image of dy, s3 from channel to channel,
- * s4 to s6 from tap to tap; eSums the extents of dy.  The rest is as in cl/conv/conv.h.
+ * DIRECTION is 1.  vSums: s0 where the images begin, s2 from image to image of dy, s3 from channel to
+ * channel, s4 to s6 from tap to tap; eSums the extents of dy.  The rest is as in cl/conv/conv.h.
  *
  * Parameters, from conv.tune: ITEMS.
  */

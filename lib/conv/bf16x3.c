@@ -9,14 +9,14 @@
 #include <limits.h>
 #include <string.h>
 
-#include "conv.h"
 #include "gemm/bf16x3.h"
+#include "repack.h"
 
 enum { BLK_M, STAGES, WARPGROUPS };             /* its parameters */
 enum { EFF, TILE_NS, FIXED_NS, STORE_NS, MOVE };                /* its costs */
 enum { SPLIT, REPACK, MULTIPLY, ADD };          /* its kernels */
 enum { BLK_K = 32, PAIR = 2 * BLK_K, SPLIT_SPAN = 16, VECTOR = 4, WARPGROUP_N = 64, USUAL_N = 128,
-       MAP_BYTES = 128, ALIGNED = 256, MOST_PHASES = 9, MOST_STEP = 8, REPACK_TILE = 2048, REPACK_WIDE = 32 };
+       MAP_BYTES = 128, ALIGNED = 256, MOST_PHASES = 9, MOST_STEP = 8 };
 
 /* ---- a phase as a product ----------------------------------------------------------------- */
 
@@ -35,6 +35,7 @@ struct source {
     int       repacked, folded;
     int64_t   pixel;                            /* channels of a pixel of the copy */
     int64_t   width;                            /* pixels of a row of the copy */
+    int64_t   copy;                             /* elements of it; 0: too many */
 };
 
 static const vn_tensor *source_of(const struct conv *c)
@@ -121,17 +122,6 @@ static struct conv without_jumps(const struct conv *c)
 
 /* ---- the source ----------------------------------------------------------------------------- */
 
-static int is_read_by_tma(const vn_tensor *t)
-{
-    if ((t->stride[1] != 1 && t->extent[1] > 1) || t->start % VECTOR)
-        return 0;
-    for (int i = 0; i < RANK; i++)
-        if (i != 1 && t->extent[i] > 1 && (t->stride[i] % VECTOR || t->stride[i] <= 0 ||
-                                           t->stride[i] >= (int64_t)1 << 37))
-            return 0;
-    return 1;
-}
-
 /* One tap that meets each pixel, rows of pixels that TMA can read, and tiles of one image that are mostly
  * full.                                                                                                */
 static int is_n_major(const struct conv *c)
@@ -140,25 +130,16 @@ static int is_n_major(const struct conv *c)
     const int64_t pixels = t->extent[4];
 
     for (int d = 0; d < DIMS; d++)
-        if (c->w.extent[2 + d] != 1 || c->stride[d] != 1 || c->pad[d] != 0 || (d < 2 && t->extent[2 + d] != 1))
+        if (c->w.extent[2 + d] != 1 || c->stride[d] != 1 || c->pad[d] != 0 ||
+            (d < DIMS - 1 && t->extent[2 + d] != 1))
             return 0;
-    return !is_read_by_tma(t) && t->stride[4] == 1 && t->start % VECTOR == 0 &&
-           t->stride[1] % VECTOR == 0 && t->stride[0] % VECTOR == 0 && (t->stride[1] > 0 || t->extent[1] == 1) &&
+    return !vn__conv_is_rows(t) && t->stride[4] == 1 && t->start % VECTOR == 0 && t->stride[1] % VECTOR == 0 &&
+           t->stride[0] % VECTOR == 0 && (t->stride[1] > 0 || t->extent[1] == 1) &&
            (t->stride[0] > 0 || t->extent[0] == 1) && t->stride[0] < (int64_t)1 << 37 &&
            t->stride[1] < (int64_t)1 << 37 && VN_CEIL_DIV(pixels, USUAL_N) * USUAL_N <= pixels + pixels / 4;
 }
 
 static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
-
-/* Strides of a dense tensor of images whose pixels have so many channels; `row` of them to a row. */
-static void lie_dense(vn_tensor *t, int64_t pixel, int64_t row)
-{
-    t->stride[1] = 1;
-    t->stride[4] = pixel;
-    t->stride[3] = pixel * row;
-    t->stride[2] = t->stride[3] * t->extent[3];
-    t->stride[0] = t->stride[2] * t->extent[2];
-}
 
 static int is_foldable(const struct conv *c)
 {
@@ -170,33 +151,22 @@ static struct source read_source(const struct conv *c)
 {
     struct source s = { .t = *source_of(c), .folded = is_foldable(c) };
 
-    s.channels = s.t.extent[1];
-    s.repacked = s.folded || (!is_read_by_tma(&s.t) && !is_n_major(c));
-    s.pixel = whole(s.channels, VECTOR);
-    s.width = s.t.extent[4];
-    if (s.folded) {
-        s.width = (c->y.extent[4] - 1) * c->stride[2] + c->w.extent[4];
-        s.channels = c->w.extent[4] * s.pixel;
-        s.t.extent[1] = s.channels;
-        s.t.extent[4] = c->y.extent[4];
-    }
+    s.repacked = s.folded || (!vn__conv_is_rows(&s.t) && !is_n_major(c));
+    s.pixel = vn__conv_row_channels(&s.t);
+    s.width = s.folded ? (c->y.extent[4] - 1) * c->stride[2] + c->w.extent[4] : s.t.extent[4];
+    s.copy = vn__conv_row_elements(&s.t, s.width);
     if (s.repacked)
-        lie_dense(&s.t, s.pixel, s.width);
-    if (s.folded)
+        vn__conv_lay_rows(&s.t, s.width);
+    if (s.folded) {
+        s.t.extent[1] = c->w.extent[4] * s.pixel;
+        s.t.extent[4] = c->y.extent[4];
         s.t.stride[4] *= c->stride[2];
+    }
+    s.channels = s.t.extent[1];
     for (int i = 0; i < RANK; i++)              /* TMA wants some stride, too, where there is no next one */
         if (s.t.extent[i] == 1 && s.t.stride[i] != 1)
             s.t.stride[i] = VECTOR;
     return s;
-}
-
-/* Elements of the copy. */
-static int64_t copy_of(const struct source *s, int64_t *elements)
-{
-    *elements = s->pixel;
-    return vn__mul(elements, *elements, s->width) && vn__mul(elements, *elements, s->t.extent[3]) &&
-           vn__mul(elements, *elements, s->t.extent[2]) && vn__mul(elements, *elements, s->t.extent[0]) &&
-           *elements < INT64_MAX / 16;
 }
 
 /* The taps of a phase, where a slice has all of a row. */
@@ -266,7 +236,6 @@ const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f)
     const struct conv *const given = problem, without = without_jumps(given), *const c = &without;
     const struct source s = read_source(c);
     const vn_tensor *const out = vn__conv_output(c);
-    int64_t elements;
 
     if (vn__sm(f) != 90)
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
@@ -283,8 +252,7 @@ const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f)
     if (phases_of(c) > MOST_PHASES)
         return "the pixels have more than 9 phases";
     if (vn__conv_pixels(out) > VN_CONV_MOST || vn__conv_pixels(source_of(c)) > VN_CONV_MOST ||
-        vn__conv_depth(c) > VN_CONV_MOST / PAIR || vn__conv_rows(c) > VN_CONV_MOST ||
-        !copy_of(&s, &elements))
+        vn__conv_depth(c) > VN_CONV_MOST / PAIR || vn__conv_rows(c) > VN_CONV_MOST || !s.copy)
         return "its pixels and sums must stay below 2^31";
     for (int i = 0; i < phases_of(c); i++) {
         struct phase p = phase_at(c, i);
@@ -393,14 +361,14 @@ static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct con
                    const int *params, int64_t groups)
 {
     const vn_tensor w = filter_of(c, s);
-    int64_t copy, filter;
+    int64_t filter;
 
     if (!vn__bf16x3_panels(side, &w, params[BLK_M], BLK_K) || vn__bf16x3_bytes(side) > SIZE_MAX / 4 ||
-        !copy_of(s, &copy) || !vn__mul(&filter, vn__conv_taps(c) * c->w.extent[0], s->pixel))
+        !vn__mul(&filter, vn__conv_taps(c) * c->w.extent[0], s->pixel))
         return 0;
     r->sums = (size_t)whole(groups * MAP_BYTES, ALIGNED);
     r->source = r->sums + (size_t)groups * 2 * (size_t)(params[BLK_M] * blk_n(params)) * sizeof(float);
-    r->filter = r->source + (s->repacked ? (size_t)whole(copy * (int64_t)sizeof(float), ALIGNED) : 0);
+    r->filter = r->source + (s->repacked ? (size_t)whole(s->copy * (int64_t)sizeof(float), ALIGNED) : 0);
     r->parts = r->filter + (s->folded ? (size_t)whole(filter * (int64_t)sizeof(float), ALIGNED) : 0);
     r->bytes = r->parts + vn__bf16x3_bytes(side);
     side->view[7] = (int64_t)(r->parts / VN_BF16X3_UNIT);
@@ -418,7 +386,6 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
     const double filter = (double)vn__elements(&c.w) * (4.0 + 6.0);
     struct vn_bf16x3_side side;
     struct room room;
-    int64_t copy;
 
     out->seconds = row->cost[FIXED_NS] * 1e-9 + vn__move_seconds(filter, row->cost[MOVE], site);
     out->v[GROUPS] = 0;
@@ -429,7 +396,8 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
 
         fold(&p, &s);
         cut = cut_of(&p, &s, row, site);
-        if (!vn__mul(&all, cut.tiles, cut.pairs) || all > INT_MAX / 4 || cut.units * cut.panels > INT_MAX / 4) {
+        if (!vn__mul(&all, cut.tiles, cut.pairs) || all > INT_MAX / 4 ||
+            cut.units * cut.panels > INT_MAX / 4) {
             out->seconds = -1;
             return "its tiles have more than 2^29 slices";
         }
@@ -438,14 +406,14 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
             out->v[GROUPS] = cut.units * cut.panels;
         out->seconds += seconds_of(&p, &s, &cut, row, site) + (i ? vn__launch_seconds(site) : 0);
     }
-    if (!lay_out(&room, &side, &c, &s, row->p, out->v[GROUPS]) || !copy_of(&s, &copy)) {
+    if (!lay_out(&room, &side, &c, &s, row->p, out->v[GROUPS])) {
         out->seconds = -1;
         return "its filter has more than 2^31 vectors";
     }
     out->workspace = room.bytes;
     if (s.repacked)
         out->seconds += vn__launch_seconds(site) * (s.folded ? 2 : 1) +
-                        vn__move_seconds(((double)copy + (double)vn__elements(source_of(&c))) * sizeof(float),
+                        vn__move_seconds(((double)s.copy + (double)vn__elements(source_of(&c))) * sizeof(float),
                                          row->cost[MOVE], site);
     if (row->cost[EFF] <= 0)
         out->seconds = 0;
@@ -453,22 +421,6 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
 }
 
 /* ---- launches --------------------------------------------------------------------------------------- */
-
-static void arg_image(struct vn_launch *l, const vn_tensor *t, vn_buffer *b, int64_t start)
-{
-    const int64_t v[8] = { start, 0, t->stride[0], t->stride[1], t->stride[2], t->stride[3], t->stride[4] };
-
-    if (b)
-        vn__arg_buffer(l, b);
-    vn__arg_view(l, v);
-}
-
-static void arg_sizes(struct vn_launch *l, int64_t s0, int64_t s1, int64_t s2, int64_t s3, const int64_t d[DIMS])
-{
-    const int64_t v[8] = { s0, s1, s2, s3, d[0], d[1], d[2] };
-
-    vn__arg_view(l, v);
-}
 
 /* Steps at s1 to s3, the first ones at s4 to s6. */
 static void arg_walk(struct vn_launch *l, const int64_t first[DIMS], const int64_t step[DIMS])
@@ -478,39 +430,21 @@ static void arg_walk(struct vn_launch *l, const int64_t first[DIMS], const int64
     vn__arg_view(l, v);
 }
 
-/* Copies a tensor to rows of `pixel` contiguous channels, `width` pixels to a row, of which the first is
- * column w0 of the tensor.                                                                            */
-static vn_status repack(vn_queue *q, const struct vn_choice *it, const vn_tensor *t, int64_t pixel,
-                        int64_t width, int64_t w0, vn_buffer *to, size_t at)
-{
-    const int64_t wide = pixel > VECTOR ? REPACK_WIDE : VECTOR, dims[DIMS] = { t->extent[2], t->extent[3], width };
-    const int64_t tiles = VN_CEIL_DIV(dims[0] * dims[1] * width, REPACK_TILE / wide);
-    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
-
-    if (!vn__mul(&l.groups[0], t->extent[0], tiles) ||
-        !vn__mul(&l.groups[0], l.groups[0], VN_CEIL_DIV(pixel, wide)) || l.groups[0] > INT_MAX)
-        return vn__fail(VN_UNSUPPORTED, "a copy of %lld pixels takes more than %d work-groups",
-                        (long long)vn__conv_pixels(t), INT_MAX);
-    arg_image(&l, t, t->buffer, t->start);
-    arg_sizes(&l, 0, 0, t->extent[0], t->extent[1], t->extent + 2);
-    vn__arg_buffer(&l, to);
-    arg_sizes(&l, (int64_t)(at / sizeof(float)), w0, t->extent[0], pixel, dims);
-    return vn__launch(q, it, REPACK, &l);
-}
-
 /* What is done once for all phases: the parts of the filter, and copies. */
-static vn_status prepare(vn_queue *q, const struct vn_choice *it, const struct conv *c, const struct source *s,
-                         struct vn_bf16x3_side *side, const struct room *r, vn_buffer *room)
+static vn_status prepare(vn_queue *q, const struct vn_choice *it, const struct conv *c,
+                         const struct source *s, struct vn_bf16x3_side *side, const struct room *r,
+                         vn_buffer *room)
 {
     struct vn_launch l;
     vn_status status = VN_OK;
 
     if (s->repacked)
-        status = repack(q, it, source_of(c), s->pixel, s->width, s->folded ? -c->pad[2] : 0, room, r->source);
+        status = vn__conv_repack(q, it, REPACK, source_of(c), s->width, s->folded ? -c->pad[2] : 0, room,
+                                 (int64_t)(r->source / sizeof(float)));
     if (!status && s->folded) {
-        status = repack(q, it, &c->w, s->pixel, c->w.extent[4], 0, room, r->filter);
         side->t.buffer = room;
         side->t.start = (int64_t)(r->filter / sizeof(float));
+        status = vn__conv_repack(q, it, REPACK, &c->w, c->w.extent[4], 0, room, side->t.start);
     }
     if (status || (status = vn__bf16x3_launch_split(&l, side, room, SPLIT_SPAN)))
         return status;
@@ -521,19 +455,20 @@ static void arg_grid(struct vn_launch *l, const struct phase *p)
 {
     const vn_tensor *const out = vn__conv_output(&p->c);
 
-    arg_sizes(l, 0, 0, out->extent[0], vn__conv_rows(&p->c), out->extent + 2);
+    vn__conv_arg_sizes(l, 0, 0, out->extent[0], vn__conv_rows(&p->c), out->extent + 2);
 }
 
 static void arg_cut(struct vn_launch *l, const struct cut *c, const struct room *r)
 {
     const int64_t all = c->tiles * c->pairs;
 
-    vn__arg_view(l, (int64_t[8]){ all / c->units, all % c->units, c->units, (int64_t)(r->sums / sizeof(float)) });
+    vn__arg_view(l, (int64_t[8]){ all / c->units, all % c->units, c->units,
+                                  (int64_t)(r->sums / sizeof(float)) });
 }
 
-static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct phase *p, const struct source *s,
-                          const struct vn_bf16x3_side *side, const struct cut *cut, const struct room *r,
-                          vn_buffer *room)
+static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct phase *p,
+                          const struct source *s, const struct vn_bf16x3_side *side, const struct cut *cut,
+                          const struct room *r, vn_buffer *room)
 {
     const struct conv *const c = &p->c;
     const vn_tensor *const in = source_of(c);
@@ -544,18 +479,18 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     arg_grid(&l, p);
     arg_walk(&l, p->first, p->step);
     arg_walk(&l, p->step, p->step);
-    arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
+    vn__conv_arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
     arg_walk(&l, p->tap, p->tap_step);
     arg_walk(&l, p->offset, p->offset_step);
     arg_cut(&l, cut, r);
-    arg_image(&l, &s->t, s->repacked ? room : in->buffer, start);
-    arg_sizes(&l, 0, 0, s->t.extent[0], s->t.extent[1], s->t.extent + 2);
+    vn__conv_arg_image(&l, &s->t, s->repacked ? room : in->buffer, start);
+    vn__conv_arg_sizes(&l, 0, 0, s->t.extent[0], s->t.extent[1], s->t.extent + 2);
     vn__arg_buffer(&l, room);
     vn__arg_view(&l, side->view);
     vn__arg_buffer(&l, room);
     vn__arg_buffer(&l, room);
-    arg_image(&l, in, in->buffer, in->start);
-    arg_sizes(&l, s->folded ? -c->pad[2] : p->first[2], s->folded ? c->stride[2] : p->step[2], in->extent[1],
+    vn__conv_arg_image(&l, in, in->buffer, in->start);
+    vn__conv_arg_sizes(&l, s->folded ? -c->pad[2] : p->first[2], s->folded ? c->stride[2] : p->step[2], in->extent[1],
               s->folded ? s->pixel : s->channels, in->extent + 2);
     vn__arg_buffer(&l, c->w.buffer);
     vn__arg_view(&l, (int64_t[8]){ c->w.start, 0, c->w.stride[back], c->w.stride[!back], c->w.stride[2],
@@ -565,8 +500,8 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     return vn__launch(q, it, MULTIPLY, &l);
 }
 
-static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct phase *p, const struct source *s,
-                           const struct cut *cut, const struct room *r, vn_buffer *room)
+static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct phase *p,
+                           const struct source *s, const struct cut *cut, const struct room *r, vn_buffer *room)
 {
     enum { PIECE = 16 };
     const int64_t pieces = it->p[BLK_M] / 2 / PIECE;
@@ -574,7 +509,7 @@ static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct
                            .items = 128 * it->p[WARPGROUPS] };
 
     arg_grid(&l, p);
-    arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
+    vn__conv_arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
     arg_cut(&l, cut, r);
     vn__arg_buffer(&l, room);
     vn__conv_arg_alpha(&l, &p->c);

@@ -121,6 +121,13 @@ vn_status   vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const voi
 /* trial.c: a small convolution in integers, which must come out exactly. */
 vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);
 
+/* repack.c: what has NCHW tensors, through copies */
+const char *vn__fits_conv_repack(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_repack(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                 const struct vn_site *site);
+vn_status   vn__run_conv_repack(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan);
+
 /* strips.c: depthwise, on GPUs */
 const char *vn__fits_conv_strips(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_strips(int *c, const void *problem);

@@ -8,6 +8,8 @@ libcore_la_SOURCES += \
 	%D%/im2col.c \
 	%D%/im2col.h \
 	%D%/product.c \
+	%D%/repack.c \
+	%D%/repack.h \
 	%D%/slab.c \
 	%D%/strips.c \
 	%D%/taps.c \

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "conv.h"
 #include "gemm/gemm.h"
+#include "repack.h"
 
 enum { THR_H, VEC, ITEMS };                     /* its parameters */
 enum { SHARE, FIXED_NS };                       /* its costs */
@@ -78,18 +78,16 @@ vn_status vn__run_conv_strips(vn_queue *q, const struct vn_choice *it, const voi
     const int64_t channels = out->extent[1] / (it->c[1] ? it->p[VEC] : 1);
     const int64_t strips = VN_CEIL_DIV(out->extent[3] + (back ? c->pad[1] : 0), it->p[THR_H]);
     const int64_t cols = VN_CEIL_DIV(out->extent[4] + (back ? c->pad[2] : 0), back ? c->stride[2] : 1);
-    struct vn_launch l = { .groups = { VN_CEIL_DIV(out->extent[0] * channels * strips * cols, it->p[ITEMS]), 1, 1 },
-                           .items = it->p[ITEMS] };
+    const int64_t all = out->extent[0] * channels * strips * cols;
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(all, it->p[ITEMS]), 1, 1 }, .items = it->p[ITEMS] };
 
     (void)plan;
-    vn__arg_buffer(&l, in->buffer);
-    vn__arg_view(&l, (int64_t[8]){ in->start, 0, in->stride[0], in->stride[1], 0, in->stride[3], in->stride[4] });
-    vn__arg_view(&l, (int64_t[8]){ 0, 0, in->extent[0], in->extent[1], 1, in->extent[3], in->extent[4] });
+    vn__conv_arg_image(&l, in, in->buffer, in->start);
+    vn__conv_arg_sizes(&l, 0, 0, in->extent[0], in->extent[1], in->extent + 2);
     vn__arg_buffer(&l, c->w.buffer);
     vn__arg_view(&l, (int64_t[8]){ c->w.start, 0, 0, c->w.stride[0], 0, c->w.stride[3], c->w.stride[4] });
-    vn__arg_view(&l, (int64_t[8]){ strips, cols, out->extent[0], out->extent[1], 1, out->extent[3],
-                                   out->extent[4] });
-    vn__arg_view(&l, (int64_t[8]){ 0, 0, 0, 0, 0, c->pad[1], c->pad[2] });
+    vn__conv_arg_sizes(&l, strips, cols, out->extent[0], out->extent[1], out->extent + 2);
+    vn__conv_arg_sizes(&l, 0, 0, 0, 0, c->pad);
     vn__conv_arg_alpha(&l, c);
     vn__conv_arg_output(&l, c);
     return vn__launch(q, it, 0, &l);

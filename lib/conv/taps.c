@@ -4,8 +4,8 @@
  *
  * A tile of pixels and channels is mostly empty where there are few channels.  The taps of all channels are
  * many: a filter of 1x1, with an output for each tap of each channel, makes all products of dy, in the
- * workspace; a second kernel adds those that contribute to a pixel of dx (cl/conv/taps.cl).  In f64 and f32 the
- * products have the type, else f32.
+ * workspace; a second kernel adds those that contribute to a pixel of dx (cl/conv/taps.cl).  The products are
+ * of f32, in f64 of f64.
  */
 #include <limits.h>
 
@@ -147,7 +147,7 @@ vn_status vn__run_conv_taps(vn_queue *q, const struct vn_choice *it, const void 
     if ((s = vn__workspace(&room, q, plan->workspace)))
         return s;
     rows_of(&r, c);
-    start = (int64_t)((plan->workspace - bytes_of(c, &r)) / (c->p.type == VN_F64 ? sizeof(double) : sizeof(float)));
+    start = (int64_t)(plan->workspace - bytes_of(c, &r)) / (c->p.type == VN_F64 ? 8 : 4);
     products = products_of(c, &r, room, start);
     if ((s = vn__choose_part(&choice, &part, q, vn__conv_variants, &products)) ||
         (s = choice->variant->run(q, choice, &products, &part)))

@@ -673,7 +673,8 @@ static float operand(const product &p, uint64_t at, int mn_major, int i, int k)
     const unsigned start = (unsigned)(at & 0x3fff) << 4, apart = (unsigned)(at >> 16 & 0x3fff) << 4;
     const unsigned eight = (unsigned)(at >> 32 & 0x3fff) << 4;
     const bool plain = !(at >> 62);             // not swizzled
-    const unsigned there = plain ? start + k / 8 * apart + i / 8 * eight + i % 8 * 16 + k % 8 * 2 : mn_major ? start + i / 64 * apart + k / 8 * eight + k % 8 * 128 + i % 64 * 2
+    const unsigned there = plain    ? start + k / 8 * apart + i / 8 * eight + i % 8 * 16 + k % 8 * 2
+                         : mn_major ? start + i / 64 * apart + k / 8 * eight + k % 8 * 128 + i % 64 * 2
                                     : start + i / 8 * eight + i % 8 * 128 + k * 2;
     uint16_t u;
 
