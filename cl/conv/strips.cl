@@ -5,7 +5,7 @@
  * strip that they contribute to:
  *
  *     forward, STRIDE 1:              backward data, STRIDE 2: a strip has two columns, and begins where tap
- *      x x x    -> row 0              0 of some pixel of dy contributes, so that no tap depends on a remainder
+ *      x x x    -> row 0              0 of some pixel of dy contributes: no tap depends on a remainder
  *      x x x    -> rows 0, 1
  *      x x x    -> rows 0, 1, 2
  *      x x x    -> rows 1, 2, 3 ...

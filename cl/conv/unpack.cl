@@ -1,8 +1,12 @@
-/* cl/conv/unpack.cl - copies rows of contiguous channels to a tensor of any strides: cl/conv/repack.cl, backward
+/* cl/conv/unpack.cl - copies rows of contiguous channels to a tensor of any strides
  *
- *     eFrom      the rows: s2 images, s3 channels of a pixel, a multiple of 16 bytes, s4 to s6 pixels; s0 where
- *                they begin
+ * The way back of cl/conv/repack.cl.
+ *
+ *     eFrom      the rows: s2 images, s3 channels of a pixel, a multiple of 16 bytes, s4 to s6 pixels; s0
+ *                where they begin
  *     vTo eTo    the tensor, as in cl/conv/conv.h
+ *
+ * Takes: cl/conv/repack.cl.
  */
 #define UNPACK_PIXELS (REPACK_TILE / REPACK_WIDE)
 

@@ -133,8 +133,8 @@ static int is_n_major(const struct conv *c)
         if (c->w.extent[2 + d] != 1 || c->stride[d] != 1 || c->pad[d] != 0 ||
             (d < DIMS - 1 && t->extent[2 + d] != 1))
             return 0;
-    return !vn__conv_is_rows(t) && t->stride[4] == 1 && t->start % VECTOR == 0 && t->stride[1] % VECTOR == 0 &&
-           t->stride[0] % VECTOR == 0 && (t->stride[1] > 0 || t->extent[1] == 1) &&
+    return !vn__conv_is_rows(t) && t->stride[4] == 1 && t->start % VECTOR == 0 &&
+           t->stride[1] % VECTOR == 0 && t->stride[0] % VECTOR == 0 && (t->stride[1] > 0 || t->extent[1] == 1) &&
            (t->stride[0] > 0 || t->extent[0] == 1) && t->stride[0] < (int64_t)1 << 37 &&
            t->stride[1] < (int64_t)1 << 37 && VN_CEIL_DIV(pixels, USUAL_N) * USUAL_N <= pixels + pixels / 4;
 }
@@ -276,8 +276,11 @@ void vn__constants_conv_bf16x3(int *c, const void *problem)
 
 static int64_t blk_n(const int *p) { return WARPGROUP_N * p[WARPGROUPS]; }
 
-/* Work-items that multiply, and those that load: a warpgroup where it gives up registers (cl/tile/roles.h). */
-static int items_of(const int *p) { return 128 * p[WARPGROUPS] + (p[BLK_M] > 64 && p[WARPGROUPS] > 1 ? 128 : 32); }
+/* Work-items that multiply, and those that load: a warpgroup where it gives up registers. */
+static int items_of(const int *p)
+{
+    return 128 * p[WARPGROUPS] + (p[BLK_M] > 64 && p[WARPGROUPS] > 1 ? 128 : 32);
+}
 
 /* Work-groups that a compute unit holds: what their local memory leaves room for. */
 static int64_t resident(const int *p, const struct vn_site *site)
@@ -318,7 +321,7 @@ static double seconds_of(const struct phase *p, const struct source *s, const st
 {
     const int64_t most = site->facts->units * resident(row->p, site), all = c->units * c->panels;
     const double units = site->facts->units, groups = (double)all;
-    const double sharing = all < most ? (double)VN_CEIL_DIV(all, site->facts->units) : (double)resident(row->p, site);
+    const double sharing = (double)(all < most ? VN_CEIL_DIV(all, site->facts->units) : resident(row->p, site));
     const double pair = 2.0 * row->p[BLK_M] * (double)blk_n(row->p) * PAIR /
                         (vn__bf16x3_peak(site) * 1e6 * row->cost[EFF]);
     const double work = (double)VN_CEIL_DIV(all, most) *
@@ -353,12 +356,16 @@ static struct cut cut_of(const struct phase *p, const struct source *s, const st
     return best;
 }
 
+/* Numbers of a plan: the most work-groups of a phase, the most of one whose tiles are in several, then the units
+ * of each phase.                                                                                         */
+enum { GROUPS, CUT, UNITS };
+
 /* Where things are in the workspace, in bytes: tensor maps, partial sums, the copies of the source and of
  * the filter, the filter's parts.                                                                      */
 struct room { size_t sums, source, filter, parts, bytes; };
 
 static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct conv *c, const struct source *s,
-                   const int *params, int64_t groups)
+                   const int *params, const int64_t *v)
 {
     const vn_tensor w = filter_of(c, s);
     int64_t filter;
@@ -366,17 +373,14 @@ static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct con
     if (!vn__bf16x3_panels(side, &w, params[BLK_M], BLK_K) || vn__bf16x3_bytes(side) > SIZE_MAX / 4 ||
         !vn__mul(&filter, vn__conv_taps(c) * c->w.extent[0], s->pixel))
         return 0;
-    r->sums = (size_t)whole(groups * MAP_BYTES, ALIGNED);
-    r->source = r->sums + (size_t)groups * 2 * (size_t)(params[BLK_M] * blk_n(params)) * sizeof(float);
+    r->sums = (size_t)whole(v[GROUPS] * MAP_BYTES, ALIGNED);
+    r->source = r->sums + (size_t)v[CUT] * 2 * (size_t)(params[BLK_M] * blk_n(params)) * sizeof(float);
     r->filter = r->source + (s->repacked ? (size_t)whole(s->copy * (int64_t)sizeof(float), ALIGNED) : 0);
     r->parts = r->filter + (s->folded ? (size_t)whole(filter * (int64_t)sizeof(float), ALIGNED) : 0);
     r->bytes = r->parts + vn__bf16x3_bytes(side);
     side->view[7] = (int64_t)(r->parts / VN_BF16X3_UNIT);
     return 1;
 }
-
-/* Numbers of a plan: the most work-groups of a phase, then the units of each phase. */
-enum { GROUPS, UNITS };
 
 const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                  const struct vn_site *site)
@@ -388,7 +392,7 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
     struct room room;
 
     out->seconds = row->cost[FIXED_NS] * 1e-9 + vn__move_seconds(filter, row->cost[MOVE], site);
-    out->v[GROUPS] = 0;
+    out->v[GROUPS] = out->v[CUT] = 0;
     for (int i = 0; i < phases_of(&c); i++) {
         struct phase p = phase_at(&c, i);
         struct cut cut;
@@ -404,16 +408,18 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
         out->v[UNITS + i] = cut.units;
         if (cut.units * cut.panels > out->v[GROUPS])
             out->v[GROUPS] = cut.units * cut.panels;
+        if (is_cut(&cut) && cut.units * cut.panels > out->v[CUT])
+            out->v[CUT] = cut.units * cut.panels;
         out->seconds += seconds_of(&p, &s, &cut, row, site) + (i ? vn__launch_seconds(site) : 0);
     }
-    if (!lay_out(&room, &side, &c, &s, row->p, out->v[GROUPS])) {
+    if (!lay_out(&room, &side, &c, &s, row->p, out->v)) {
         out->seconds = -1;
         return "its filter has more than 2^31 vectors";
     }
     out->workspace = room.bytes;
     if (s.repacked)
         out->seconds += vn__launch_seconds(site) * (s.folded ? 2 : 1) +
-                        vn__move_seconds(((double)s.copy + (double)vn__elements(source_of(&c))) * sizeof(float),
+                        vn__move_seconds((double)(s.copy + vn__elements(source_of(&c))) * sizeof(float),
                                          row->cost[MOVE], site);
     if (row->cost[EFF] <= 0)
         out->seconds = 0;
@@ -490,8 +496,8 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     vn__arg_buffer(&l, room);
     vn__arg_buffer(&l, room);
     vn__conv_arg_image(&l, in, in->buffer, in->start);
-    vn__conv_arg_sizes(&l, s->folded ? -c->pad[2] : p->first[2], s->folded ? c->stride[2] : p->step[2], in->extent[1],
-              s->folded ? s->pixel : s->channels, in->extent + 2);
+    vn__conv_arg_sizes(&l, s->folded ? -c->pad[2] : p->first[2], s->folded ? c->stride[2] : p->step[2],
+                       in->extent[1], s->folded ? s->pixel : s->channels, in->extent + 2);
     vn__arg_buffer(&l, c->w.buffer);
     vn__arg_view(&l, (int64_t[8]){ c->w.start, 0, c->w.stride[back], c->w.stride[!back], c->w.stride[2],
                                    c->w.stride[3], c->w.stride[4] });
@@ -501,7 +507,8 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
 }
 
 static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct phase *p,
-                           const struct source *s, const struct cut *cut, const struct room *r, vn_buffer *room)
+                           const struct source *s, const struct cut *cut, const struct room *r,
+                           vn_buffer *room)
 {
     enum { PIECE = 16 };
     const int64_t pieces = it->p[BLK_M] / 2 / PIECE;
@@ -527,7 +534,7 @@ vn_status vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const voi
     struct room room;
     vn_status status;
 
-    lay_out(&room, &side, &c, &s, it->p, plan->v[GROUPS]);
+    lay_out(&room, &side, &c, &s, it->p, plan->v);
     if ((status = vn__workspace(&buffer, q, room.bytes)) ||
         (status = prepare(q, it, &c, &s, &side, &room, buffer)))
         return status;

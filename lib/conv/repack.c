@@ -78,8 +78,8 @@ static vn_status size_launch(struct vn_launch *l, const vn_tensor *t, int64_t ro
                             (long long)vn__conv_pixels(t), INT_MAX);
 }
 
-vn_status vn__conv_repack(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *t, int64_t row,
-                          int64_t w0, vn_buffer *to, int64_t start)
+vn_status vn__conv_repack(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *t,
+                          int64_t row, int64_t w0, vn_buffer *to, int64_t start)
 {
     const int64_t channels = vn__conv_row_channels(t), dims[DIMS] = { t->extent[2], t->extent[3], row };
     const int64_t wide = channels > vector_of(t) ? WIDE : vector_of(t);
@@ -113,7 +113,7 @@ static vn_status unpack(vn_queue *q, const struct vn_choice *it, const vn_tensor
 
 /* ---- the variant ------------------------------------------------------------------------------ */
 
-/* The problem with copies.  at: the element where each begins, behind `own` bytes; -1: it is used as it is. */
+/* The problem with copies.  at: the element where each begins, behind `own` bytes; -1: it is used as is. */
 struct copies { struct conv c; int64_t at[3]; size_t bytes; };
 
 static vn_tensor *tensor_of(struct conv *c, int i)
@@ -133,7 +133,8 @@ static int copies_of(struct copies *p, const struct conv *c, size_t own, vn_buff
     p->bytes = VN_CEIL_DIV(own, ALIGN) * ALIGN;
     for (int i = 0; i < 3; i++) {
         vn_tensor *const t = tensor_of(&p->c, i);
-        const int64_t bytes = (int64_t)vn_type_bytes(t->type), elements = vn__conv_row_elements(t, t->extent[4]);
+        const int64_t bytes = (int64_t)vn_type_bytes(t->type);
+        const int64_t elements = vn__conv_row_elements(t, t->extent[4]);
 
         p->at[i] = -1;
         if (vn__conv_is_rows(t))
