@@ -16,8 +16,9 @@
  *     +-------+   +---------+
  *       32 channels
  *
- * The slices of all tiles, one tile after the other, are divided evenly among work-groups, for BLK_M filters
- * each; a tile that is in several has its sums added by `add_units`, in their order.
+ * Tiles are divided evenly among work-groups, for BLK_M filters each; where they are few, the slices of all
+ * tiles, one tile after the other, are.  A tile that is in several work-groups has its sums added by
+ * `add_units`, in their order.
  *
  * A filter of one tap that meets each pixel reads the pixels of NCHW images as they are, too: N-major, tiles
  * being of one image each.
@@ -31,8 +32,8 @@
  *     vFirst vStep      the source of the first pixel, and the step from pixel to pixel
  *     eTaps             s3 channels; the taps along each dimension
  *     vTaps, vOffsets   of the first tap: its number, its offset from vFirst; s1 to s3: steps from tap to tap
- *     eCut              s0 pairs of slices of a unit, s1 how many units have one more, s2 units, s3 where
- *                       partial sums begin
+ *     eCut              s0 the share of a unit, in pairs of slices or in tiles, s1 how many units have one
+ *                       more, s2 units, s3 where partial sums begin, s4 the pairs of what is shared
  *     vX eX             the source as TMA reads it
  *     vIn eIn           the source as it is, eIn s2 its channels; s3 those of a pixel in a slice, which may
  *                       have several; s0 the w of the first pixel, s1 the step from pixel to pixel
@@ -251,8 +252,8 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
 
     const int M = (int)eGrid.s3, tiles_m = (M + BLK_M - 1) / BLK_M, tile_m = GROUP_ID(0) % tiles_m;
     const int unit = GROUP_ID(0) / tiles_m, pairs = pairs_of(eTaps), slices = slices_of(eTaps);
-    const int begin = unit_begins(unit, (int)eCut.s0, (int)eCut.s1);
-    const int end = unit_begins(unit + 1, (int)eCut.s0, (int)eCut.s1);
+    const int begin = unit_begins(unit, (int)eCut.s0, (int)eCut.s1) * (int)eCut.s4;
+    const int end = unit_begins(unit + 1, (int)eCut.s0, (int)eCut.s1) * (int)eCut.s4;
     const int me = LOCAL_ID(), warp = this_warp();
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct window win = window_of(eGrid, vFirst, vStep);

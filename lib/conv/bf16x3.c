@@ -134,8 +134,9 @@ static int is_n_major(const struct conv *c)
             (d < DIMS - 1 && t->extent[2 + d] != 1))
             return 0;
     return !vn__conv_is_rows(t) && t->stride[4] == 1 && t->start % VECTOR == 0 &&
-           t->stride[1] % VECTOR == 0 && t->stride[0] % VECTOR == 0 && (t->stride[1] > 0 || t->extent[1] == 1) &&
-           (t->stride[0] > 0 || t->extent[0] == 1) && t->stride[0] < (int64_t)1 << 37 &&
+           t->stride[1] % VECTOR == 0 && t->stride[0] % VECTOR == 0 &&
+           (t->stride[1] > 0 || t->extent[1] == 1) && (t->stride[0] > 0 || t->extent[0] == 1) &&
+           t->stride[0] < (int64_t)1 << 37 &&
            t->stride[1] < (int64_t)1 << 37 && VN_CEIL_DIV(pixels, USUAL_N) * USUAL_N <= pixels + pixels / 4;
 }
 
@@ -292,10 +293,12 @@ static int64_t resident(const int *p, const struct vn_site *site)
     return each > 1 ? each : 1;
 }
 
-/* Pairs of slices of all tiles, and how many units they are divided among, for each panel of filters. */
-struct cut { int64_t panels, tiles, pairs, units; };
+/* Pairs of slices of all tiles, and how many units they are divided among, for each panel of filters: pair by
+ * pair, or whole tiles.                                                                                   */
+struct cut { int64_t panels, tiles, pairs, units; int whole; };
 
-static struct cut cut_in(const struct phase *p, const struct source *s, const int *params, int64_t units)
+static struct cut cut_in(const struct phase *p, const struct source *s, const int *params, int64_t units,
+                         int whole_tiles)
 {
     const int64_t slices = p->taps[0] * p->taps[1] * p->taps[2] * VN_CEIL_DIV(s->channels, BLK_K);
     struct cut c = { .panels = VN_CEIL_DIV(vn__conv_rows(&p->c), params[BLK_M]),
@@ -303,15 +306,17 @@ static struct cut cut_in(const struct phase *p, const struct source *s, const in
                             ? VN_CEIL_DIV(s->t.extent[4], blk_n(params)) * s->t.extent[0]
                             : VN_CEIL_DIV(vn__conv_pixels(vn__conv_output(&p->c)), blk_n(params)),
                      .pairs = slices ? VN_CEIL_DIV(slices, 2) : 1 };
-    const int64_t all = c.tiles * c.pairs;
+    const int64_t all = whole_tiles ? c.tiles : c.tiles * c.pairs;
 
     c.units = units < 1 ? 1 : units < all ? units : all;
+    c.whole = whole_tiles || c.tiles % c.units == 0;
     return c;
 }
 
-static int is_cut(const struct cut *c)
+/* Pairs of the largest unit. */
+static int64_t longest(const struct cut *c)
 {
-    return c->tiles % c->units != 0;
+    return c->whole ? VN_CEIL_DIV(c->tiles, c->units) * c->pairs : VN_CEIL_DIV(c->tiles * c->pairs, c->units);
 }
 
 static double larger(double a, double b) { return a > b ? a : b; }
@@ -321,11 +326,12 @@ static double seconds_of(const struct phase *p, const struct source *s, const st
 {
     const int64_t most = site->facts->units * resident(row->p, site), all = c->units * c->panels;
     const double units = site->facts->units, groups = (double)all;
-    const double sharing = (double)(all < most ? VN_CEIL_DIV(all, site->facts->units) : resident(row->p, site));
+    const double sharing = (double)(all < most ? VN_CEIL_DIV(all, site->facts->units)
+                                               : resident(row->p, site));
     const double pair = 2.0 * row->p[BLK_M] * (double)blk_n(row->p) * PAIR /
                         (vn__bf16x3_peak(site) * 1e6 * row->cost[EFF]);
     const double work = (double)VN_CEIL_DIV(all, most) *
-                        ((double)VN_CEIL_DIV(c->tiles * c->pairs, c->units) * pair * sharing +
+                        ((double)longest(c) * pair * sharing +
                          (double)VN_CEIL_DIV(c->tiles, c->units) * row->cost[STORE_NS] * 1e-9 +
                          row->cost[TILE_NS] * 1e-9);
     const double out = (double)vn__elements(vn__conv_output(&p->c)) * (p->c.beta != 0 ? 2 : 1);
@@ -335,20 +341,27 @@ static double seconds_of(const struct phase *p, const struct source *s, const st
     const double sums = groups * row->p[BLK_M] * (double)blk_n(row->p) * 2 * sizeof(float);
 
     return larger(work, read) +
-           (is_cut(c) ? vn__launch_seconds(site) + vn__move_seconds(sums, 1000, site) : 0);
+           (!c->whole ? vn__launch_seconds(site) + vn__move_seconds(sums, 1000, site) : 0);
 }
 
-/* A unit for each tile; or several for each, or one for each compute unit, across tiles. */
+/* As a plan keeps it: the units, below 0 of whole tiles. */
+static struct cut units_of(const struct phase *p, const struct source *s, const int *params, int64_t units)
+{
+    return cut_in(p, s, params, units < 0 ? -units : units, units < 0);
+}
+
+/* As many units as run at the same time, of whole tiles or of pairs; or of pairs, as many for each tile; or
+ * half as many.                                                                                          */
 static struct cut cut_of(const struct phase *p, const struct source *s, const struct vn_row *row,
                          const struct vn_site *site)
 {
-    struct cut best = cut_in(p, s, row->p, INT64_MAX);
+    struct cut best = cut_in(p, s, row->p, 1, 1);
     const int64_t units = site->facts->units * resident(row->p, site) / best.panels, tiles = best.tiles;
     const int64_t wanted[] = { units, units / tiles * tiles, units / 2 };
 
-    best = cut_in(p, s, row->p, tiles);
+    best = cut_in(p, s, row->p, units, 1);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        const struct cut c = cut_in(p, s, row->p, wanted[i]);
+        const struct cut c = cut_in(p, s, row->p, wanted[i], 0);
 
         if (wanted[i] > 0 && seconds_of(p, s, &c, row, site) < seconds_of(p, s, &best, row, site))
             best = c;
@@ -356,8 +369,8 @@ static struct cut cut_of(const struct phase *p, const struct source *s, const st
     return best;
 }
 
-/* Numbers of a plan: the most work-groups of a phase, the most of one whose tiles are in several, then the units
- * of each phase.                                                                                         */
+/* Numbers of a plan: the most work-groups of a phase, the most of one whose tiles are in several, then the
+ * units of each phase.                                                                                    */
 enum { GROUPS, CUT, UNITS };
 
 /* Where things are in the workspace, in bytes: tensor maps, partial sums, the copies of the source and of
@@ -405,10 +418,10 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
             out->seconds = -1;
             return "its tiles have more than 2^29 slices";
         }
-        out->v[UNITS + i] = cut.units;
+        out->v[UNITS + i] = cut.whole ? -cut.units : cut.units;
         if (cut.units * cut.panels > out->v[GROUPS])
             out->v[GROUPS] = cut.units * cut.panels;
-        if (is_cut(&cut) && cut.units * cut.panels > out->v[CUT])
+        if (!cut.whole && cut.units * cut.panels > out->v[CUT])
             out->v[CUT] = cut.units * cut.panels;
         out->seconds += seconds_of(&p, &s, &cut, row, site) + (i ? vn__launch_seconds(site) : 0);
     }
@@ -466,10 +479,10 @@ static void arg_grid(struct vn_launch *l, const struct phase *p)
 
 static void arg_cut(struct vn_launch *l, const struct cut *c, const struct room *r)
 {
-    const int64_t all = c->tiles * c->pairs;
+    const int64_t all = c->whole ? c->tiles : c->tiles * c->pairs;
 
     vn__arg_view(l, (int64_t[8]){ all / c->units, all % c->units, c->units,
-                                  (int64_t)(r->sums / sizeof(float)) });
+                                  (int64_t)(r->sums / sizeof(float)), c->whole ? c->pairs : 1 });
 }
 
 static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct phase *p,
@@ -543,9 +556,9 @@ vn_status vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const voi
         struct cut cut;
 
         fold(&p, &s);
-        cut = cut_in(&p, &s, it->p, plan->v[UNITS + i]);
+        cut = units_of(&p, &s, it->p, plan->v[UNITS + i]);
         status = multiply(q, it, &p, &s, &side, &cut, &room, buffer);
-        if (!status && is_cut(&cut))
+        if (!status && !cut.whole)
             status = add_units(q, it, &p, &s, &cut, &room, buffer);
     }
     return status;
