@@ -62,6 +62,7 @@ test_programs  += %D%/kernels/hopper %D%/kernels/test_exponential
 check_PROGRAMS += %D%/kernels/emulation %D%/kernels/machine_code %D%/kernels/nvrtc %D%/kernels/texts
 test_scripts   += \
 	%D%/kernels/compile.sh \
+	%D%/kernels/conv.sh \
 	%D%/kernels/emulation.sh \
 	%D%/kernels/engines.sh \
 	%D%/kernels/gate.sh \

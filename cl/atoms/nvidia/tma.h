@@ -71,8 +71,8 @@ DEVICE void copy_box_5d(UINT32 to, GLOBAL const unsigned INT64 *map, int x, int 
 }
 
 /* Copies pixels by an im2col map, from channel c and pixel w, h of image n on, for the filter tap s, r.  The
- * offsets are converted one by one: of both in the halves of one uniform register, ptxas 13.0 takes the second
- * from another register. */
+ * offsets are converted one by one: where both are halves of one uniform register, ptxas 13.0 takes the
+ * second from another one. */
 DEVICE void copy_im2col_4d(UINT32 to, GLOBAL const unsigned INT64 *map, int c, int w, int h, int n, int s,
                            int r, UINT32 full)
 {
