@@ -244,6 +244,20 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n2c16h13w12k64r5s4:f16:nhwc:pad=1:stride=2" },
         { EXACT, "conv:n2c1h17w44k24r3s20:f16:nhwc:dil=2x1:stride=2" },
     } },
+    { "conv_bf16x3", 4, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1", 0, 1, NULL, {
+        { EXACT, "conv:n2c64h12w12k64r3s3:f32:nhwc:pad=1" },
+        { REAL,  "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:bias:act=relu" },
+        { REAL,  "conv:n1c40h13w11k72r5s5:f32:pad=2:beta=1" },
+        { SPECIAL, "conv:n2c40h7w9k72r2s2:f32:nhwc:stride=2" },          /* one of three is tried */
+        { SPECIAL, "conv:n2c40h7w9k72r2s2:f32:nhwc:stride=2:backward-data" },
+        { SPECIAL, "conv:n2c3h7w9k72r3s3:f32" },
+        { EXACT, "conv:n2c3h16w17k67r7s7:f32:pad=3:stride=2" },
+        { EXACT, "conv:n1c40h5w6d4k40t3r2s3:f32:nhwc:pad=1" },
+        { REAL,  "conv:n3c70h12w21k72r1s1:f32:bias" },
+        { EXACT, "conv:n3c72h9w11k40r3s3:f32:pad=1:stride=2:backward-data" },
+        { REAL,  "conv:n2c70h14w9k72r1s1:f32:nhwc:stride=2:backward-data:bias" },
+        { REAL,  "conv:n1c40h13w14k40r4s5:f32:nhwc:stride=3:dil=2:pad=2:backward-data:beta=1" },
+    } },
     { "attention_wgmma", 5, "attention:b1h1s70d64:bf16", 2, 4, suite_attention, {
         { EXACT, "attention:b1h2s129d128:f16:scale=1:hk=1" },
         { REAL,  "attention:b2h2s130d128:bf16:hk=1:sk=257:lse" },
