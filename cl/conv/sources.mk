@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 texts += \
 	%D%/bf16x3.cl \
+	%D%/bf16x3_filter.cl \
 	%D%/conv.h \
 	%D%/conv.tune \
 	%D%/cpu.cl \
 	%D%/few.cl \
+	%D%/filter_sum.cl \
+	%D%/filter_tiles.h \
 	%D%/im2col.h \
 	%D%/repack.cl \
 	%D%/sides.h \
@@ -15,4 +18,8 @@ texts += \
 	%D%/unpack.cl \
 	%D%/wgmma.cl \
 	%D%/wgmma.h \
-	%D%/window.cl
+	%D%/wgmma_filter.cl \
+	%D%/wgmma_filter.h \
+	%D%/wgmma_filter_splitk.cl \
+	%D%/window.cl \
+	%D%/window_filter.cl

@@ -150,4 +150,32 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
                                  const struct vn_site *site);
 vn_status   vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
+
+/* bf16x3_filter.c: likewise, the gradient of a filter */
+const char *vn__fits_conv_bf16x3_filter(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_bf16x3_filter(int *c, const void *problem);
+const char *vn__plan_conv_bf16x3_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
+vn_status   vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan);
+
+/* window_filter.c: the gradient of a 3x3 filter, likewise */
+const char *vn__fits_conv_window_filter(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_window_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
+vn_status   vn__run_conv_window_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan);
+
+/* wgmma_filter.c: the gradient of a filter in 16-bit types, on sm_90 */
+const char *vn__fits_conv_wgmma_filter(const void *problem, const struct vn_facts *f);
+const char *vn__fits_conv_wgmma_filter_splitk(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_wgmma_filter(int *c, const void *problem);
+const char *vn__plan_conv_wgmma_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                       const struct vn_site *site);
+const char *vn__plan_conv_wgmma_filter_splitk(struct vn_plan *out, const void *problem,
+                                              const struct vn_row *row, const struct vn_site *site);
+vn_status   vn__run_conv_wgmma_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                      const struct vn_plan *plan);
+vn_status   vn__run_conv_wgmma_filter_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                             const struct vn_plan *plan);
 #endif

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 libcore_la_SOURCES += \
 	%D%/bf16x3.c \
+	%D%/bf16x3_filter.c \
 	%D%/checks.c \
 	%D%/conv.c \
 	%D%/conv.h \
 	%D%/cpu.c \
+	%D%/filter.c \
+	%D%/filter.h \
 	%D%/im2col.c \
 	%D%/im2col.h \
 	%D%/product.c \
@@ -16,4 +19,6 @@ libcore_la_SOURCES += \
 	%D%/tiled.c \
 	%D%/trial.c \
 	%D%/variants.c \
-	%D%/wgmma.c
+	%D%/wgmma.c \
+	%D%/wgmma_filter.c \
+	%D%/window_filter.c

@@ -76,6 +76,15 @@ static void direction_of(int *c, const void *problem)
 #define WGMMA CONV_TMA "cl/conv/wgmma.cl"
 #define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
 #define WGMMA_DEFINES "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n"
+#define WGMMA_FILTER TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/repack.cl "          \
+                         "cl/conv/wgmma_filter.h "
+#define FILTER_ROWS .params = "SUB_M SUB_N WARPGROUPS_M WARPGROUPS_N BLK_K STAGES",                          \
+                    .costs = "EFF L2 FIXED_NS TILE_NS MOVE", .trial = vn__trial_conv,                        \
+                    .constants = "IMAGE_RANK 4 5", .constants_of = vn__constants_conv_wgmma_filter,          \
+                    .defines = "#define DIRECTION 2\n#define SCALE 0\n#define TAPS_TOGETHER 0\n"           \
+                               "#define WARPGROUPS (WARPGROUPS_M * WARPGROUPS_N)\n"                          \
+                               "#define BLK_M (SUB_M * WARPGROUPS_M)\n"                                      \
+                               "#define BLK_N (SUB_N * WARPGROUPS_N)\n", .engine = "HGMMA"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of
 
@@ -87,6 +96,21 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_gemm", .fits = vn__fits_conv_gemm, .plan = vn__plan_conv_gemm, .run = vn__run_conv_gemm,
       .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS",
       .costs = "FEW_PIXELS", .engine = "" },
+    { .name = "conv_window_filter", .fits = vn__fits_conv_window_filter, .plan = vn__plan_conv_window_filter,
+      .run = vn__run_conv_window_filter, .trial = vn__trial_conv,
+      .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/window_filter.cl "
+                   "cl/conv/filter_sum.cl",
+      .entries = "conv_window_filter conv_filter_sum", .params = "PLACES WINDOW STAGES",
+      .costs = "EFF FIXED_NS TILE_NS",
+      .defines = "#define DIRECTION 2\n#define TAPS_TOGETHER 1\n#define IMAGE_RANK 4\n#define WARPGROUPS 3\n"
+                 "#define BLK_M 64\n#define BLK_N 576\n", .engine = "HGMMA" },
+    { .name = "conv_wgmma_filter_splitk", .fits = vn__fits_conv_wgmma_filter_splitk,
+      .plan = vn__plan_conv_wgmma_filter_splitk, .run = vn__run_conv_wgmma_filter_splitk,
+      .texts = WGMMA_FILTER "cl/conv/wgmma_filter_splitk.cl cl/conv/filter_sum.cl",
+      .entries = "repack conv_wgmma_filter_splitk conv_filter_sum", FILTER_ROWS },
+    { .name = "conv_wgmma_filter", .fits = vn__fits_conv_wgmma_filter, .plan = vn__plan_conv_wgmma_filter,
+      .run = vn__run_conv_wgmma_filter, .texts = WGMMA_FILTER "cl/conv/wgmma_filter.cl",
+      .entries = "repack conv_wgmma_filter", FILTER_ROWS },
     { .name = "conv_slab", .fits = fits_cpu, .plan = vn__plan_conv_slab, .run = vn__run_conv_slab,
       .texts = SLAB, .entries = "conv_slab", .params = "THR_M THR_V VEC BLK_K BLK_S BLK_C",
       DIRECTIONS("0 1") },
@@ -141,6 +165,16 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_taps", .fits = vn__fits_conv_taps, .plan = vn__plan_conv_taps, .run = vn__run_conv_taps,
       .texts = EPILOGUE "cl/conv/conv.h cl/conv/taps.cl", .entries = "add_taps", .params = "ITEMS",
       .costs = "MOVE", .defines = "#define DIRECTION 1\n", .engine = "" },
+    { .name = "conv_bf16x3_filter", .fits = vn__fits_conv_bf16x3_filter, .plan = vn__plan_conv_bf16x3_filter,
+      .run = vn__run_conv_bf16x3_filter, .trial = vn__trial_conv,
+      .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.h "
+                   "cl/conv/filter_tiles.h cl/conv/repack.cl cl/conv/bf16x3_filter.cl cl/conv/filter_sum.cl",
+      .entries = "repack split conv_bf16x3_filter conv_filter_sum", .params = "BLK_M STAGES",
+      .costs = "EFF FIXED_NS TILE_NS MOVE",
+      .constants = "IMAGE_RANK 4 5", .constants_of = vn__constants_conv_bf16x3_filter,
+      .defines = "#define DIRECTION 2\n#define TAPS_TOGETHER 0\n#define BLK_K 32\n#define WARPGROUPS 2\n"
+                 "#define MN_MAJOR_B 1\n",
+      .engine = "HGMMA", .engine_f32 = "HGMMA bf16 x 3" },
     { .name = "conv_repack", .fits = vn__fits_conv_repack, .plan = vn__plan_conv_repack,
       .run = vn__run_conv_repack, .texts = "cl/conv/repack.cl cl/conv/unpack.cl", .entries = "repack unpack",
       .params = "ITEMS", .costs = "MOVE", .engine = "" },

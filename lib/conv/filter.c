@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * filter.c - what the variants for the gradient of a filter share that run on tensor cores.
+ *
+ * A gradient has few tiles and sums over many pixels: those of all tiles are shared among work-groups evenly,
+ * and a second launch adds what they have summed of each tile.
+ */
+#include <limits.h>
+
+#include "filter.h"
+#include "gemm/gemm.h"
+
+enum { VECTOR = 16, REPACK_TILE = 2048, REPACK_WIDE = 32 };     /* bytes; elements: as of repack.cl */
+
+/* ---- as TMA reads it --------------------------------------------------------------------- */
+
+static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
+
+/* Strides of a dense copy with so many channels, `row` pixels to a row; its bytes, 0 if they overflow. */
+static size_t lie_dense(vn_tensor *t, int64_t pixel, int64_t row)
+{
+    int64_t all = pixel;
+
+    t->stride[1] = 1;
+    t->stride[4] = pixel;
+    t->start = 0;
+    return vn__mul(&t->stride[3], pixel, row) && vn__mul(&t->stride[2], t->stride[3], t->extent[3]) &&
+           vn__mul(&t->stride[0], t->stride[2], t->extent[2]) && vn__mul(&all, t->stride[0], t->extent[0]) &&
+           all < INT64_MAX / 16 ? (size_t)whole(all * (int64_t)vn_type_bytes(t->type), 256) : 0;
+}
+
+/* dy as the source for a filter of one tap. */
+static const char *image_of_y(struct im2col *y, const struct conv *c)
+{
+    struct conv plain = *c;
+
+    plain.x = c->y;
+    for (int d = 0; d < DIMS; d++) {
+        plain.w.extent[2 + d] = plain.stride[d] = plain.dilation[d] = 1;
+        plain.pad[d] = 0;
+    }
+    return vn__im2col_of(y, &plain);
+}
+
+const char *vn__filter_view(struct filter_view *out, const struct conv *c, int64_t block)
+{
+    const int64_t vector = VECTOR / (int64_t)vn_type_bytes(c->x.type), taps = c->w.extent[4];
+    const char *why;
+
+    *out = (struct filter_view){ .as = *c, .across = 1, .pixel = whole(c->x.extent[1], vector) };
+    out->width = c->x.extent[4];
+    if (taps > 1 && taps * out->pixel <= block && c->dilation[2] == 1) {
+        struct conv *const as = &out->as;
+
+        out->across = taps;
+        out->width = (c->y.extent[4] - 1) * c->stride[2] + taps;
+        out->copies_x = 1;
+        out->bytes_x = lie_dense(&as->x, out->pixel, out->width);
+        as->x.extent[1] = as->w.extent[1] = taps * out->pixel;
+        as->x.extent[4] = c->y.extent[4];
+        as->x.stride[4] *= c->stride[2];
+        as->w.extent[4] = as->stride[2] = 1;
+        as->pad[2] = 0;
+    }
+    if ((why = vn__im2col_of(&out->x, &out->as)) && !out->copies_x) {
+        out->copies_x = 1;
+        out->bytes_x = lie_dense(&out->as.x, out->pixel, out->width);
+        why = vn__im2col_of(&out->x, &out->as);
+    }
+    if (!why && (why = image_of_y(&out->y, &out->as))) {
+        out->copies_y = 1;
+        out->bytes_y = lie_dense(&out->as.y, whole(c->y.extent[1], vector), c->y.extent[4]);
+        why = image_of_y(&out->y, &out->as);
+    }
+    return why ? why : (out->copies_x && !out->bytes_x) || (out->copies_y && !out->bytes_y)
+         ? "a copy of its images has 2^60 or more elements" : NULL;
+}
+
+/* Copies a tensor to rows of contiguous channels; w0: the column of the tensor that is the copy's first. */
+static vn_status repack(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *t,
+                        int64_t pixel, int64_t width, int64_t w0, vn_buffer *to, size_t at)
+{
+    const int64_t bytes = (int64_t)vn_type_bytes(t->type);
+    const int64_t wide = pixel * bytes > VECTOR ? REPACK_WIDE : pixel;
+    const int64_t tiles = VN_CEIL_DIV(t->extent[2] * t->extent[3] * width, REPACK_TILE / wide);
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
+    vn_tensor from = *t;
+
+    if (!vn__mul(&l.groups[0], t->extent[0], tiles) ||
+        !vn__mul(&l.groups[0], l.groups[0], VN_CEIL_DIV(pixel, wide)) || l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "a copy of %lld pixels takes more than %d work-groups",
+                        (long long)vn__conv_pixels(t), INT_MAX);
+    vn__arg_tensor(&l, &from);
+    vn__arg_extents(&l, &from);
+    vn__arg_buffer(&l, to);
+    vn__arg_view(&l, (int64_t[8]){ (int64_t)at / bytes, w0, t->extent[0], pixel, t->extent[2], t->extent[3],
+                                   width });
+    return vn__launch(q, it, kernel, &l);
+}
+
+vn_status vn__filter_copy(struct filter_view *v, vn_queue *q, const struct vn_choice *it, int kernel,
+                          const struct conv *c, vn_buffer *room, size_t at)
+{
+    const int64_t bytes = (int64_t)vn_type_bytes(c->x.type);
+    vn_status s = VN_OK;
+
+    if (v->copies_x) {
+        s = repack(q, it, kernel, &c->x, v->pixel, v->width, v->across > 1 ? -c->pad[2] : 0, room, at);
+        v->as.x.buffer = v->x.source.buffer = room;
+        v->as.x.start = v->x.source.start = (int64_t)at / bytes;
+        at += v->bytes_x;
+    }
+    if (v->copies_y && s == VN_OK) {
+        s = repack(q, it, kernel, &c->y, v->as.y.stride[4], c->y.extent[4], 0, room, at);
+        v->as.y.buffer = v->y.source.buffer = room;
+        v->as.y.start = v->y.source.start = (int64_t)at / bytes;
+    }
+    return s;
+}
+
+double vn__filter_copy_seconds(const struct filter_view *v, const struct conv *c, int thousandths,
+                               const struct vn_site *site)
+{
+    const double bytes = (double)vn_type_bytes(c->x.type), launch = vn__launch_seconds(site);
+    const double x = (double)vn__elements(&c->x) * bytes + (double)v->bytes_x;
+    const double y = (double)vn__elements(&c->y) * bytes + (double)v->bytes_y;
+
+    return (v->copies_x ? launch + vn__move_seconds(x, thousandths, site) : 0) +
+           (v->copies_y ? launch + vn__move_seconds(y, thousandths, site) : 0);
+}
+
+/* ---- tiles and parts ----------------------------------------------------------------------- */
+
+const char *vn__filter_tiles(struct filter_cut *out, const struct conv *c, int64_t blk_m, int64_t blk_n,
+                             int64_t block, int64_t blk_k)
+{
+    const int64_t columns = VN_CEIL_DIV(c->w.extent[1], block) * vn__conv_taps(c) * block;
+
+    *out = (struct filter_cut){ .elements = blk_m * blk_n, .parts = 1, .resident = 1,
+                                .slices = VN_CEIL_DIV(vn__conv_pixels(&c->y), blk_k) };
+    return vn__mul(&out->tiles, VN_CEIL_DIV(c->w.extent[0], blk_m), VN_CEIL_DIV(columns, blk_n)) &&
+           out->tiles < INT_MAX / 2
+         ? NULL : "dW has 2^30 or more tiles";
+}
+
+int64_t vn__filter_sums(const struct filter_cut *c)
+{
+    return c->tiles * c->parts * c->elements;
+}
+
+/* Work-groups run in rounds; those that share a compute unit take as much longer.  The partial sums are
+ * written and read.                                                                                     */
+static double seconds_of(const struct filter_cut *c, double slice, double store, const struct vn_site *site)
+{
+    const int64_t groups = c->tiles * c->parts, each = VN_CEIL_DIV(groups, site->facts->units);
+    const double together = (double)(each < c->resident ? each : c->resident);
+    const double rounds = (double)VN_CEIL_DIV(each, c->resident);
+    const double bytes = 2 * sizeof(float) * (double)vn__filter_sums(c);
+    const double sums = c->parts > 1 ? vn__launch_seconds(site) + bytes / (site->rates->l2_gbps * 1e9) : 0;
+
+    return rounds * ((double)VN_CEIL_DIV(c->slices, c->parts) * slice * together + store) + sums;
+}
+
+const char *vn__filter_share(struct filter_cut *out, double *seconds, int fewest, double slice, double store,
+                             const struct vn_site *site)
+{
+    enum { ROUNDS = 4 };
+    const int64_t units = site->facts->units, most = ROUNDS * units / out->tiles;
+    struct filter_cut c = *out;
+
+    *seconds = -1;
+    for (c.parts = fewest; c.parts <= c.slices && (c.parts == fewest || c.parts <= most); c.parts++) {
+        const double s = seconds_of(&c, slice, store, site);
+
+        if (c.tiles * c.parts > INT_MAX / 4 / c.elements && c.parts > 1)
+            break;
+        if (*seconds < 0 || s < *seconds) {
+            *out = c;
+            *seconds = s;
+        }
+    }
+    return *seconds >= 0 ? NULL : c.slices < fewest ? "there are too few pixels to divide them"
+                                                    : "the partial sums must stay below 2^29 elements";
+}
+
+/* ---- their sum ------------------------------------------------------------------------------- */
+
+/* Work-items that share the parts of a tile: so many that all compute units are busy. */
+static int64_t ways_of(const struct filter_cut *c, int units)
+{
+    enum { ITEMS_PER_UNIT = 2048, MOST = 8 };
+    int64_t ways = 1;
+
+    while (ways < MOST && 2 * ways <= c->parts &&
+           c->tiles * c->elements / 4 * ways < (int64_t)units * ITEMS_PER_UNIT)
+        ways *= 2;
+    return ways;
+}
+
+vn_status vn__filter_sum(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
+                         const struct filter_view *v, const struct filter_cut *cut, vn_buffer *sums,
+                         int64_t start)
+{
+    enum { ITEMS = 256 };
+    const int64_t ways = ways_of(cut, q->device->facts.units);
+    struct vn_launch l = { .groups = { cut->tiles * (cut->elements / 4) / (ITEMS / ways), 1, 1 },
+                           .items = ITEMS };
+
+    vn__arg_extents(&l, &v->as.w);
+    vn__arg_int(&l, c->w.extent[1]);
+    vn__arg_int(&l, v->across > 1 ? v->pixel : v->as.w.extent[1]);
+    vn__arg_int(&l, cut->tiles);
+    vn__arg_int(&l, cut->parts);
+    vn__arg_int(&l, ways);
+    vn__arg_buffer(&l, sums);
+    vn__arg_int(&l, start);
+    vn__conv_arg_alpha(&l, c);
+    vn__conv_arg_output(&l, c);
+    return vn__launch(q, it, kernel, &l);
+}
