@@ -150,13 +150,14 @@ int64_t vn__filter_sums(const struct filter_cut *c)
 
 /* Work-groups run in rounds; those that share a compute unit take as much longer.  The partial sums are
  * written and read.                                                                                     */
-static double seconds_of(const struct filter_cut *c, double slice, double store, const struct vn_site *site)
+static double seconds_of(const struct filter_cut *c, int sums_apart, double slice, double store,
+                         const struct vn_site *site)
 {
     const int64_t groups = c->tiles * c->parts, each = VN_CEIL_DIV(groups, site->facts->units);
     const double together = (double)(each < c->resident ? each : c->resident);
     const double rounds = (double)VN_CEIL_DIV(each, c->resident);
     const double bytes = 2 * sizeof(float) * (double)vn__filter_sums(c);
-    const double sums = c->parts > 1 ? vn__launch_seconds(site) + bytes / (site->rates->l2_gbps * 1e9) : 0;
+    const double sums = sums_apart ? vn__launch_seconds(site) + bytes / (site->rates->l2_gbps * 1e9) : 0;
 
     return rounds * ((double)VN_CEIL_DIV(c->slices, c->parts) * slice * together + store) + sums;
 }
@@ -165,14 +166,15 @@ const char *vn__filter_share(struct filter_cut *out, double *seconds, int fewest
                              const struct vn_site *site)
 {
     enum { ROUNDS = 4 };
-    const int64_t units = site->facts->units, most = ROUNDS * units / out->tiles;
+    const int64_t units = site->facts->units, first = fewest ? fewest : 1;
+    const int64_t most = fewest ? ROUNDS * units / out->tiles : 1;
     struct filter_cut c = *out;
 
     *seconds = -1;
-    for (c.parts = fewest; c.parts <= c.slices && (c.parts == fewest || c.parts <= most); c.parts++) {
-        const double s = seconds_of(&c, slice, store, site);
+    for (c.parts = first; c.parts <= c.slices && (c.parts == first || c.parts <= most); c.parts++) {
+        const double s = seconds_of(&c, fewest > 0, slice, store, site);
 
-        if (c.tiles * c.parts > INT_MAX / 4 / c.elements && c.parts > 1)
+        if (fewest && c.tiles * c.parts > INT_MAX / 4 / c.elements)
             break;
         if (*seconds < 0 || s < *seconds) {
             *out = c;

@@ -36,7 +36,8 @@ double      vn__filter_copy_seconds(const struct filter_view *v, const struct co
 const char *vn__filter_tiles(struct filter_cut *out, const struct conv *c, int64_t blk_m, int64_t blk_n,
                              int64_t block, int64_t blk_k);
 /* The number of parts, from `fewest` on, that takes the least time, if a slice of a tile takes so long, and
- * storing the sums of one; and that time, but for what memory adds to it.  NULL, or why there is none.   */
+ * storing the sums of one; fewest 0: one part, whose sums are not stored apart.  And that time, but for what
+ * memory adds to it.  NULL, or why there is none.                                                          */
 const char *vn__filter_share(struct filter_cut *out, double *seconds, int fewest, double slice, double store,
                              const struct vn_site *site);
 int64_t     vn__filter_sums(const struct filter_cut *c);        /* elements of partial sums */

@@ -77,7 +77,7 @@ static double memory_seconds(const struct conv *c, const struct vn_site *site)
     return 2.0 * ((double)vn__elements(&c->y) + (x < met ? x : met)) / (site->rates->gbps * 1e9);
 }
 
-/* block: 0 where all taps are apart. */
+/* block: 0 where all taps are apart; fewest: parts, as of vn__filter_share(). */
 static const char *plan(struct vn_plan *out, const struct conv *c, const struct vn_row *row,
                         const struct vn_site *site, int64_t block, int fewest)
 {
@@ -102,11 +102,9 @@ static const char *plan(struct vn_plan *out, const struct conv *c, const struct 
         out->seconds = -1;
         return why;
     }
-    if (fewest == 1)
-        cut.parts = 1;
     out->v[PARTS] = cut.parts;
     out->workspace = (size_t)(cut.tiles * cut.parts) * MAPS_BYTES + v.bytes_x + v.bytes_y +
-                     (cut.parts > 1 ? (size_t)vn__filter_sums(&cut) * sizeof(float) : 0);
+                     (fewest ? (size_t)vn__filter_sums(&cut) * sizeof(float) : 0);
     out->seconds = vn__filter_copy_seconds(&v, c, cost[MOVE], site) + cost[FIXED_NS] * 1e-9 +
                    vn__together(seconds, memory_seconds(c, site));
     return NULL;
@@ -115,7 +113,7 @@ static const char *plan(struct vn_plan *out, const struct conv *c, const struct 
 const char *vn__plan_conv_wgmma_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                        const struct vn_site *site)
 {
-    return plan(out, problem, row, site, 0, 1);
+    return plan(out, problem, row, site, 0, 0);
 }
 
 const char *vn__plan_conv_wgmma_filter_splitk(struct vn_plan *out, const void *problem,
