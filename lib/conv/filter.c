@@ -190,7 +190,7 @@ const char *vn__filter_share(struct filter_cut *out, double *seconds, int fewest
 /* Work-items that share the parts of a tile: so many that all compute units are busy. */
 static int64_t ways_of(const struct filter_cut *c, int units)
 {
-    enum { ITEMS_PER_UNIT = 2048, MOST = 8 };
+    enum { ITEMS_PER_UNIT = 2048, MOST = 32 };
     int64_t ways = 1;
 
     while (ways < MOST && 2 * ways <= c->parts &&
