@@ -17,42 +17,59 @@
 #define REPACK_BITS   UINT32
 #endif
 
-KERNEL(256) void
-repack(GLOBAL const T *RESTRICT gFrom, VIEW vFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW eTo)
-{
-    LOCAL_ARRAY(REPACK_BITS, s, REPACK_TILE + REPACK_WIDE);
-    GLOBAL const REPACK_BITS *const from = (GLOBAL const REPACK_BITS *)gFrom;
-    GLOBAL uint4 *const to = (GLOBAL uint4 *)gTo + eTo.s0 / REPACK_VECTOR;
-    const int channels = (int)eTo.s3, wide = channels > REPACK_VECTOR ? REPACK_WIDE : REPACK_VECTOR;
-    const int pixels = REPACK_TILE / wide, pitch = pixels + 1, all = (int)(eTo.s4 * eTo.s5 * eTo.s6);
-    const int tiles_c = (channels + wide - 1) / wide, tiles_p = (all + pixels - 1) / pixels;
-    const int tile = GROUP_ID(0) / tiles_c, c0 = (GROUP_ID(0) - tile * tiles_c) * wide;
-    const int image = tile / tiles_p, p0 = (tile - image * tiles_p) * pixels;
-    const int along_c = vFrom.s3 < vFrom.s6;    /* adjacent work-items read adjacent elements */
-    const int vectors = wide / REPACK_VECTOR;
-    REPACK_BITS x[REPACK_TILE / 256];
+#define REPACK_ITEMS  256
+#define REPACK_EACH   (REPACK_TILE / REPACK_ITEMS)              /* elements of a work-item */
 
-    UNROLL for (int i = 0; i < REPACK_TILE / 256; i++) {
-        const int at = i * 256 + LOCAL_ID(), c = along_c ? at % wide : at / pixels;
-        const int p = along_c ? at / wide : at % pixels, number = p0 + p < all ? p0 + p : all - 1;
-        const int row = number / (int)eTo.s6, d = quotient(row, (int)eTo.s5), h = row - d * (int)eTo.s5;
-        const int w = number - row * (int)eTo.s6 + (int)eTo.s1, channel = c0 + c;
-        const int is = channel < (int)eFrom.s3 && w >= 0 && w < (int)eFrom.s6;
-        const INDEX from_at = (INDEX)vFrom.s0 + image * (INDEX)vFrom.s2 + d * (INDEX)vFrom.s4 +
-                              h * (INDEX)vFrom.s5 + (is ? channel : 0) * (INDEX)vFrom.s3 +
-                              (is ? w : 0) * (INDEX)vFrom.s6;
-        const REPACK_BITS u = from[from_at];    /* no branch: all loads are in flight together */
+/* Where element i of a work-item is in a tile: adjacent ones have adjacent channels, or adjacent pixels; and
+ * if the latter are as many as work-items at most, all elements of an item are of one pixel. */
+#define REPACK_C(i, wide, along_c) \
+    ((along_c) ? ((i) * REPACK_ITEMS + LOCAL_ID()) % (wide) \
+               : ((i) * REPACK_ITEMS + LOCAL_ID()) / (REPACK_TILE / (wide)))
+#define REPACK_P(i, wide, along_c) \
+    ((along_c) ? ((i) * REPACK_ITEMS + LOCAL_ID()) / (wide) \
+               : ((i) * REPACK_ITEMS + LOCAL_ID()) % (REPACK_TILE / (wide)))
+
+/* The offset of a pixel of the copy in the source, but for its channel; -1 where the source has none. */
+DEVICE INT64 repack_pixel(int number, int all, VIEW vFrom, VIEW eFrom, VIEW eTo)
+{
+    const int row = quotient(number, (int)eTo.s6), d = quotient(row, (int)eTo.s5), h = row - d * (int)eTo.s5;
+    const int w = number - row * (int)eTo.s6 + (int)eTo.s1;
+
+    return number < all && w >= 0 && w < (int)eFrom.s6
+         ? (INT64)(d * (INDEX)vFrom.s4 + h * (INDEX)vFrom.s5 + w * (INDEX)vFrom.s6) : -1;
+}
+
+/* A tile of the source to local memory; wide and along_c are constant. */
+DEVICE void repack_load(LOCAL REPACK_BITS *s, GLOBAL const REPACK_BITS *from, int c0, int p0, int all,
+                        VIEW vFrom, VIEW eFrom, VIEW eTo, const int wide, const int along_c)
+{
+    const int pitch = REPACK_TILE / wide + 1, one_pixel = !along_c && REPACK_TILE / wide <= REPACK_ITEMS;
+    INT64 at = repack_pixel(p0 + REPACK_P(0, wide, along_c), all, vFrom, eFrom, eTo);
+    REPACK_BITS x[REPACK_EACH];
+
+    UNROLL for (int i = 0; i < REPACK_EACH; i++) {
+        const int c = c0 + REPACK_C(i, wide, along_c);
+
+        if (i > 0 && !one_pixel)
+            at = repack_pixel(p0 + REPACK_P(i, wide, along_c), all, vFrom, eFrom, eTo);
+
+        const int is = at >= 0 && c < (int)eFrom.s3;
+        const REPACK_BITS u = from[is ? at + c * (INT64)vFrom.s3 : 0];  /* no branch: loads overlap */
 
         x[i] = is ? u : 0;
     }
-    UNROLL for (int i = 0; i < REPACK_TILE / 256; i++) {
-        const int at = i * 256 + LOCAL_ID(), c = along_c ? at % wide : at / pixels;
+    UNROLL for (int i = 0; i < REPACK_EACH; i++)
+        s[REPACK_C(i, wide, along_c) * pitch + REPACK_P(i, wide, along_c)] = x[i];
+}
 
-        s[c * pitch + (along_c ? at / wide : at % pixels)] = x[i];
-    }
-    BARRIER();
-    for (int at = LOCAL_ID(); at < REPACK_TILE / REPACK_VECTOR; at += 256) {
-        const int c = at % vectors * REPACK_VECTOR, p = at / vectors;
+/* ... and from there to the copy. */
+DEVICE void repack_store(GLOBAL uint4 *to, LOCAL const REPACK_BITS *s, int c0, int p0, int channels, int all,
+                         const int wide)
+{
+    const int pitch = REPACK_TILE / wide + 1, vectors = wide / REPACK_VECTOR;
+
+    UNROLL for (int i = 0; i < REPACK_EACH / REPACK_VECTOR; i++) {
+        const int at = i * REPACK_ITEMS + LOCAL_ID(), c = at % vectors * REPACK_VECTOR, p = at / vectors;
         LOCAL const REPACK_BITS *const v = s + c * pitch + p;
         uint4 u;
 
@@ -65,6 +82,32 @@ repack(GLOBAL const T *RESTRICT gFrom, VIEW vFrom, VIEW eFrom, GLOBAL T *RESTRIC
         u.x = v[0], u.y = v[pitch], u.z = v[2 * pitch], u.w = v[3 * pitch];
 #endif
         if (p0 + p < all && c0 + c < channels)
-            to[(((INT64)image * all + p0 + p) * channels + c0 + c) / REPACK_VECTOR] = u;
+            to[((INT64)(p0 + p) * channels + c0 + c) / REPACK_VECTOR] = u;
     }
+}
+
+KERNEL(REPACK_ITEMS) void
+repack(GLOBAL const T *RESTRICT gFrom, VIEW vFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW eTo)
+{
+    LOCAL_ARRAY(REPACK_BITS, s, REPACK_TILE + REPACK_WIDE);
+    const int channels = (int)eTo.s3, wide = channels > REPACK_VECTOR ? REPACK_WIDE : REPACK_VECTOR;
+    const int pixels = REPACK_TILE / wide, all = (int)(eTo.s4 * eTo.s5 * eTo.s6);
+    const int tiles_c = (channels + wide - 1) / wide, tiles_p = (all + pixels - 1) / pixels;
+    const int tile = GROUP_ID(0) / tiles_c, c0 = (GROUP_ID(0) - tile * tiles_c) * wide;
+    const int image = tile / tiles_p, p0 = (tile - image * tiles_p) * pixels;
+    GLOBAL const REPACK_BITS *const from =
+        (GLOBAL const REPACK_BITS *)gFrom + (INDEX)vFrom.s0 + image * (INDEX)vFrom.s2;
+    GLOBAL uint4 *const to = (GLOBAL uint4 *)gTo + (eTo.s0 + (INT64)image * all * channels) / REPACK_VECTOR;
+
+    if (wide != REPACK_WIDE)
+        repack_load(s, from, c0, p0, all, vFrom, eFrom, eTo, REPACK_VECTOR, 0);
+    else if (vFrom.s3 < vFrom.s6)
+        repack_load(s, from, c0, p0, all, vFrom, eFrom, eTo, REPACK_WIDE, 1);
+    else
+        repack_load(s, from, c0, p0, all, vFrom, eFrom, eTo, REPACK_WIDE, 0);
+    BARRIER();
+    if (wide != REPACK_WIDE)
+        repack_store(to, s, c0, p0, channels, all, REPACK_VECTOR);
+    else
+        repack_store(to, s, c0, p0, channels, all, REPACK_WIDE);
 }

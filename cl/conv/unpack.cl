@@ -8,27 +8,42 @@
  *
  * Takes: cl/conv/repack.cl.
  */
-#define UNPACK_PIXELS (REPACK_TILE / REPACK_WIDE)
+/* A tile in local memory to the tensor. */
+DEVICE void unpack_store(GLOBAL REPACK_BITS *to, LOCAL const REPACK_BITS *s, int c0, int p0, int all, VIEW vTo,
+                         VIEW eTo, VIEW eFrom, const int along_c)
+{
+    const int pitch = REPACK_TILE / REPACK_WIDE + 1;
+    INT64 at = repack_pixel(p0 + REPACK_P(0, REPACK_WIDE, along_c), all, vTo, eTo, eFrom);
 
-KERNEL(256) void
+    UNROLL for (int i = 0; i < REPACK_EACH; i++) {
+        const int c = REPACK_C(i, REPACK_WIDE, along_c), p = REPACK_P(i, REPACK_WIDE, along_c);
+
+        if (i > 0 && along_c)
+            at = repack_pixel(p0 + p, all, vTo, eTo, eFrom);
+        if (at >= 0 && c0 + c < (int)eTo.s3)
+            to[at + (c0 + c) * (INT64)vTo.s3] = s[c * pitch + p];
+    }
+}
+
+KERNEL(REPACK_ITEMS) void
 unpack(GLOBAL const T *RESTRICT gFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW vTo, VIEW eTo)
 {
     LOCAL_ARRAY(REPACK_BITS, s, REPACK_TILE + REPACK_WIDE);
-    GLOBAL const uint4 *const from = (GLOBAL const uint4 *)gFrom + eFrom.s0 / REPACK_VECTOR;
-    GLOBAL REPACK_BITS *const to = (GLOBAL REPACK_BITS *)gTo;
-    const int pitch = UNPACK_PIXELS + 1, pixel = (int)eFrom.s3, all = (int)(eFrom.s4 * eFrom.s5 * eFrom.s6);
-    const int tiles_c = ((int)eTo.s3 + REPACK_WIDE - 1) / REPACK_WIDE;
-    const int tiles_p = (all + UNPACK_PIXELS - 1) / UNPACK_PIXELS, tile = GROUP_ID(0) / tiles_c;
-    const int c0 = (GROUP_ID(0) - tile * tiles_c) * REPACK_WIDE, image = tile / tiles_p;
-    const int p0 = (tile - image * tiles_p) * UNPACK_PIXELS, along_c = vTo.s3 < vTo.s6;
+    const int pixels = REPACK_TILE / REPACK_WIDE, pitch = pixels + 1, vectors = REPACK_WIDE / REPACK_VECTOR;
+    const int channels = (int)eFrom.s3, all = (int)(eFrom.s4 * eFrom.s5 * eFrom.s6);
+    const int tiles_c = ((int)eTo.s3 + REPACK_WIDE - 1) / REPACK_WIDE, tiles_p = (all + pixels - 1) / pixels;
+    const int tile = GROUP_ID(0) / tiles_c, c0 = (GROUP_ID(0) - tile * tiles_c) * REPACK_WIDE;
+    const int image = tile / tiles_p, p0 = (tile - image * tiles_p) * pixels;
+    GLOBAL const uint4 *const from =
+        (GLOBAL const uint4 *)gFrom + (eFrom.s0 + (INT64)image * all * channels) / REPACK_VECTOR;
+    GLOBAL REPACK_BITS *const to = (GLOBAL REPACK_BITS *)gTo + (INDEX)vTo.s0 + image * (INDEX)vTo.s2;
 
-    UNROLL for (int i = 0; i < REPACK_TILE / REPACK_VECTOR / 256; i++) {
-        const int at = i * 256 + LOCAL_ID(), vectors = REPACK_WIDE / REPACK_VECTOR;
-        const int c = at % vectors * REPACK_VECTOR, p = at / vectors;
+    UNROLL for (int i = 0; i < REPACK_EACH / REPACK_VECTOR; i++) {
+        const int at = i * REPACK_ITEMS + LOCAL_ID(), c = at % vectors * REPACK_VECTOR, p = at / vectors;
         LOCAL REPACK_BITS *const v = s + c * pitch + p;
 
-        if (p0 + p < all && c0 + c < pixel) {
-            const uint4 u = from[(((INT64)image * all + p0 + p) * pixel + c0 + c) / REPACK_VECTOR];
+        if (p0 + p < all && c0 + c < channels) {
+            const uint4 u = from[((INT64)(p0 + p) * channels + c0 + c) / REPACK_VECTOR];
 
 #if T_BYTES == 2
             v[0] = (UINT16)u.x, v[pitch] = (UINT16)(u.x >> 16);
@@ -41,14 +56,8 @@ unpack(GLOBAL const T *RESTRICT gFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW 
         }
     }
     BARRIER();
-    UNROLL for (int i = 0; i < REPACK_TILE / 256; i++) {
-        const int at = i * 256 + LOCAL_ID(), c = along_c ? at % REPACK_WIDE : at / UNPACK_PIXELS;
-        const int p = along_c ? at / REPACK_WIDE : at % UNPACK_PIXELS;
-        const int row = (p0 + p) / (int)eFrom.s6, d = quotient(row, (int)eFrom.s5);
-
-        if (p0 + p < all && c0 + c < (int)eTo.s3)
-            to[(INDEX)vTo.s0 + image * (INDEX)vTo.s2 + (c0 + c) * (INDEX)vTo.s3 + d * (INDEX)vTo.s4 +
-               (row - d * (int)eFrom.s5) * (INDEX)vTo.s5 +
-               (p0 + p - row * (int)eFrom.s6) * (INDEX)vTo.s6] = s[c * pitch + p];
-    }
+    if (vTo.s3 < vTo.s6)
+        unpack_store(to, s, c0, p0, all, vTo, eTo, eFrom, 1);
+    else
+        unpack_store(to, s, c0, p0, all, vTo, eTo, eFrom, 0);
 }

@@ -13,9 +13,9 @@
 #include "repack.h"
 
 enum { BLK_M, STAGES, WARPGROUPS };             /* its parameters */
-enum { EFF, TILE_NS, FIXED_NS, STORE_NS, MOVE };                /* its costs */
+enum { EFF, TILE_NS, FIXED_NS, STORE_NS, MOVE, ODD_C };         /* its costs */
 enum { SPLIT, REPACK, MULTIPLY, ADD };          /* its kernels */
-enum { BLK_K = 32, PAIR = 2 * BLK_K, SPLIT_SPAN = 16, VECTOR = 4, WARPGROUP_N = 64, USUAL_N = 128,
+enum { BLK_K = 32, PAIR = 2 * BLK_K, SPLIT_SPAN = 16, VECTOR = 4, WARPGROUP_N = 64, USUAL_N = 128, FEW = 512,
        MAP_BYTES = 128, ALIGNED = 256, MOST_PHASES = 9, MOST_STEP = 8 };
 
 /* ---- a phase as a product ----------------------------------------------------------------- */
@@ -122,8 +122,10 @@ static struct conv without_jumps(const struct conv *c)
 
 /* ---- the source ----------------------------------------------------------------------------- */
 
+static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
+
 /* One tap that meets each pixel, rows of pixels that TMA can read, and tiles of one image that are mostly
- * full.                                                                                                */
+ * full: what the others cost, filter by filter, is less than a copy of the source.                      */
 static int is_n_major(const struct conv *c)
 {
     const vn_tensor *const t = source_of(c);
@@ -137,10 +139,8 @@ static int is_n_major(const struct conv *c)
            t->stride[1] % VECTOR == 0 && t->stride[0] % VECTOR == 0 &&
            (t->stride[1] > 0 || t->extent[1] == 1) && (t->stride[0] > 0 || t->extent[0] == 1) &&
            t->stride[0] < (int64_t)1 << 37 &&
-           t->stride[1] < (int64_t)1 << 37 && VN_CEIL_DIV(pixels, USUAL_N) * USUAL_N <= pixels + pixels / 4;
+           t->stride[1] < (int64_t)1 << 37 && whole(pixels, USUAL_N) <= pixels + pixels / (vn__conv_rows(c) <= FEW ? 3 : 4);
 }
-
-static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
 
 static int is_foldable(const struct conv *c)
 {
@@ -334,13 +334,16 @@ static double seconds_of(const struct phase *p, const struct source *s, const st
                         ((double)longest(c) * pair * sharing +
                          (double)VN_CEIL_DIV(c->tiles, c->units) * row->cost[STORE_NS] * 1e-9 +
                          row->cost[TILE_NS] * 1e-9);
-    const double out = (double)vn__elements(vn__conv_output(&p->c)) * (p->c.beta != 0 ? 2 : 1);
+    const vn_tensor *const c_view = vn__conv_output(&p->c);
+    const int is_odd = c_view->stride[1] != 1 && c_view->stride[4] != 1 && c_view->extent[4] > 1;
+    const double elements = (double)vn__elements(c_view), out = elements * (p->c.beta != 0 ? 2 : 1);
+    const double scattered = is_odd ? elements * sizeof(float) * row->cost[ODD_C] / 1000 : 0;
     const double in = p->taps[0] * p->taps[1] * p->taps[2] > 0 ? (double)vn__elements(&s->t) : 0;
     const double read = vn__move_seconds((in + out) * sizeof(float), 1000, site) *
                         larger(1, site->rates->readers * units / groups);
     const double sums = groups * row->p[BLK_M] * (double)blk_n(row->p) * 2 * sizeof(float);
 
-    return larger(work, read) +
+    return larger(work, read) + vn__move_seconds(scattered, 1000, site) +
            (!c->whole ? vn__launch_seconds(site) + vn__move_seconds(sums, 1000, site) : 0);
 }
 

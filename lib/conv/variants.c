@@ -152,7 +152,7 @@ const struct vn_variant vn__conv_variants[] = {
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.h "
       "cl/conv/repack.cl cl/conv/bf16x3.cl",
       .entries = "split repack conv_bf16x3 add_units", .params = "BLK_M STAGES WARPGROUPS",
-      .costs = "EFF TILE_NS FIXED_NS STORE_NS MOVE",
+      .costs = "EFF TILE_NS FIXED_NS STORE_NS MOVE ODD_C",
       .constants = "IMAGE_RANK 4 5  MN_MAJOR_B 0 1", .constants_of = vn__constants_conv_bf16x3,
       .defines = "#define BLK_K 32\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA bf16 x 3" },
