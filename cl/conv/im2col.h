@@ -29,13 +29,13 @@
  */
 
 /* Of w, h, d: how many pixels there are, the source of the first, the step from pixel to pixel. */
-struct window { int count[3], first[3], step[3]; };
+struct window { int count[3], first[3], step[3], images; };
 
 DEVICE struct window window_of(VIEW count, VIEW first, VIEW step)
 {
     const struct window win = { { (int)count.s6, (int)count.s5, (int)count.s4 },
                                 { (int)first.s6, (int)first.s5, (int)first.s4 },
-                                { (int)step.s6, (int)step.s5, (int)step.s4 } };
+                                { (int)step.s6, (int)step.s5, (int)step.s4 }, (int)count.s2 };
 
     return win;
 }

@@ -30,7 +30,6 @@
  */
 #define ITEMS   (128 * WARPGROUPS * TEAMS + 32)
 #define MAPS_AT (STAGES * STAGE)
-#define UNEQUAL (DIRECTION == 1 || SPLITK)      /* tiles may have different numbers of slices */
 
 LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
 
@@ -42,19 +41,19 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
+    LOCAL_ARRAY(struct phase, phases, MOST_PHASES);
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
     const int M = (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6), N = (int)eOut.s3;
     const int pixels = (int)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6);
-    const int phases = (int)eGrid.s1, channels = ((int)eX.s3 + BLK_K - 1) / BLK_K;  /* slices of them */
+    const int count = (int)eGrid.s1, channels = ((int)eX.s3 + BLK_K - 1) / BLK_K;  /* slices of them */
     const struct window win = window_of(eGrid, vFirst, vWindow);
     const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);
     const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
-    struct phase f;
 
     if (warp == 0) {
         im2col_map(maps, described, lane, MAP_NUMBER, T_BYTES, gX + vX.s0, vX, eX, win, BLK_M);
@@ -66,6 +65,11 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         for (int i = 0; i < TEAMS; i++)
             barrier_init(turns + 8 * i, WARPGROUPS);
         barrier_init_done();
+    } else if (warp == 3 && lane < count) {
+        struct phase f;
+
+        CONV_PHASE(&f, lane);
+        phases[lane] = f;
     }
     BARRIER();
 
@@ -73,11 +77,10 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         if (is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
-                const struct tile t = tile_of_split(schedule, at, phases);
+                const struct tile t = tile_of_split(schedule, at, count);
 
-                CONV_PHASE(&f, t);
-                p = conv_load(p, stages, maps, t, &f, win, channels, t.part * span,
-                              slices_of_part(t, span, phase_taps(&f) * channels));
+                p = conv_load(p, stages, maps, t, &phases[t.batch], win, channels, t.part * span,
+                              slices_of(t, phases, span, channels));
             }
         }
     } else {
@@ -85,53 +88,33 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
         const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
         const struct output c = CONV_TILE_OUTPUT(pixels, N);
-        int passed = GROUP_ID(0), phase = team == 0, slices;
-        struct tile t = { 0, 0, 0, 0 };
+        int passed = GROUP_ID(0), turned = team == 0;
+        struct tile t = tile_of_split(schedule, GROUP_ID(0) + team * groups, count);
 
-        CONV_PHASE(&f, t);
-        slices = phase_taps(&f) * channels;
         for (int at = GROUP_ID(0) + team * groups; at < tiles; at += TEAMS * groups) {
+            const int slices = slices_of(t, phases, span, channels), n0 = t.n0, part = t.part;
             float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
+            int m, m8;
 
-            for (; TEAMS > 1 && passed < at; passed += groups) {        /* tiles of the other teams */
-                if (UNEQUAL) {
-                    t = tile_of_split(schedule, passed, phases);
-                    CONV_PHASE(&f, t);
-                    slices = slices_of_part(t, span, phase_taps(&f) * channels);
-                }
-                p = pipe_skip(p, slices, STAGES);
-            }
+            for (; TEAMS > 1 && passed < at; passed += groups)          /* tiles of the other teams */
+                p = pipe_skip(p, slices_of(tile_of_split(schedule, passed, count), phases, span, channels),
+                              STAGES);
             passed += groups;
-            if (UNEQUAL) {
-                t = tile_of_split(schedule, at, phases);
-                CONV_PHASE(&f, t);
-                slices = slices_of_part(t, span, phase_taps(&f) * channels);
-            }
             if (TEAMS > 1) {
-                barrier_wait(turns + 8 * team, phase);
-                phase ^= 1;
+                barrier_wait(turns + 8 * team, turned);
+                turned ^= 1;
             }
-            if (DIRECTION == 0 || slices > 0) {
-                gemm_issue(d, p, a, b, 1);
-                t = tile_of_split(schedule, at, phases);        /* while the tensor cores are busy */
-                prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
-                p = gemm_multiply_turn(d, p, a, b, slices, turn);
-            } else {                            /* a phase that no tap meets, or fewer than others */
-                prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
-                UNROLL for (int i = 0; i < ACCUMULATORS; i++)
-                    d[i] = 0.0f;
-                if (TEAMS > 1 && me % 128 == 0)
-                    barrier_arrive(turn);
-            }
-
-            const int m = conv_row(t.m0 + r, &f, win, eOut, vStep, pixels);
-            const int m8 = conv_row(t.m0 + r + 8, &f, win, eOut, vStep, pixels);
-
+            gemm_issue(d, p, a, b, 1);
+            m = conv_row(t.m0 + r, &phases[t.batch], win, eOut, vStep, pixels); /* while it is multiplied */
+            m8 = conv_row(t.m0 + r + 8, &phases[t.batch], win, eOut, vStep, pixels);
+            prepare_tile(bias_row, &c, ACCUMULATORS, n0, lane);
+            t = tile_of_split(schedule, at + TEAMS * groups, count);
+            p = gemm_multiply_turn(d, p, a, b, slices, turn);
             if (SPLITK)
-                store_pairs(gSums, start + (INDEX)t.part * pixels * N, N, 1, d, ACCUMULATORS, m, m8,
-                            t.n0 + acc_first_col(lane), pixels, N);
+                store_pairs(gSums, start + (INDEX)part * pixels * N, N, 1, d, ACCUMULATORS, m, m8,
+                            n0 + acc_first_col(lane), pixels, N);
             else
-                store_tile(&c, d, bias_row, ACCUMULATORS, m, m8, t.n0, lane, 0);
+                store_tile(&c, d, bias_row, ACCUMULATORS, m, m8, n0, lane, 0);
         }
     }
 }

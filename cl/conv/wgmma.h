@@ -9,7 +9,7 @@
  * forward, N-major in backward data.
  *
  * Takes: DIRECTION; conv.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
- * Gives: MAP_NUMBER, struct phase, CONV_PHASE(), slices_of_part(), CONV_TILE_OUTPUT(), conv_row(),
+ * Gives: MAP_NUMBER, struct phase, MOST_PHASES, CONV_PHASE(), slices_of(), CONV_TILE_OUTPUT(), conv_row(),
  *        conv_load_filter(), conv_load().
  */
 #define MAP_NUMBER (TYPE == TYPE_BF16 ? MAP_TYPE_BF16 : MAP_TYPE_F16)
@@ -17,15 +17,16 @@
 /* The phase of a tile: its pixels, and the taps of its sums. */
 struct phase { int d, h, w; struct taps t, r, s; };
 
-DEVICE int phase_taps(const struct phase *f)
+DEVICE int phase_taps(LOCAL const struct phase *f)
 {
     return (int)(f->t.count * f->r.count * f->s.count);
 }
 
-/* Of tile t.  eGrid.s0 has four bits for each phase, in the order that they are computed in. */
-#define CONV_PHASE(f, tile)                                                                         \
+/* The i-th in the order that phases are computed in: eGrid.s0 has four bits for each. */
+#define MOST_PHASES 16
+#define CONV_PHASE(f, i)                                                                            \
     do {                                                                                            \
-        INDEX at_ = (INDEX)((UINT64)eGrid.s0 >> 4 * (tile).batch & 15);                             \
+        INDEX at_ = (INDEX)((UINT64)eGrid.s0 >> 4 * (i) & 15);                                      \
                                                                                                     \
         (f)->w = (int)divmod(&at_, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));                  \
         (f)->h = (int)divmod(&at_, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));                  \
@@ -33,12 +34,12 @@ DEVICE int phase_taps(const struct phase *f)
         FIND_TAPS(&(f)->t, &(f)->r, &(f)->s, (f)->d, (f)->h, (f)->w);                               \
     } while (0)
 
-/* Of a tile's slices, those of its part of a sum that is split. */
-DEVICE int slices_of_part(struct tile t, int span, int slices)
+/* Of a tile's slices, those of its part of a sum that is split; where there is none, one of zeros. */
+DEVICE int slices_of(struct tile t, LOCAL const struct phase *phases, int span, int channels)
 {
-    const int left = slices - t.part * span;
+    const int left = phase_taps(&phases[t.batch]) * channels - t.part * span;
 
-    return left < span ? left : span;
+    return left < 1 ? 1 : left < span ? left : span;
 }
 
 /* The output as a matrix of pixels and channels, for cl/tile/store.h. */
@@ -57,7 +58,7 @@ DEVICE int slices_of_part(struct tile t, int span, int slices)
       CONV_TILE_RESIDUAL, CONV_TILE_BIAS }
 
 /* The row of the output that has pixel m of a phase; `none` where there is none. */
-DEVICE int conv_row(int m, const struct phase *f, struct window win, VIEW eOut, VIEW vStep, int none)
+DEVICE int conv_row(int m, LOCAL const struct phase *f, struct window win, VIEW eOut, VIEW vStep, int none)
 {
     if (DIRECTION == 0 || (vStep.s4 == 1 && vStep.s5 == 1 && vStep.s6 == 1))
         return m < none ? m : none;
@@ -87,25 +88,26 @@ DEVICE void conv_load_filter(UINT32 to, GLOBAL const unsigned INT64 *map, int n0
 /* The producer: `count` slices of a tile, from number `first` on, tap by tap; channels: so many slices of
  * them. */
 DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
-                                 struct tile tile, const struct phase *f, struct window win, int channels,
-                                 int first, int count)
+                                 struct tile tile, LOCAL const struct phase *f, struct window win,
+                                 int channels, int first, int count)
 {
-    const struct pixel at = pixel_of(win, tile.m0);
-    const int taps_s = f->s.count > 0 ? (int)f->s.count : 1;    /* without taps, count is 0 */
-    const int taps_r = f->r.count > 0 ? (int)f->r.count : 1;
-    const int tap = quotient(first, channels);
-    int c = first - tap * channels, r = quotient(tap, taps_s), s = tap - r * taps_s, t = quotient(r, taps_r);
+    struct pixel at = pixel_of(win, tile.m0);
+    const int none = first >= phase_taps(f) * channels, taps_s = none ? 1 : (int)f->s.count;
+    const int taps_r = none ? 1 : (int)f->r.count, tap = none ? 0 : quotient(first, channels);
+    int c = none ? 0 : first - tap * channels, r = quotient(tap, taps_s), s = tap - r * taps_s;
+    int t = quotient(r, taps_r);
 
     r -= t * taps_r;
+    at.n = none ? win.images : at.n;            /* past all images, and all channels, are zeros */
     for (int i = 0; i < count; i++) {
         const UINT32 to = stages + p.stage * STAGE;
 
         p = producer_acquire(p);
         producer_expect(p, STAGE);
-        im2col_load(to, maps, c * BLK_K, at, (int)(f->s.shift + s * f->s.delta) - win.first[0],
-                    (int)(f->r.shift + r * f->r.delta) - win.first[1],
-                    (int)(f->t.shift + t * f->t.delta) - win.first[2], pipe_full(p));
-        conv_load_filter(to + BYTES_A, maps + MAP_WORDS, tile.n0, c * BLK_K,
+        im2col_load(to, maps, c * BLK_K, at, none ? 0 : (int)(f->s.shift + s * f->s.delta) - win.first[0],
+                    none ? 0 : (int)(f->r.shift + r * f->r.delta) - win.first[1],
+                    none ? 0 : (int)(f->t.shift + t * f->t.delta) - win.first[2], pipe_full(p));
+        conv_load_filter(to + BYTES_A, maps + MAP_WORDS, tile.n0, none ? channels * BLK_K : c * BLK_K,
                          (int)(f->s.first + s * f->s.step), (int)(f->r.first + r * f->r.step),
                          (int)(f->t.first + t * f->t.step), pipe_full(p));
         p = pipe_next(p, STAGES);

@@ -42,10 +42,9 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
     const UINT32 filter = warp_uniform(LOCAL_ADDRESS(room)), windows = filter + WINDOWS_AT;
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES), filled = pipe_at(barriers + PIPE_BARRIERS(STAGES), 1);
-    const struct tile all = { 0, 0, 0, 0 };
     struct phase f;
 
-    CONV_PHASE(&f, all);
+    CONV_PHASE(&f, 0);
     if (warp == 0) {
         box_map(maps, described, lane, MAP_NUMBER, T_BYTES, gX + vX.s0, vX, eX, 1, pitch);
     } else if (warp == 1) {

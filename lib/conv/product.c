@@ -104,6 +104,28 @@ static struct product product_of(const struct conv *c)
     return p;
 }
 
+/* Without batch dimensions of extent 1, which some kernels count. */
+static void squeeze(struct gemm *g)
+{
+    vn_tensor *const all[] = { &g->a, &g->b, &g->c, &g->residual, &g->bias };
+
+    for (int d = GROUPS; d >= IMAGES; d--) {
+        const int rank = g->c.rank;
+
+        if (g->c.extent[d] != 1)
+            continue;
+        for (int i = 0; i < 5; i++) {
+            vn_tensor *const t = all[i];
+
+            if (t->rank != rank)                /* there is none */
+                continue;
+            memmove(t->extent + d, t->extent + d + 1, (size_t)(t->rank - 1 - d) * sizeof *t->extent);
+            memmove(t->stride + d, t->stride + d + 1, (size_t)(t->rank - 1 - d) * sizeof *t->stride);
+            t->rank--;
+        }
+    }
+}
+
 /* The products of the images, each by itself, in `sums` from element `start` on. */
 static struct gemm apart(const struct product *p, vn_buffer *sums, int64_t start)
 {
@@ -120,6 +142,7 @@ static struct gemm apart(const struct product *p, vn_buffer *sums, int64_t start
     for (int64_t i = COLUMNS, step = 1; i >= 0; step *= g.c.extent[i--])
         g.c.stride[i] = step;
     g.residual = g.c;
+    squeeze(&g);
     vn__gemm_settle(&g);
     return g;
 }
@@ -169,6 +192,7 @@ const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const s
 
         seconds = vn__part_seconds(site, vn__gemm_variants, &g, &own);
     } else {
+        squeeze(&p.gemm);
         vn__gemm_settle(&p.gemm);
         seconds = vn__part_seconds(site, vn__gemm_variants, &p.gemm, &own);
     }
@@ -201,6 +225,7 @@ vn_status vn__run_conv_gemm(vn_queue *q, const struct vn_choice *it, const void 
         start = (int64_t)(plan->workspace - (size_t)bytes) / (c->p.type == VN_F64 ? 8 : 4);
         g = apart(&p, sums, start);
     } else {
+        squeeze(&p.gemm);
         vn__gemm_settle(&p.gemm);
         g = p.gemm;
     }

@@ -23,7 +23,7 @@ enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* parameters; of conv_w
 enum { TILES, GROUPS, ORDER, SPLITS, SPAN };    /* values of a plan; SPAN: slices of a part */
 enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16,
        VECTOR = 8 };                            /* elements */
-enum { REPACK = VN_TILE_COSTS };                /* a cost of conv_wgmma_few */
+enum { LOADS = VN_TILE_COSTS, REPACK };         /* costs behind those of tiles; of conv_wgmma_few the last */
 
 /* ---- fits ----------------------------------------------------------------------------- */
 
@@ -162,6 +162,20 @@ static int64_t order_of(const struct conv *c, int64_t *all, int64_t *most)
     return (int64_t)order;
 }
 
+/* What is read and written at least: pixels between the taps are not. */
+static double bytes_of(const struct conv *c)
+{
+    double missed = (double)vn__elements(&c->x);
+
+    for (int d = 0; d < DIMS; d++) {
+        const int64_t met = c->y.extent[2 + d] * c->w.extent[2 + d], all = c->x.extent[2 + d];
+
+        missed *= met < all ? (double)met / (double)all : 1;
+    }
+    missed = c->direction == FORWARD ? (double)vn__elements(&c->x) - missed : 0;
+    return c->p.bytes - missed * (double)vn_type_bytes(c->p.type);
+}
+
 /* wanted: into how many parts the longest sums are split. */
 static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_t wanted,
                                const struct vn_row *row, const struct vn_site *site)
@@ -191,12 +205,13 @@ static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_
     out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
 
     const struct vn_tiles t = {
-        .tiles = (double)out->v[TILES], .bytes = c->p.bytes, .peak = site->rates->mma16, .resident = 1,
+        .tiles = (double)out->v[TILES], .bytes = bytes_of(c), .peak = site->rates->mma16, .resident = 1,
         .flops = flops * (double)(all * slices) / (double)(phases * out->v[SPLITS]),
         .longest = flops * (double)out->v[SPAN] };
 
     out->seconds = vn__tiles_seconds(&t, row, site);
-    loads = (double)(down * across * all * slices * stage_bytes(p)) / (site->rates->l2_gbps * 1e9);
+    loads = (double)(down * across * all * slices * stage_bytes(p)) /
+            (site->rates->l2_gbps * 1e6 * row->cost[LOADS]);
     if (out->seconds > 0 && loads > out->seconds)       /* what all tiles read comes from L2 */
         out->seconds = loads;
     return NULL;
@@ -420,55 +435,53 @@ const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, co
     const char *const why = share_tiles(out, &d, 1, row, site);
 
     if (out->seconds > 0)
-        out->seconds += 2 * vn__launch_seconds(site) + vn__move_seconds(moved, row->cost[REPACK], site);
+        out->seconds += vn__launch_seconds(site) + vn__move_seconds(moved, row->cost[REPACK], site);
     out->workspace = room_start() + (size_t)elements * 2;
     return why;
 }
 
-/* The kernel's text says what these are. */
-static vn_status copy(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *from,
-                      const vn_tensor *to, int64_t vectors, const struct conv *c, int64_t pad_w,
-                      int64_t pad_h)
+static void arg_source(struct vn_launch *l, const vn_tensor *t)
 {
-    enum { ITEMS = 256 };
-    struct vn_launch l = { .groups = { VN_CEIL_DIV(vectors, ITEMS), 1, 1 }, .items = ITEMS };
-    int64_t v[8] = { from->start }, e[8] = { 0 };
+    int64_t v[8] = { t->start }, e[8] = { 0 };
 
     for (int d = 0; d < RANK; d++) {
-        v[2 + d] = from->stride[d];
-        e[2 + d] = from->extent[d];
+        v[2 + d] = t->stride[d];
+        e[2 + d] = t->extent[d];
     }
-    vn__arg_buffer(&l, from->buffer);
-    vn__arg_view(&l, v);
-    vn__arg_view(&l, e);
-    vn__arg_buffer(&l, to->buffer);
-    vn__arg_int(&l, to->start / VECTOR);
-    vn__arg_int(&l, to->stride[2 + H] / VECTOR);
-    vn__arg_int(&l, to->extent[2 + H]);
-    vn__arg_int(&l, vectors);
-    vn__arg_int(&l, pixel_elements(c));
-    vn__arg_int(&l, lines_of(c));
-    vn__arg_int(&l, pad_w);
-    vn__arg_int(&l, pad_h);
-    return vn__launch(q, it, kernel, &l);
+    vn__arg_buffer(l, t->buffer);
+    vn__arg_view(l, v);
+    vn__arg_view(l, e);
 }
 
 vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const void *problem,
                                  const struct vn_plan *plan)
 {
+    enum { ITEMS = 256 };
     const struct conv *c = problem;
-    int64_t elements, vectors_x, vectors_w;
+    int64_t elements;
     struct conv d = by_rows(c, (int64_t)room_start() / 2, &elements);
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(elements / VECTOR, ITEMS), 1, 1 }, .items = ITEMS };
     vn_buffer *room;
     vn_status s = vn__workspace(&room, q, plan->workspace);
 
     if (s)
         return s;
     d.x.buffer = d.w.buffer = room;
-    vectors_x = (d.w.start - d.x.start) / VECTOR;
-    vectors_w = elements / VECTOR - vectors_x;
-    if ((s = copy(q, it, 0, &c->x, &d.x, vectors_x, c, c->pad[W], lines_of(c) == 2 ? c->pad[H] : 0)) ||
-        (s = copy(q, it, 0, &c->w, &d.w, vectors_w, c, 0, 0)))
+    arg_source(&l, &c->x);
+    arg_source(&l, &c->w);
+    vn__arg_buffer(&l, room);
+    vn__arg_int(&l, d.x.start / VECTOR);
+    vn__arg_int(&l, (d.w.start - d.x.start) / VECTOR);
+    vn__arg_int(&l, elements / VECTOR);
+    vn__arg_int(&l, pixel_elements(c));
+    vn__arg_int(&l, lines_of(c));
+    vn__arg_int(&l, d.x.stride[2 + H] / VECTOR);
+    vn__arg_int(&l, d.x.extent[2 + H]);
+    vn__arg_int(&l, d.w.stride[2 + H] / VECTOR);
+    vn__arg_int(&l, d.w.extent[2 + H]);
+    vn__arg_int(&l, c->pad[W]);
+    vn__arg_int(&l, lines_of(c) == 2 ? c->pad[H] : 0);
+    if ((s = vn__launch(q, it, 0, &l)))
         return s;
     return launch(q, it, 1, items_of(it, it->p[TEAMS]), &d, plan, room);
 }
