@@ -26,9 +26,13 @@
  * Backward data is the same product: of pixels of dy, whose offsets go down as taps go up, and of the filter
  * transposed; with strides, one launch for each phase of the pixels of dx (cl/conv/conv.h).
  *
+ * FILLS is 1 where the filter has one column, and pixels of dx between those that it meets, none of which has
+ * a product, are stored with the one before them.
+ *
  * Views and extents are as in cl/conv/conv.h:
  *
- *     eGrid             s2 images, s3 filters; the pixels of the output, or of a phase of it
+ *     eGrid             s2 images, s3 filters; the pixels of the output, or of a phase of it; FILLS: s0
+ *                       pixels that are stored for one, s1 those of a row of the output
  *     vFirst vStep      the source of the first pixel, and the step from pixel to pixel
  *     eTaps             s3 channels; the taps along each dimension
  *     vTaps, vOffsets   of the first tap: its number, its offset from vFirst; s1 to s3: steps from tap to tap
@@ -38,7 +42,7 @@
  *     vIn eIn           the source as it is, eIn s2 its channels; s3 those of a pixel in a slice, which may
  *                       have several; s0 the w of the first pixel, s1 the step from pixel to pixel
  *
- * Parameters, from conv.tune: BLK_M, STAGES, WARPGROUPS; MN_MAJOR_B: 1 where pixels are N-major.
+ * Parameters, from conv.tune: BLK_M, STAGES, WARPGROUPS; MN_MAJOR_B: 1 where pixels are N-major; FILLS.
  * Method: cl/gemm/bf16x3_rows.cl; implicit GEMM as in CUTLASS.
  */
 #define CONSUMERS  (128 * WARPGROUPS)           /* work-items */
@@ -132,13 +136,14 @@ DEVICE R sum_of_slices(int first, int end, int k, int n, struct window win, VIEW
 /* ---- pixels ---------------------------------------------------------------------------------------- */
 
 /* The pixels of a tile: from n on, up to `end`. */
-struct span { int n, end; };
+struct span { int n, end, image, in_image; };
 
 DEVICE struct span pixels_of(VIEW eGrid, int tile)
 {
-    const int row = (int)eGrid.s6, each = (row + BLK_N - 1) / BLK_N, image = MN_MAJOR_B ? tile / each : 0;
-    const struct span nchw = { image * row + (tile - image * each) * BLK_N, (image + 1) * row };
-    const struct span all = { tile * BLK_N, (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6) };
+    const int pixels = (int)(eGrid.s4 * eGrid.s5 * eGrid.s6), each = (pixels + BLK_N - 1) / BLK_N;
+    const int image = MN_MAJOR_B ? tile / each : 0, first = (tile - image * each) * BLK_N;
+    const struct span nchw = { image * pixels + first, (image + 1) * pixels, image, first };
+    const struct span all = { tile * BLK_N, (int)eGrid.s2 * pixels, 0, 0 };
 
     return MN_MAJOR_B ? nchw : all;
 }
@@ -183,13 +188,22 @@ DEVICE INDEX pixel_offset(VIEW v, VIEW e, int n)
 
 /* Where a lane's two pixels are, but for the filter; and from filter to filter.  there: how many of the two
  * are in the output. */
-struct place { INDEX c[2], residual[2], bias[2], step_c, step_residual, step_bias; int there; };
+struct place { INDEX c[2], residual[2], bias[2], step_c, step_residual, step_bias; int there, fills[2]; };
+
+/* How many pixels are stored for pixel n of the grid. */
+DEVICE int fills_of(VIEW eGrid, int n)
+{
+    const int fill = (int)eGrid.s0, left = (int)eGrid.s1 - n % (int)eGrid.s6 * fill;
+
+    return left < fill ? left : fill;
+}
 
 #define PLACE_OF(n, end)                                                                                \
     { { pixel_offset(vC, eGrid, LEAST(n, end)), pixel_offset(vC, eGrid, LEAST(n + 1, end)) },           \
       { pixel_offset(vR, eGrid, LEAST(n, end)), pixel_offset(vR, eGrid, LEAST(n + 1, end)) },           \
       { pixel_offset(vBias, eGrid, LEAST(n, end)), pixel_offset(vBias, eGrid, LEAST(n + 1, end)) },     \
-      (INDEX)vC.s3, (INDEX)vR.s3, (INDEX)vBias.s3, (n) + 1 < (end) ? 2 : (n) < (end) }
+      (INDEX)vC.s3, (INDEX)vR.s3, (INDEX)vBias.s3, (n) + 1 < (end) ? 2 : (n) < (end),                   \
+      { FILLS ? fills_of(eGrid, LEAST(n, end)) : 1, FILLS ? fills_of(eGrid, LEAST(n + 1, end)) : 1 } }
 #define LEAST(n, end) ((n) < (end) ? (n) : (end) - 1)
 
 DEVICE R finish(const struct output *o, const struct place *p, int pixel, int k, R sum)
@@ -232,6 +246,37 @@ DEVICE void store_pixels(const struct output *o, const struct place *p, const fl
         }
     }
 }
+
+/* ... and what lies between pixels; the steps are from pixel to pixel. */
+DEVICE void store_filled(const struct output *o, const struct place *p, const float *d, const int count,
+                         int k, int M, INDEX step_c, INDEX step_residual, INDEX step_bias)
+{
+    const int in_pairs = step_c == 1 && p->step_c % 2 == 0 && (UINT64)o->c % 8 == 0;
+
+    UNROLL for (int i = 0; i < count; i++) {
+        const int m = k + ACC_COL(i), j = ACC_BELOW(i), fills = m < M && j < p->there ? p->fills[j] : 0;
+        const INDEX at_r = p->residual[j] + m * p->step_residual, at_bias = p->bias[j] + m * p->step_bias;
+        GLOBAL TC *const to = o->c + p->c[j] + m * p->step_c;
+
+        if (fills == 2 && in_pairs && p->c[j] % 2 == 0) {
+            STORE_F32_PAIR(to, epilogue_at(o, at_r, at_bias, o->alpha * d[i]),
+                           epilogue_at(o, at_r + step_residual, at_bias + step_bias, ZERO));
+        } else {
+            NO_UNROLL for (int f = 0; f < fills; f++)
+                to[f * step_c] = epilogue_at(o, at_r + f * step_residual, at_bias + f * step_bias,
+                                             f ? ZERO : o->alpha * d[i]);
+        }
+    }
+}
+
+#define STORE_TILE(d, count, k)                                                                 \
+    do {                                                                                        \
+        if (FILLS)                                                                              \
+            store_filled(&output, &place, d, count, k, M, (INDEX)(vC.s6 / eGrid.s0),            \
+                         (INDEX)(vR.s6 / eGrid.s0), (INDEX)(vBias.s6 / eGrid.s0));              \
+        else                                                                                    \
+            store_pixels(&output, &place, d, count, k, M);                                      \
+    } while (0)
 
 /* Where the partial sums of a unit are: of the tile that it begins with, or of the one that it ends with. */
 DEVICE GLOBAL float *sums_of(GLOBAL float *gSums, VIEW eCut, int tile_m, int unit, int slot)
@@ -292,7 +337,7 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
                     p = producer_acquire(p);
                     producer_expect(p, STAGE);
                     if (MN_MAJOR_B)
-                        operand_load(to, map, 1, BLK_N, pixel.w, is ? i.c : each * BLK_K, pixel.n,
+                        operand_load(to, map, 1, BLK_N, span.in_image, is ? i.c : each * BLK_K, span.image,
                                      pipe_full(p));
                     else
                         im2col_load(to, map, is ? i.c : each * BLK_K, pixel,
@@ -358,7 +403,7 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
                     sum[i] = copy[i];
             }
             if (whole)
-                store_pixels(&output, &place, sum, ACCUMULATORS, k, M);
+                STORE_TILE(sum, ACCUMULATORS, k);
             else
                 UNROLL for (int i = 0; i < ACCUMULATORS; i += 4) {
                     float4 v;
@@ -410,5 +455,5 @@ add_units(VIEW eGrid, VIEW eTaps, VIEW eCut, GLOBAL float *gSums, R alpha, CONV_
 
     const struct place place = PLACE_OF(n, span.end);
 
-    store_pixels(&output, &place, sum, PIECE, k, M);
+    STORE_TILE(sum, PIECE, k);
 }

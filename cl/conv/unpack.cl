@@ -9,8 +9,8 @@
  * Takes: cl/conv/repack.cl.
  */
 /* A tile in local memory to the tensor. */
-DEVICE void unpack_store(GLOBAL REPACK_BITS *to, LOCAL const REPACK_BITS *s, int c0, int p0, int all, VIEW vTo,
-                         VIEW eTo, VIEW eFrom, const int along_c)
+DEVICE void unpack_store(GLOBAL REPACK_BITS *to, LOCAL const REPACK_BITS *s, int c0, int p0, int all,
+                         VIEW vTo, VIEW eTo, VIEW eFrom, const int along_c)
 {
     const int pitch = REPACK_TILE / REPACK_WIDE + 1;
     INT64 at = repack_pixel(p0 + REPACK_P(0, REPACK_WIDE, along_c), all, vTo, eTo, eFrom);

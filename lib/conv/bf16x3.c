@@ -25,6 +25,7 @@ enum { BLK_K = 32, PAIR = 2 * BLK_K, SPLIT_SPAN = 16, VECTOR = 4, WARPGROUP_N = 
 struct phase {
     struct conv c;                              /* its output is that of the phase */
     int64_t first[DIMS], step[DIMS];            /* of sources of pixels */
+    int64_t fill, width;                        /* pixels of a row that are stored for one; all of a row */
     int64_t taps[DIMS], tap[DIMS], tap_step[DIMS], offset[DIMS], offset_step[DIMS];
 };
 
@@ -32,7 +33,7 @@ struct phase {
 struct source {
     vn_tensor t;
     int64_t   channels;                         /* of a slice's tap */
-    int       repacked, folded;
+    int       repacked, folded, n_major;
     int64_t   pixel;                            /* channels of a pixel of the copy */
     int64_t   width;                            /* pixels of a row of the copy */
     int64_t   copy;                             /* elements of it; 0: too many */
@@ -43,9 +44,17 @@ static const vn_tensor *source_of(const struct conv *c)
     return c->direction == FORWARD ? &c->x : &c->y;
 }
 
+/* Backward data: whether the pixels of a row between those that the filter's one column meets are stored with
+ * them, instead of in phases of their own.                                                                */
+static int has_fills(const struct conv *c)
+{
+    return c->direction == BACKWARD_DATA && c->stride[2] > 1 && c->stride[2] <= c->x.extent[4] &&
+           c->w.extent[4] == 1 && c->pad[2] == 0;
+}
+
 static int phases_along(const struct conv *c, int d)
 {
-    return c->direction == FORWARD ? 1
+    return c->direction == FORWARD || (d == DIMS - 1 && has_fills(c)) ? 1
          : (int)(c->stride[d] < c->x.extent[2 + d] ? c->stride[d] : c->x.extent[2 + d]);
 }
 
@@ -77,7 +86,7 @@ static void take_phase(vn_tensor *t, int d, int64_t phase, int64_t step)
 
 static struct phase phase_at(const struct conv *c, int number)
 {
-    struct phase p = { .c = *c };
+    struct phase p = { .c = *c, .fill = has_fills(c) ? c->stride[2] : 1, .width = c->x.extent[4] };
 
     for (int d = DIMS - 1; d >= 0; d--) {
         const int along = phases_along(c, d), phase = number % along;
@@ -124,22 +133,28 @@ static struct conv without_jumps(const struct conv *c)
 
 static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
 
-/* One tap that meets each pixel, rows of pixels that TMA can read, and tiles of one image that are mostly
- * full: what the others cost, filter by filter, is less than a copy of the source.                      */
+/* One tap, pixels that TMA can read as rows, each of them of a pixel of the output, and tiles of one image
+ * that are mostly full: what the others cost, filter by filter, is less than a copy of the source.       */
 static int is_n_major(const struct conv *c)
 {
-    const vn_tensor *const t = source_of(c);
-    const int64_t pixels = t->extent[4];
+    const vn_tensor *const t = source_of(c), *const out = vn__conv_output(c);
+    int64_t pixels = 1;
 
-    for (int d = 0; d < DIMS; d++)
-        if (c->w.extent[2 + d] != 1 || c->stride[d] != 1 || c->pad[d] != 0 ||
-            (d < DIMS - 1 && t->extent[2 + d] != 1))
+    for (int d = DIMS - 1; d >= 0; d--) {
+        const int64_t step = c->direction == FORWARD ? 1 : c->stride[d];
+
+        if (c->w.extent[2 + d] != 1 || c->pad[d] != 0 || (c->direction == FORWARD && c->stride[d] != 1) ||
+            VN_CEIL_DIV(out->extent[2 + d], step) != t->extent[2 + d] ||
+            (t->extent[2 + d] > 1 && t->stride[2 + d] != pixels))
             return 0;
-    return !vn__conv_is_rows(t) && t->stride[4] == 1 && t->start % VECTOR == 0 &&
-           t->stride[1] % VECTOR == 0 && t->stride[0] % VECTOR == 0 &&
-           (t->stride[1] > 0 || t->extent[1] == 1) && (t->stride[0] > 0 || t->extent[0] == 1) &&
-           t->stride[0] < (int64_t)1 << 37 &&
-           t->stride[1] < (int64_t)1 << 37 && whole(pixels, USUAL_N) <= pixels + pixels / (vn__conv_rows(c) <= FEW ? 3 : 4);
+        pixels *= t->extent[2 + d];
+    }
+    for (int i = 0; i < 2; i++)
+        if (t->extent[i] > 1 && (t->stride[i] % VECTOR || t->stride[i] <= 0 ||
+                                 t->stride[i] >= (int64_t)1 << 37))
+            return 0;
+    return !vn__conv_is_rows(t) && t->start % VECTOR == 0 && pixels % VECTOR == 0 &&
+           whole(pixels, USUAL_N) <= pixels + pixels / (vn__conv_rows(c) <= FEW ? 3 : 4);
 }
 
 static int is_foldable(const struct conv *c)
@@ -152,7 +167,8 @@ static struct source read_source(const struct conv *c)
 {
     struct source s = { .t = *source_of(c), .folded = is_foldable(c) };
 
-    s.repacked = s.folded || (!vn__conv_is_rows(&s.t) && !is_n_major(c));
+    s.n_major = is_n_major(c);
+    s.repacked = s.folded || (!vn__conv_is_rows(&s.t) && !s.n_major);
     s.pixel = vn__conv_row_channels(&s.t);
     s.width = s.folded ? (c->y.extent[4] - 1) * c->stride[2] + c->w.extent[4] : s.t.extent[4];
     s.copy = vn__conv_row_elements(&s.t, s.width);
@@ -162,6 +178,10 @@ static struct source read_source(const struct conv *c)
         s.t.extent[1] = c->w.extent[4] * s.pixel;
         s.t.extent[4] = c->y.extent[4];
         s.t.stride[4] *= c->stride[2];
+    }
+    if (s.n_major) {                            /* an image is one row */
+        s.t.extent[4] *= s.t.extent[3] * s.t.extent[2];
+        s.t.extent[3] = s.t.extent[2] = s.t.stride[4] = 1;
     }
     s.channels = s.t.extent[1];
     for (int i = 0; i < RANK; i++)              /* TMA wants some stride, too, where there is no next one */
@@ -220,6 +240,8 @@ static int fits_corners(const struct phase *p, const struct source *s)
     const vn_tensor *const out = vn__conv_output(&p->c);
     const int64_t most = is_volume(&p->c) ? 16 : 128;
 
+    if (s->n_major)
+        return 1;
     for (int d = 0; d < DIMS; d++) {
         const int64_t last = p->first[d] + (out->extent[2 + d] - 1) * p->step[d];
         const int64_t above = last - (s->t.extent[2 + d] - 1);
@@ -271,6 +293,7 @@ void vn__constants_conv_bf16x3(int *c, const void *problem)
 
     c[0] = is_volume(problem) ? 5 : 4;
     c[1] = is_n_major(&without);
+    c[2] = has_fills(&without);
 }
 
 /* ---- the plan ------------------------------------------------------------------------------------ */
@@ -301,10 +324,11 @@ static struct cut cut_in(const struct phase *p, const struct source *s, const in
                          int whole_tiles)
 {
     const int64_t slices = p->taps[0] * p->taps[1] * p->taps[2] * VN_CEIL_DIV(s->channels, BLK_K);
+    const int64_t pixels = vn__conv_pixels(vn__conv_output(&p->c));
     struct cut c = { .panels = VN_CEIL_DIV(vn__conv_rows(&p->c), params[BLK_M]),
-                     .tiles = is_n_major(&p->c)
-                            ? VN_CEIL_DIV(s->t.extent[4], blk_n(params)) * s->t.extent[0]
-                            : VN_CEIL_DIV(vn__conv_pixels(vn__conv_output(&p->c)), blk_n(params)),
+                     .tiles = s->n_major
+                            ? VN_CEIL_DIV(pixels / s->t.extent[0], blk_n(params)) * s->t.extent[0]
+                            : VN_CEIL_DIV(pixels, blk_n(params)),
                      .pairs = slices ? VN_CEIL_DIV(slices, 2) : 1 };
     const int64_t all = whole_tiles ? c.tiles : c.tiles * c.pairs;
 
@@ -335,8 +359,9 @@ static double seconds_of(const struct phase *p, const struct source *s, const st
                          (double)VN_CEIL_DIV(c->tiles, c->units) * row->cost[STORE_NS] * 1e-9 +
                          row->cost[TILE_NS] * 1e-9);
     const vn_tensor *const c_view = vn__conv_output(&p->c);
-    const int is_odd = c_view->stride[1] != 1 && c_view->stride[4] != 1 && c_view->extent[4] > 1;
-    const double elements = (double)vn__elements(c_view), out = elements * (p->c.beta != 0 ? 2 : 1);
+    const int is_odd = c_view->stride[1] != 1 && c_view->stride[4] != p->fill && c_view->extent[4] > 1;
+    const double elements = (double)vn__elements(c_view) * (double)p->fill;
+    const double out = elements * (p->c.beta != 0 ? 2 : 1);
     const double scattered = is_odd ? elements * sizeof(float) * row->cost[ODD_C] / 1000 : 0;
     const double in = p->taps[0] * p->taps[1] * p->taps[2] > 0 ? (double)vn__elements(&s->t) : 0;
     const double read = vn__move_seconds((in + out) * sizeof(float), 1000, site) *
@@ -477,7 +502,7 @@ static void arg_grid(struct vn_launch *l, const struct phase *p)
 {
     const vn_tensor *const out = vn__conv_output(&p->c);
 
-    vn__conv_arg_sizes(l, 0, 0, out->extent[0], vn__conv_rows(&p->c), out->extent + 2);
+    vn__conv_arg_sizes(l, p->fill, p->width, out->extent[0], vn__conv_rows(&p->c), out->extent + 2);
 }
 
 static void arg_cut(struct vn_launch *l, const struct cut *c, const struct room *r)

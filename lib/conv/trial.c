@@ -9,12 +9,13 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, SHAPES = 4, LAYOUTS = 48 };  /* layouts of each shape */
+enum { IMAGES = 3, SHAPES = 5, LAYOUTS = 48 };  /* layouts of each shape */
 enum { MOST = 88 * 72 * 3 * 3 };                /* elements of the largest tensor */
 
 static const struct { int channels, filters, stride, taps, pad, height, width; } shapes[] = {
     { 72, 88, 2, 3, 1, 9, 11 }, { 3, 88, 2, 3, 1, 9, 11 }, { 40, 48, 1, 3, 1, 9, 11 },
     { 72, 88, 1, 1, 0, 1, 104 },                /* one tap, and a row of pixels, as they are joined */
+    { 40, 48, 2, 1, 0, 9, 40 },                 /* pixels that the filter does not meet */
 };
 
 static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }
