@@ -10,6 +10,9 @@
  *
  * Parameters, from conv.tune: ITEMS.
  */
+#define CHANNELS 4                              /* that are added at once, */
+#define COLUMNS  4                              /* of so many taps of a row */
+
 KERNEL(ITEMS) void
 add_taps(CONV_PARAMS, VIEW eTaps, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
          GLOBAL const R *RESTRICT gSums, VIEW vSums, VIEW eSums)
@@ -29,23 +32,46 @@ add_taps(CONV_PARAMS, VIEW eTaps, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, 
     struct taps t, r, s;
 
     FIND_TAPS(&t, &r, &s, phase_d, phase_h, phase_w);
-    for (INDEX c = 0; c < (INDEX)eOut.s3; c++) {
-        GLOBAL const R *const from = gSums + (INDEX)vSums.s0 + image * (INDEX)vSums.s2 + c * (INDEX)vSums.s3;
-        R sum = ZERO;
+    for (INDEX c0 = 0; c0 < (INDEX)eOut.s3; c0 += CHANNELS) {
+        GLOBAL const R *const from = gSums + (INDEX)vSums.s0 + image * (INDEX)vSums.s2;
+        R sum[CHANNELS];
 
+        UNROLL for (int e = 0; e < CHANNELS; e++)
+            sum[e] = ZERO;
         for (INDEX i = 0; i < t.count; i++)
-        for (INDEX j = 0; j < r.count; j++)
-        for (INDEX k = 0; k < s.count; k++) {
+        for (INDEX j = 0; j < r.count; j++) {
             const INDEX z = d + t.shift + i * t.delta, y = h + r.shift + j * r.delta;
-            const INDEX x = w + s.shift + k * s.delta;
+            const INDEX at = (t.first + i * t.step) * (INDEX)vSums.s4 +
+                             (r.first + j * r.step) * (INDEX)vSums.s5 + z * plane + y * row;
+            const int there = z >= 0 && z < (INDEX)eSums.s4 && y >= 0 && y < (INDEX)eSums.s5;
 
-            if (z >= 0 && z < (INDEX)eSums.s4 && y >= 0 && y < (INDEX)eSums.s5 && x >= 0 && x < row)
-                sum = sum + from[(t.first + i * t.step) * (INDEX)vSums.s4 +
-                                 (r.first + j * r.step) * (INDEX)vSums.s5 +
-                                 (s.first + k * s.step) * (INDEX)vSums.s6 + z * plane + y * row + x];
+            for (INDEX k = 0; k < s.count; k += COLUMNS) {
+                R u[COLUMNS][CHANNELS];
+
+                UNROLL for (int q = 0; q < COLUMNS; q++) {              /* all loads, before any is added */
+                    const INDEX x = w + s.shift + (k + q) * s.delta;
+                    const int is = there && k + q < s.count && x >= 0 && x < row;
+                    const INDEX from_at = is ? at + (s.first + (k + q) * s.step) * (INDEX)vSums.s6 + x : 0;
+
+                    UNROLL for (int e = 0; e < CHANNELS; e++) {
+                        const int has = is && c0 + e < (INDEX)eOut.s3;
+                        const R v = from[has ? from_at + (c0 + e) * (INDEX)vSums.s3 : 0];
+
+                        u[q][e] = has ? v : ZERO;
+                    }
+                }
+                UNROLL for (int q = 0; q < COLUMNS; q++)
+                    UNROLL for (int e = 0; e < CHANNELS; e++)
+                        sum[e] = sum[e] + u[q][e];
+            }
         }
-        STORE_C(gC, OFFSET(vC, 0, image, c, at_d, at_h, at_w),
-                epilogue_at(&output, OFFSET(vR, 0, image, c, at_d, at_h, at_w),
-                            OFFSET(vBias, 0, image, c, at_d, at_h, at_w), alpha * sum));
+        UNROLL for (int e = 0; e < CHANNELS; e++) {
+            const INDEX c = c0 + e;
+
+            if (c < (INDEX)eOut.s3)
+                STORE_C(gC, OFFSET(vC, 0, image, c, at_d, at_h, at_w),
+                        epilogue_at(&output, OFFSET(vR, 0, image, c, at_d, at_h, at_w),
+                                    OFFSET(vBias, 0, image, c, at_d, at_h, at_w), alpha * sum[e]));
+        }
     }
 }
