@@ -34,31 +34,8 @@ split(int rows, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
     bf16x3_split(GROUP_ID(0), SPLIT_SPAN, rows, K, 2 * BLK_K, per, e, g, v, parts, p);
 }
 
-/* The sum of the pixels of a share, by multiply-adds, for a channel of a tap, and dy of one filter. */
-DEVICE R sum_of_pixels(struct share share, int parts, struct window x, struct window y, struct column_block b,
-                       VIEW vDilation, GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY)
-{
-    R sum = ZERO;
-
-    NO_UNROLL for (int j = 0; j < share.count * PAIR; j++) {
-        const int i = (share.first + j / PAIR * parts) * PAIR + j % PAIR;
-
-        if (i >= (int)vY.s2)
-            break;
-
-        const struct pixel in = filter_source(x, pixel_of(y, i));
-        const int w = in.w + b.s * (int)vDilation.s6, h = in.h + b.r * (int)vDilation.s5;
-        const int d = in.d + b.t * (int)vDilation.s4;
-
-        if (d >= 0 && d < (int)eX.s4 && h >= 0 && h < (int)eX.s5 && w >= 0 && w < (int)eX.s6)
-            sum = FMA(gX[OFFSET(vX, 0, in.n, b.c, d, h, w)], gY[i * (INDEX)vY.s1], sum);
-    }
-    return sum;
-}
-
-/* eGrid, vFirst, vWindow: the window of x; eW the extents of the filter; vDilation: s4 to s6; vY: s0 the
- * start of dy, s1 the step from pixel to pixel, s2 the pixels, s3 where its parts begin.  pairs: of a
- * tile. */
+/* eGrid, vFirst, vWindow: the window of x; eW the extents of the filter; vDilation: s4 to s6; vY: also s1
+ * where the parts of dy begin, s7 its pixels.  pairs: of a tile. */
 KERNEL(CONSUMERS + 128) void
 conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
                    VIEW vDilation, GLOBAL const T *gY, VIEW vY, GLOBAL const uint4 *parts_y, int tiles,
@@ -70,7 +47,6 @@ conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst
     const int me = LOCAL_ID(), warp = this_warp(), last = filter_column_blocks(eW) - 1;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct window x = window_of(eGrid, vFirst, vWindow);
-    const struct window y = { { x.count[0], x.count[1], x.count[2] }, { 0, 0, 0 }, { 1, 1, 1 } };
     GLOBAL unsigned INT64 *const map = gMaps + GROUP_ID(0) * (MAP_BYTES / 8);
     struct pipeline p = pipe_at(barriers, STAGES);
     struct share share;
@@ -87,7 +63,7 @@ conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst
     if (warp >= ROLE_WARPS) {
         role_give_registers(MOVES);
         if (warp == ROLE_WARPS && is_elected()) {
-            GLOBAL const uint4 *const a = parts_y + vY.s3 + (INT64)(k0 / BLK_M) * pairs * (2 * BYTES_A / 16);
+            GLOBAL const uint4 *const a = parts_y + vY.s1 + (INT64)(k0 / BLK_M) * pairs * (2 * BYTES_A / 16);
             struct column_block block[BLOCKS_N];
 
             /* Outside of dW, any block of it: nothing reads those sums. */
@@ -96,7 +72,7 @@ conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst
             map_acquire_own(map);
             for (int i = 0; i < 2 * share.count; i++) {
                 const int slice = 2 * (share.first + i / 2 * parts) + i % 2;
-                const struct pixel in = filter_source(x, pixel_of(y, slice * BLK_K));
+                const struct pixel in = filter_source(x, pixel_of(filter_plain(x), slice * BLK_K));
                 const UINT32 to = stages + p.stage * STAGE;
 
                 p = producer_acquire(p);
@@ -134,15 +110,19 @@ conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst
                 copy[i] = sum[i];               /* where a loop can index them: what follows is long */
             NO_UNROLL for (int i = 0; i < ACCUMULATORS; i++) {
                 const int k = k0 + m + ACC_COL(i), in_tile = n + ACC_BELOW(i);
-                const int at = first + in_tile / OPERAND_ROW;
                 struct column_block b;
 
-                filter_column_block(&b, at, eW);
-                b.c += in_tile % OPERAND_ROW;
-                if (ABS(copy[i]) <= BF16X3_LARGEST || k >= (int)eW.s2 || at > last || b.c >= (int)eW.s3)
+                if (!filter_column(&b, share.tile, in_tile, eW) || k >= (int)eW.s2 ||
+                    ABS(copy[i]) <= BF16X3_LARGEST) {
                     copy[i] *= BF16X3_UNSCALE;
-                else
-                    copy[i] = sum_of_pixels(share, parts, x, y, b, vDilation, gX, vX, eX, gY + vY.s0 + k, vY);
+                    continue;
+                }
+                copy[i] = ZERO;
+                for (int j = share.first; j < pairs; j += parts) {
+                    const int end = (j + 1) * PAIR < (int)vY.s7 ? (j + 1) * PAIR : (int)vY.s7;
+
+                    copy[i] = filter_pixels(copy[i], j * PAIR, end, k, b, x, vDilation, gX, vX, eX, gY, vY);
+                }
             }
             UNROLL for (int i = 0; i < ACCUMULATORS; i++)
                 sum[i] = copy[i];

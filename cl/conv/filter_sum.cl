@@ -42,13 +42,10 @@ conv_filter_sum(VIEW eW, int channels, int pixel, int tiles, int parts, int ways
     VSTORE(4, sum, all);
 
     const int m = in_tile / BLK_N, k = filter_of_tile(tile, eW) + m, in_row = in_tile - m * BLK_N;
-    const int at = block_of_tile(tile, in_row / OPERAND_ROW, eW);
     const struct output c = CONV_OUTPUT;
     struct column_block b;
 
-    filter_column_block(&b, at, eW);
-    b.c += in_row % OPERAND_ROW;
-    if (k >= (int)eW.s2 || at >= filter_column_blocks(eW) || b.c >= (int)eW.s3)
+    if (!filter_column(&b, tile, in_row, eW) || k >= (int)eW.s2)
         return;
     b.s += quotient(b.c, pixel);
     b.c -= quotient(b.c, pixel) * pixel;

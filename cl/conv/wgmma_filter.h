@@ -32,14 +32,6 @@
 #define MULTIPLY(d, a, b, add) WGMMA(SUB_N, WGMMA_F16, WGMMA_MAJOR(1, 1), d, a, b, add)
 #endif
 
-/* dy as pixels that follow each other. */
-DEVICE struct window wgmma_filter_plain(struct window x)
-{
-    const struct window y = { { x.count[0], x.count[1], x.count[2] }, { 0, 0, 0 }, { 1, 1, 1 } };
-
-    return y;
-}
-
 /* By all, before a BARRIER(): both maps, x first, and the barriers. */
 DEVICE void wgmma_filter_prepare(GLOBAL unsigned INT64 *maps, LOCAL unsigned char *room, struct pipeline p,
                                  GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY,
@@ -52,7 +44,7 @@ DEVICE void wgmma_filter_prepare(GLOBAL unsigned INT64 *maps, LOCAL unsigned cha
         im2col_map(maps, described, me, MAP_TYPE, T_BYTES, gX + vX.s0, vX, eX, x, BLK_K);
     else if (warp == 1)
         im2col_map(maps + MAP_WORDS, described + MAP_BYTES / 4, me - 32, MAP_TYPE, T_BYTES, gY + vY.s0, vY,
-                   eY, wgmma_filter_plain(x), BLK_K);
+                   eY, filter_plain(x), BLK_K);
     else if (me == 64)
         pipe_init(p, STAGES, WARPGROUPS);
 }
@@ -74,7 +66,7 @@ DEVICE void wgmma_filter_load(struct pipeline p, UINT32 stages, GLOBAL const uns
     map_acquire_own(maps);
     map_acquire_own(maps + MAP_WORDS);
     for (int i = 0; i < share.count; i++) {
-        const struct pixel out = pixel_of(wgmma_filter_plain(x), (share.first + i * step) * BLK_K);
+        const struct pixel out = pixel_of(filter_plain(x), (share.first + i * step) * BLK_K);
         const struct pixel in = filter_source(x, out);
         const UINT32 to = stages + p.stage * STAGE;
 

@@ -13,6 +13,9 @@
  * channels may be as far from each other as taps of a row.  So warpgroup r multiplies 64 filters by 64
  * channels of the three taps of row r, in one product.
  *
+ * A place that is no pixel of dy is a zero; but there x may be infinite or NaN.  Sums that are not finite are
+ * computed again, by fused multiply-adds.
+ *
  * A chunk is some rows of dy of an image, or some whole images; behind its places are zeros up to a multiple
  * of 16.  Partial sums as there: a slice is a chunk.
  *
@@ -25,6 +28,7 @@
 #define LOCAL_BYTES (MAPS_AT + 2 * MAP_BYTES)
 #define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
 #define SUB_N    (BLK_N / WARPGROUPS)
+#define LARGEST  3.40282347e38f
 #if TYPE == TYPE_BF16
 #define MAP_TYPE MAP_TYPE_BF16
 #define MULTIPLY(d, a, b, add) WGMMA(192, WGMMA_BF16, WGMMA_MAJOR(1, 1), d, a, b, add)
@@ -61,6 +65,30 @@ DEVICE void clear_places(LOCAL unsigned char *room, int at, int from, int end)
             *(LOCAL uint4 *)(room + s * STAGE + at + i * 16) = zero;
 }
 
+/* The pixels of dy of a chunk. */
+struct pixels { int first, end; };
+
+DEVICE struct pixels chunk_pixels(int chunk, VIEW eChunk, VIEW eY)
+{
+    const int width = (int)eY.s6, image = (int)eY.s5 * width, rows = (int)eChunk.s5, images = (int)eChunk.s2;
+    const int n = quotient(chunk, (int)eChunk.s3), h = (chunk - n * (int)eChunk.s3) * rows;
+    const int left = (int)eY.s5 - h < rows ? (int)eY.s5 - h : rows;
+    const int all = (int)eY.s2 - n * images < images ? (int)eY.s2 - n * images : images;
+    const struct pixels p = { n * images * image + h * width, n * images * image + (all - 1) * image +
+                              (h + left) * width };
+
+    return p;
+}
+
+DEVICE int all_finite(const float *d, const int count)
+{
+    int finite = 1;
+
+    UNROLL for (int i = 0; i < count; i++)
+        finite &= ABS(d[i]) <= LARGEST;
+    return finite;
+}
+
 /* eChunk: s2 images, s3 their chunks, s4 rows of x, s5 rows of dy, s6 pitch.  vFirst: s5 and s6 the first row
  * and column of x.  vDilation: s5, s6. */
 KERNEL(ITEMS) void
@@ -75,6 +103,7 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
     const int rows_x = (int)eChunk.s4, rows_y = (int)eChunk.s5, images = (int)eChunk.s2;
     const int places = images * rows_y * pitch, steps = (places + 15) / 16, row = pitch * (int)vDilation.s5;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
+    const struct window x = { { (int)eY.s6, (int)eY.s5, 1 }, { (int)vFirst.s6, (int)vFirst.s5, 0 }, { 1, 1, 1 } };
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
     GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);
@@ -116,7 +145,8 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
             }
         }
     } else {
-        const int r = warp / 4, releases = me % 128 == 0;
+        const int r = warp / 4, releases = me % 128 == 0, m = acc_first_row(warp % 4, lane);
+        const int n = r * SUB_N + acc_first_col(lane);
         const UINT32 first_a = operand_descriptor(stages, 8);
         const UINT32 first_b = wgmma_descriptor(stages + BYTES_Y + r * row * 128, (int)vDilation.s6 * 128);
         float d[SUB_N / 2];
@@ -137,8 +167,28 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
                 consumer_release(p);
             p = pipe_next(p, STAGES);
         }
-        store_pairs(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, d, SUB_N / 2,
-                    acc_first_row(warp % 4, lane), acc_first_row(warp % 4, lane) + 8,
-                    r * SUB_N + acc_first_col(lane), BLK_M, BLK_N);
+        if (!all_finite(d, SUB_N / 2)) {
+            float copy[SUB_N / 2];              /* where a loop can index them: what follows is long */
+
+            UNROLL for (int i = 0; i < SUB_N / 2; i++)
+                copy[i] = d[i];
+            NO_UNROLL for (int i = 0; i < SUB_N / 2; i++) {
+                const int k = k0 + m + ACC_ROW(i);
+                struct column_block b;
+
+                if (ABS(copy[i]) <= LARGEST || !filter_column(&b, share.tile, n + ACC_COL(i), eW) ||
+                    k >= (int)eW.s2)
+                    continue;
+                copy[i] = ZERO;
+                for (int j = share.first; j < chunks; j += parts) {
+                    const struct pixels of = chunk_pixels(j, eChunk, eY);
+
+                    copy[i] = filter_pixels(copy[i], of.first, of.end, k, b, x, vDilation, gX, vX, eX, gY, vY);
+                }
+            }
+            UNROLL for (int i = 0; i < SUB_N / 2; i++)
+                d[i] = copy[i];
+        }
+        store_pairs(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, d, SUB_N / 2, m, m + 8, n, BLK_M, BLK_N);
     }
 }

@@ -167,7 +167,9 @@ vn_status vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, co
     vn__arg_extents(&l, &v.as.w);
     vn__arg_view(&l, (int64_t[8]){ 0, 0, 0, 0, c->dilation[0], c->dilation[1], c->dilation[2] });
     vn__arg_buffer(&l, v.as.y.buffer);
-    vn__arg_view(&l, (int64_t[8]){ v.as.y.start, pixel_step(&v.as.y), vn__conv_pixels(&c->y), side.view[7] });
+    vn__arg_view(&l, (int64_t[8]){ v.as.y.start, side.view[7], v.as.y.stride[0], v.as.y.stride[1],
+                                   v.as.y.stride[2], v.as.y.stride[3], v.as.y.stride[4],
+                                   vn__conv_pixels(&c->y) });
     vn__arg_buffer(&l, buffer);
     vn__arg_int(&l, cut.tiles);
     vn__arg_int(&l, cut.slices);

@@ -264,12 +264,18 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n3c40h11w9k136r3s3:f32:backward-filter:nhwc:pad=1:stride=2" },
         { REAL,  "conv:n2c3h20w21k40r7s7:f32:backward-filter:pad=3:stride=2" },
         { REAL,  "conv:n2c37h8w7k67r3s2:f32:backward-filter:dil=2" },
+        { SPECIAL, "conv:n2c16h7w9k72r3s3:f32:backward-filter:nhwc:pad=1" },     /* one of three is tried */
+        { SPECIAL, "conv:n3c16h5w6k24r3s3:f32:backward-filter:nhwc:pad=1" },
+        { SPECIAL, "conv:n1c16h40w9k24r3s3:f32:backward-filter:nhwc:pad=1" },
         { REAL,  "conv:n1c20h5w6d4k72t3r3s3:f32:backward-filter:nhwc:pad=1" },
     } },
     { "conv_window_filter", 1,
       "conv:n8c64h14w14k64r3s3:f16:backward-filter:nhwc:pad=1", 0, 4, NULL, {
         { EXACT, "conv:n2c72h11w13k96r3s3:f16:backward-filter:nhwc:pad=1" },
         { REAL,  "conv:n5c64h7w7k64r3s3:f16:backward-filter:nhwc:pad=1" },
+        { SPECIAL, "conv:n2c16h7w9k72r3s3:f16:backward-filter:nhwc:pad=1" },     /* one of three is tried */
+        { SPECIAL, "conv:n3c16h5w6k24r3s3:f16:backward-filter:nhwc:pad=1" },
+        { SPECIAL, "conv:n1c16h40w9k24r3s3:f16:backward-filter:nhwc:pad=1" },
         { REAL,  "conv:n1c64h9w57k64r3s3:f16:backward-filter:nhwc:pad=1-2x0-1" },
         { EXACT, "conv:n4c16h9w14k24r3s3:f16:backward-filter:nhwc:pad=2x3:dil=2" },
     } },
