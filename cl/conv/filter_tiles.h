@@ -85,8 +85,8 @@ DEVICE struct pixel filter_source(struct window x, struct pixel out)
 
 /* sum, and the products of the pixels from `first` up to `end`, by multiply-adds: of filter k, and of channel
  * b.c of a tap.  For sums that are not finite. */
-DEVICE R filter_pixels(R sum, int first, int end, int k, struct column_block b, struct window x, VIEW vDilation,
-                       GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY)
+DEVICE R filter_pixels(R sum, int first, int end, int k, struct column_block b, struct window x,
+                       VIEW vDilation, GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY)
 {
     NO_UNROLL for (int i = first; i < end; i++) {
         const struct pixel out = pixel_of(filter_plain(x), i), in = filter_source(x, out);

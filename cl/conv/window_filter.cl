@@ -103,7 +103,8 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
     const int rows_x = (int)eChunk.s4, rows_y = (int)eChunk.s5, images = (int)eChunk.s2;
     const int places = images * rows_y * pitch, steps = (places + 15) / 16, row = pitch * (int)vDilation.s5;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
-    const struct window x = { { (int)eY.s6, (int)eY.s5, 1 }, { (int)vFirst.s6, (int)vFirst.s5, 0 }, { 1, 1, 1 } };
+    const struct window x = { { (int)eY.s6, (int)eY.s5, 1 }, { (int)vFirst.s6, (int)vFirst.s5, 0 },
+                              { 1, 1, 1 } };
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
     GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);
@@ -183,12 +184,14 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
                 for (int j = share.first; j < chunks; j += parts) {
                     const struct pixels of = chunk_pixels(j, eChunk, eY);
 
-                    copy[i] = filter_pixels(copy[i], of.first, of.end, k, b, x, vDilation, gX, vX, eX, gY, vY);
+                    copy[i] = filter_pixels(copy[i], of.first, of.end, k, b, x, vDilation, gX, vX, eX, gY,
+                                            vY);
                 }
             }
             UNROLL for (int i = 0; i < SUB_N / 2; i++)
                 d[i] = copy[i];
         }
-        store_pairs(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, d, SUB_N / 2, m, m + 8, n, BLK_M, BLK_N);
+        store_pairs(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, d, SUB_N / 2, m, m + 8, n, BLK_M,
+                    BLK_N);
     }
 }
