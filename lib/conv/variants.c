@@ -76,7 +76,7 @@ static void direction_of(int *c, const void *problem)
 #define WGMMA CONV_TMA "cl/conv/wgmma.cl"
 #define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
 #define WGMMA_DEFINES "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n"
-#define WGMMA_FILTER TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/repack.cl "          \
+#define WGMMA_FILTER TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/repack.cl "         \
                          "cl/conv/wgmma_filter.h "
 #define FILTER_ROWS .params = "SUB_M SUB_N WARPGROUPS_M WARPGROUPS_N BLK_K STAGES",                          \
                     .costs = "EFF L2 FIXED_NS TILE_NS MOVE", .trial = vn__trial_conv,                        \
