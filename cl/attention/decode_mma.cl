@@ -95,6 +95,7 @@ attention_decode_mma(DECODE_PARAMS)
     const int chunk = end > begin ? (end - begin + splits - 1) / splits : 0;
     const int from = begin + split * chunk, to = from + chunk < end ? from + chunk : end;
     const int row_of = lane / ROW_VECTORS, vector = lane % ROW_VECTORS;
+    const int in_pairs = vQ.s6 == 1 && (vQ.s0 | vQ.s3 | vQ.s4 | vQ.s5) % 2 == 0;         /* queries */
     const UINT32 ring = LOCAL_ADDRESS(room) + warp * (STAGES * STAGE_BYTES);
     GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + (PAGED ? 0 : batch) * (INDEX)vK.s3 + shared * (INDEX)vK.s4
                              + (vector * 8 < D ? vector * 8 : 0);
@@ -121,8 +122,6 @@ attention_decode_mma(DECODE_PARAMS)
         copies_commit();                                                                                  \
     } while (0)
 
-    UNROLL for (int i = 0; i < STAGES - 1; i++)
-        FETCH(from + i * STEP, i);
     UNROLL for (int below = 0; below < 2; below++) {
         const int row = row0 + lane / 4 + 8 * below, there = row < rows, i = there ? row / group : 0;
         const int h = shared * group + (there ? row - i * group : 0);
@@ -135,12 +134,17 @@ attention_decode_mma(DECODE_PARAMS)
         sum[below] = 0.0f;
         UNROLL for (int k = 0; k < HEAD / 8; k++) {
             const int d = k * 8 + lane % 4 * 2;
-            const float x = there && d < D ? LOAD(from_q, d * (INDEX)vQ.s6) : 0.0f;
-            const float y = there && d + 1 < D ? LOAD(from_q, (d + 1) * (INDEX)vQ.s6) : 0.0f;
 
-            q[k * 2 + below] = pair_of(x, y);
+            q[k * 2 + below] = 0;
+            if (there && d < D && in_pairs)
+                q[k * 2 + below] = *(GLOBAL const UINT32 *)(from_q + d);
+            else if (there && d < D)
+                q[k * 2 + below] = pair_of(LOAD(from_q, d * (INDEX)vQ.s6),
+                                           LOAD(from_q, (d + 1) * (INDEX)vQ.s6));
         }
     }
+    UNROLL for (int i = 0; i < STAGES - 1; i++)
+        FETCH(from + i * STEP, i);
     UNROLL for (int i = 0; i < SUMS; i++)
         sums[i] = 0.0f;
     for (int n0 = from; n0 < to; n0 += STEP) {
@@ -202,9 +206,10 @@ attention_decode_mma(DECODE_PARAMS)
         if (lane % 4 == 0)
             totals[warp * ROWS + r] = all * factor;
         acc_scale_row(sums, SUMS, below, factor);
-        UNROLL for (int i = 2 * below; i < SUMS; i += 4)
-            UNROLL for (int e = i; e < i + 2; e++)
-                merged[(warp * ROWS + r) * PITCH + lane % 4 * 2 + ACC_COL(e)] = sums[e];
+        if (r < count)
+            UNROLL for (int i = 2 * below; i < SUMS; i += 4)
+                UNROLL for (int e = i; e < i + 2; e++)
+                    merged[(warp * ROWS + r) * PITCH + lane % 4 * 2 + ACC_COL(e)] = sums[e];
     }
     BARRIER();
     for (int at = me; at < count * DV; at += ITEMS) {

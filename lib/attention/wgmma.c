@@ -108,6 +108,14 @@ static double seconds_of(const struct attention *a, const struct vn_row *row, do
     return tile * (a->causal && rounds > 1 ? rounds : ceil(rounds));
 }
 
+/* Of all keys and values, each once. */
+static double read_seconds(const struct attention *a, const struct vn_rates *r)
+{
+    const double heads = (double)a->batches * (double)(a->heads / a->group);
+
+    return 2.0 * heads * (double)a->keys * (double)(a->d + a->dv) / (r->gbps * 1e9) + r->launch_ns * 1e-9;
+}
+
 /* Heads whose keys and values, of 16 bits, take less than L2 holds. */
 static int64_t section_of(const struct attention *a, const struct vn_rates *r)
 {
@@ -143,6 +151,8 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
     out->v[SECTION] = section_of(a, site->rates);
     out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
     out->seconds = seconds_of(a, row, (double)out->v[TILES], (double)units);
+    if (out->seconds < read_seconds(a, site->rates))
+        out->seconds = read_seconds(a, site->rates);
     return row->p[HEAD] / 2 >= a->d && row->p[HEAD] / 2 >= a->dv ? "this row is for larger heads" : NULL;
 }
 
