@@ -9,6 +9,7 @@ trial = %D%/trial.c %D%/trial.h
 test_programs += \
 	%D%/api/test_again \
 	%D%/api/test_arguments \
+	%D%/api/test_attention \
 	%D%/api/test_bitwise \
 	%D%/api/test_cache \
 	%D%/api/test_costs \
@@ -242,6 +243,7 @@ $(filter %D%/kernels/compile.log,$(TEST_LOGS)): $(filter %D%/api/test_suite.log,
 # What tells most in a minute.
 quick_programs = \
 	%D%/api/test_arguments \
+	%D%/api/test_attention \
 	%D%/api/test_cache \
 	%D%/api/test_fork \
 	%D%/api/test_sizes \
