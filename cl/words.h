@@ -11,6 +11,7 @@
 
 /* functions */
 #define KERNEL(items)        __kernel __attribute__((reqd_work_group_size(items, 1, 1)))
+#define KERNEL_ALONE(items)  KERNEL(items)         /* a compute unit holds one work-group of it */
 #define DEVICE               static inline __attribute__((always_inline))
 
 /* address spaces */

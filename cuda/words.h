@@ -9,6 +9,7 @@
 
 /* functions */
 #define KERNEL(items)        extern "C" __global__ __launch_bounds__(items)
+#define KERNEL_ALONE(items)  extern "C" __global__ __launch_bounds__(items, 1)
 #define DEVICE               static __device__ __forceinline__
 
 /* address spaces */

@@ -403,6 +403,27 @@ typedef struct {
 VN_API vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values,
                               vn_tensor out, const vn_attention_options *o);
 
+/* The gradients of vn_attention(), of the gradient d_out of its result:
+ *
+ *     P         := exp(scores - lse)              scores, out, lse and all options but lse as of that call
+ *     dS        := P (d_out values^T - row sums of d_out out)     with a softcap times 1 - tanh^2
+ *     d_queries := scale dS keys                  of the shape of queries
+ *     d_keys    := scale dS^T queries             of the shape of keys, summed over the heads that read them
+ *     d_values  := P^T d_out                      of the shape of values, likewise
+ *
+ * out and options.lse are inputs here, as that call left them; d_out has the shape of out.  A gradient of
+ * rank 0 or without a buffer is not computed; one at least must be there.  None may overlap an input or
+ * another.  The same call gives the same bits.  Beside its operands a call needs at most 8 bytes for each
+ * row of queries, and 512 for each compute unit.
+ *
+ * A query that sees nothing contributes nothing, and its gradient is 0.  A NaN or an infinity in an operand
+ * makes those elements NaN that depend on it; and it may make others of its heads NaN, also where it is
+ * hidden, since it is multiplied by 0.  Statuses as of vn_gemm().                                        */
+VN_API vn_status vn_attention_backward(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values,
+                                       vn_tensor out, vn_tensor d_out, vn_tensor d_queries,
+                                       vn_tensor d_keys, vn_tensor d_values,
+                                       const vn_attention_options *o);
+
 typedef struct {
     size_t      size;             /* sizeof(vn_cross_entropy_options), or 0 */
     double      smoothing;        /* of labels, 0 to 1: the share of all classes alike */

@@ -8,8 +8,8 @@
  * the maximum is +infinity.  So a sum of 0 means that a query sees nothing.
  *
  * Takes  R ZERO (cl/types.h); INFINITE tanh_of() (cl/tile/activation.h); HAS_SOFTCAP
- * Gives  GIVEN_* MORE_PARAMS struct sight sight_begin() sight_end() capped() inverse_of()
- *        logarithm_of() join_sink()
+ * Gives  GIVEN_* MORE_PARAMS struct sight sight_begin() sight_end() sight_first() sight_behind() capped()
+ *        inverse_of() logarithm_of() join_sink()
  */
 
 /* ---- what a call may give beside tensors --------------------------------------------------- */
@@ -77,6 +77,19 @@ DEVICE int sight_end(const struct sight *s, int i)
     const int end = i + s->offset + 1;
 
     return !s->causal || end > s->keys ? s->keys : end < 0 ? 0 : end;
+}
+
+/* The first query that sees key n, and the one behind the last of so many. */
+DEVICE int sight_first(const struct sight *s, int n)
+{
+    return s->causal && n > s->offset ? n - s->offset : 0;
+}
+
+DEVICE int sight_behind(const struct sight *s, int n, int queries)
+{
+    const int behind = n - s->offset + s->window;
+
+    return !s->causal || !s->window || behind > queries ? queries : behind < 0 ? 0 : behind;
 }
 
 DEVICE R capped(R s, R softcap)

@@ -2,6 +2,11 @@
 texts += \
 	%D%/attention.h \
 	%D%/attention.tune \
+	%D%/backward.cl \
+	%D%/backward_tiled.cl \
+	%D%/backward_wgmma.cl \
+	%D%/backward_wgmma.h \
+	%D%/boxes.h \
 	%D%/cpu.cl \
 	%D%/decode.cl \
 	%D%/decode.h \
@@ -9,5 +14,6 @@ texts += \
 	%D%/merge.cl \
 	%D%/online.h \
 	%D%/tiled.cl \
+	%D%/tiled.h \
 	%D%/wgmma.cl \
 	%D%/wgmma.h

@@ -56,6 +56,13 @@ DEVICE struct pipeline pipe_skip(struct pipeline p, int count, const int stages)
     return p;
 }
 
+/* The stage before, of which nothing but the stage is known. */
+DEVICE struct pipeline pipe_before(struct pipeline p, const int stages)
+{
+    p.stage = p.stage == 0 ? stages - 1 : p.stage - 1;
+    return p;
+}
+
 /* The barrier at which the stage's copies arrive. */
 DEVICE UINT32 pipe_full(struct pipeline p)
 {

@@ -3,7 +3,7 @@
  * The first 4 WARPGROUPS warps consume.  One lane of the next warp produces; where consumers need more
  * registers than their share, it belongs to a warpgroup of its own, which gives up most of its registers.
  *
- * Takes: WARPGROUPS; atoms/nvidia/warp.h.
+ * Takes: WARPGROUPS; ROLE_LEAST; atoms/nvidia/warp.h.
  * Gives: ROLE_WARPS, role_give_registers(), role_take_registers().
  */
 #define ROLE_WARPS (4 * WARPGROUPS)             /* that consume; the number of the warp that produces */
@@ -12,6 +12,9 @@
 #if WARPGROUPS == 3
 #define ROLE_FEW   24
 #define ROLE_MANY  160
+#elif ROLE_LEAST                                /* a producer that needs few */
+#define ROLE_FEW   24
+#define ROLE_MANY  240
 #else
 #define ROLE_FEW   40
 #define ROLE_MANY  232

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * attention.c - softmax(scale Q K^T + mask) V by heads: check it, choose a variant, run it.
+ * attention.c - softmax(scale Q K^T + mask) V by heads, and its gradients: check, choose a variant, run it.
  */
 #include <math.h>
 #include <string.h>
@@ -58,11 +58,11 @@ int vn__attention_head(const struct attention *a)
 
 /* ---- the call -------------------------------------------------------------------- */
 
-enum { FORWARD };
+enum { FORWARD, BACKWARD };
 
 struct call {
     struct vn_call head;
-    vn_tensor      t[VIEWS], sinks;             /* as given */
+    vn_tensor      t[VIEWS], sinks, d[GRADIENTS];       /* as given */
     vn_ints        key_lengths, query_lengths, pages;
     double         scale, softcap;
     int64_t        window;
@@ -75,12 +75,12 @@ enum { LARGEST_HEAD = 256 };
 
 static const char *const names[VIEWS] = { "queries", "keys", "values", "out", "options.mask", "options.lse" };
 
-static vn_status check_views(const vn_tensor t[VIEWS], const vn_queue *q)
+static vn_status check_views(const vn_tensor t[VIEWS], const vn_queue *q, int output)
 {
     vn_status s;
 
     for (int i = Q; i <= OUT; i++) {
-        if ((s = vn__check_tensor(&t[i], names[i], q, 4, 4, i == OUT)))
+        if ((s = vn__check_tensor(&t[i], names[i], q, 4, 4, i == output)))
             return s;
         if (t[i].type != t[Q].type)
             return vn__fail(VN_INVALID, "%s is %s and queries is %s; they need one type", names[i],
@@ -235,12 +235,12 @@ static vn_status check_mask(vn_tensor t[VIEWS], const vn_queue *q, int64_t keys)
     return vn__broadcast(&t[MASK], names[MASK], &scores, "the scores (B x H x Sq x Sk)");
 }
 
-static vn_status check_lse(const vn_tensor t[VIEWS], const vn_queue *q)
+static vn_status check_lse(const vn_tensor t[VIEWS], const vn_queue *q, int output)
 {
     const vn_type type = t[Q].type == VN_F64 ? VN_F64 : VN_F32;
     vn_status s;
 
-    if ((s = vn__check_tensor(&t[LSE], names[LSE], q, 3, 3, 1)))
+    if ((s = vn__check_tensor(&t[LSE], names[LSE], q, 3, 3, output)))
         return s;
     if (t[LSE].type != type)
         return vn__fail(VN_INVALID, "options.lse is %s; beside queries of %s it needs %s",
@@ -276,15 +276,28 @@ static vn_status check_overlaps(const vn_tensor t[VIEWS], const struct attention
     return s;
 }
 
+/* Of gradients; sinks have none, and no influence but by lse. */
+static vn_status check_backward(const vn_tensor t[VIEWS], const struct attention *a, const vn_queue *q,
+                                const struct call *c)
+{
+    const char *const given = c->key_lengths.buffer ? "key_lengths"
+                            : c->query_lengths.buffer ? "query_lengths" : is_paged(c) ? "pages" : NULL;
+
+    return given ? vn__fail(VN_UNSUPPORTED, "options.%s has a buffer; gradients take no lengths and no pages",
+                            given)
+         : vn__check_attention_backward(t, c->d, a, q);
+}
+
 static vn_status check(vn_tensor t[VIEWS], struct attention *a, const vn_queue *q, const struct call *c)
 {
     vn_status s;
 
-    if ((s = check_views(t, q)) || (s = check_shapes(t, is_paged(c))) || (s = check_options(c)) ||
-        (s = check_more(c, q)) || (a->has_mask && (s = check_mask(t, q, keys_of(c)))) ||
-        (a->has_lse && (s = check_lse(t, q))))
+    if ((s = check_views(t, q, a->backward ? -1 : OUT)) || (s = check_shapes(t, is_paged(c))) ||
+        (s = check_options(c)) || (s = check_more(c, q)) ||
+        (a->has_mask && (s = check_mask(t, q, keys_of(c)))) ||
+        (a->has_lse && (s = check_lse(t, q, !a->backward))))
         return s;
-    return check_overlaps(t, a, c);
+    return a->backward ? check_backward(t, a, q, c) : check_overlaps(t, a, c);
 }
 
 /* ---- the problem ----------------------------------------------------------------- */
@@ -341,6 +354,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     vn_status s;
 
     memcpy(t, c->t, sizeof t);
+    a->backward = c->head.function == BACKWARD;
     a->has_mask = vn__given(&t[MASK]);
     a->has_lse = vn__given(&t[LSE]);
     if ((s = check(t, a, q, c)))
@@ -352,13 +366,13 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     a->keys = keys_of(c);
     a->d = t[Q].extent[3];
     a->dv = t[V].extent[3];
-    if ((*done = a->batches * a->heads * a->queries == 0))
+    if ((*done = a->backward ? vn__poses_no_gradient(a, c->d) : a->batches * a->heads * a->queries == 0))
         return VN_OK;
-    a->group = a->heads / t[K].extent[1];
+    a->group = t[K].extent[1] ? a->heads / t[K].extent[1] : 0;
     a->causal = c->causal != VN_CAUSAL_NONE;
     a->last = c->causal == VN_CAUSAL_LAST;
     a->offset = c->causal == VN_CAUSAL_LAST ? a->keys - a->queries : 0;
-    a->window = c->window;
+    a->window = c->window < a->queries + a->keys ? c->window : 0;
     a->scale = c->scale == 0 ? inverse_root((double)a->d) : c->scale;
     a->softcap = c->softcap;
     a->units = q->device->facts.units;
@@ -375,12 +389,14 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
         t[LSE] = t[OUT];
     memcpy(a->t, t, sizeof t);
     describe(a);
+    if (a->backward)
+        vn__describe_attention_backward(a);
     return VN_OK;
 }
 
 const struct vn_operation vn__attention = {
     .name = "attention",
-    .functions = { [FORWARD] = "vn_attention" },
+    .functions = { [FORWARD] = "vn_attention", [BACKWARD] = "vn_attention_backward" },
     .variants = vn__attention_variants,
     .call_size = sizeof(struct call), .problem_size = sizeof(struct attention), .pose = pose,
 };
@@ -393,26 +409,46 @@ static vn_ints ints_of(const vn_ints *t)
     return t->buffer ? *t : none;
 }
 
-vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values, vn_tensor out,
-                       const vn_attention_options *o)
+static vn_status attention(vn_queue *q, int function, const vn_tensor t[OUT + 1],
+                           const vn_tensor d[GRADIENTS], const vn_attention_options *o)
 {
     static const vn_attention_options usual;
     vn_status s;
 
     o = o ? o : &usual;
     if (o->size && o->size != sizeof *o) {
-        s = vn__enter(vn__attention.functions[FORWARD]);
+        s = vn__enter(vn__attention.functions[function]);
         return s ? s : vn__fail(VN_INVALID, "options.size is %zu; it needs 0 or %zu", o->size, sizeof *o);
     }
 
     struct call call = {
-        .head = { &vn__attention, o->variant, FORWARD, 0 },
-        .t = { [Q] = queries, [K] = keys, [V] = values, [OUT] = out, [MASK] = o->mask, [LSE] = o->lse },
+        .head = { &vn__attention, o->variant, function, 0 },
+        .t = { [Q] = t[Q], [K] = t[K], [V] = t[V], [OUT] = t[OUT], [MASK] = o->mask, [LSE] = o->lse },
         .scale = o->scale, .softcap = o->softcap, .window = o->window, .causal = (int)o->causal,
         .math = (int)o->math,
         .key_lengths = ints_of(&o->key_lengths), .query_lengths = ints_of(&o->query_lengths),
         .pages = ints_of(&o->pages), .sinks = o->sinks,
     };
 
+    memcpy(call.d, d, sizeof call.d);
     return vn__operate(q, &call.head);
+}
+
+vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values, vn_tensor out,
+                       const vn_attention_options *o)
+{
+    static const vn_tensor none[GRADIENTS];
+    const vn_tensor t[] = { [Q] = queries, [K] = keys, [V] = values, [OUT] = out };
+
+    return attention(q, FORWARD, t, none, o);
+}
+
+vn_status vn_attention_backward(vn_queue *q, vn_tensor queries, vn_tensor keys, vn_tensor values,
+                                vn_tensor out, vn_tensor d_out, vn_tensor d_queries, vn_tensor d_keys,
+                                vn_tensor d_values, const vn_attention_options *o)
+{
+    const vn_tensor t[] = { [Q] = queries, [K] = keys, [V] = values, [OUT] = out };
+    const vn_tensor d[] = { [D_OUT] = d_out, [D_Q] = d_queries, [D_K] = d_keys, [D_V] = d_values };
+
+    return attention(q, BACKWARD, t, d, o);
 }

@@ -8,6 +8,7 @@
 #include "core.h"
 
 enum { Q, K, V, OUT, MASK, LSE, VIEWS };
+enum { D_OUT, D_Q, D_K, D_V, GRADIENTS };
 
 struct attention {                /* the problem, as variants see it */
     struct vn_problem head;
@@ -22,6 +23,9 @@ struct attention {                /* the problem, as variants see it */
     vn_ints   key_lengths, query_lengths, pages;        /* buffer NULL: none */
     vn_tensor sinks;
     int64_t   page, page_count;   /* keys of a page; pages that there are */
+
+    int       backward, wanted;   /* wanted: bits, 1 << D_Q ...; OUT and LSE are inputs then */
+    vn_tensor gradient[GRADIENTS];        /* one that is not wanted: another */
 };
 
 /* The pairs of a query and a key that it sees, of one head; the others are as in struct attention. */
@@ -59,12 +63,20 @@ vn_status   vn__run_attention_decode_warps(vn_queue *q, const struct vn_choice *
                                            const struct vn_plan *plan);
 
 /* wgmma.c: 16-bit types on NVIDIA's sm_90 */
+int         vn__attention_fits_tma(const vn_tensor *t);
 const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts *f);
 void        vn__constants_attention_wgmma(int *c, const void *problem);
 const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                      const struct vn_site *site);
 vn_status   vn__run_attention_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan);
+
+/* backward.c: what all that compute gradients share. */
+vn_status vn__check_attention_backward(const vn_tensor t[VIEWS], const vn_tensor d[GRADIENTS],
+                                       const struct attention *a, const vn_queue *q);
+/* Notes the gradients that are wanted; whether they have no element. */
+int       vn__poses_no_gradient(struct attention *a, const vn_tensor d[GRADIENTS]);
+void      vn__describe_attention_backward(struct attention *a);
 
 /* trial.c: of a variant that needs a proof */
 vn_status vn__trial_attention(vn_queue *q, const struct vn_choice *it, vn_type type);

@@ -35,6 +35,8 @@ const char *vn__fits_attention_decode(const void *problem, const struct vn_facts
     const struct attention *a = problem;
 
     (void)f;
+    if (a->backward)
+        return "it computes no gradients";
     if (!has_vectors(&a->t[K]) || !has_vectors(&a->t[V]))
         return "keys and values must be contiguous along a row, and rows must be whole vectors of 16 bytes "
                "that begin at multiples of 16 bytes";

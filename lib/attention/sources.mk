@@ -2,6 +2,11 @@
 libcore_la_SOURCES += \
 	%D%/attention.c \
 	%D%/attention.h \
+	%D%/backward.c \
+	%D%/backward.h \
+	%D%/backward_tiled.c \
+	%D%/backward_trial.c \
+	%D%/backward_wgmma.c \
 	%D%/cpu.c \
 	%D%/decode.c \
 	%D%/tiled.c \

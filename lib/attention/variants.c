@@ -3,15 +3,9 @@
  * variants.c - the variants of attention, a row each.
  */
 #include "attention.h"
+#include "backward.h"
 
 /* ---- fits ----------------------------------------------------------------------- */
-
-static const char *fits_cpu(const void *problem, const struct vn_facts *f)
-{
-    const char *const why = vn__fits_vectors(problem, f);
-
-    return why ? why : ((const struct attention *)problem)->page ? "keys and values are in pages" : NULL;
-}
 
 static void constants_of(int *c, const void *problem)
 {
@@ -20,6 +14,36 @@ static void constants_of(int *c, const void *problem)
     c[0] = vn__attention_head(a);
     c[1] = a->has_mask;
     c[2] = a->softcap > 0;
+}
+
+static const char *fits_forward(const void *problem, const struct vn_facts *f)
+{
+    (void)f;
+    return ((const struct attention *)problem)->backward ? "it computes no gradients" : NULL;
+}
+
+static const char *fits_cpu(const void *problem, const struct vn_facts *f)
+{
+    const char *const why = vn__fits_vectors(problem, f);
+
+    return why ? why : ((const struct attention *)problem)->page ? "keys and values are in pages"
+         : fits_forward(problem, f);
+}
+
+static const char *fits_backward(const void *problem, const struct vn_facts *f)
+{
+    (void)f;
+    return ((const struct attention *)problem)->backward ? NULL : "it computes gradients";
+}
+
+static void causal_of(int *c, const void *problem)
+{
+    c[0] = ((const struct attention *)problem)->causal;
+}
+
+static void head_of(int *c, const void *problem)
+{
+    c[0] = vn__attention_head(problem);
 }
 
 /* ---- the table ------------------------------------------------------------------ */
@@ -49,7 +73,7 @@ const struct vn_variant vn__attention_variants[] = {
       .entries = "pack attention_cpu", .params = "THR_M THR_V VEC BLK_M BLK_N", CONSTANTS },
     { .name = "attention_wgmma", .fits = vn__fits_attention_wgmma, .plan = vn__plan_attention_wgmma,
       .run = vn__run_attention_wgmma, .trial = vn__trial_attention,
-      .texts = TMA "cl/attention/online.h cl/attention/wgmma.h cl/attention/wgmma.cl",
+      .texts = TMA "cl/attention/online.h cl/attention/boxes.h cl/attention/wgmma.h cl/attention/wgmma.cl",
       .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1  FORM 0 1 2",
       .constants_of = vn__constants_attention_wgmma, .engine = "HGMMA",
@@ -72,8 +96,26 @@ const struct vn_variant vn__attention_variants[] = {
     { .name = "attention_decode", .fits = vn__fits_attention_decode, .run = vn__run_attention_decode,
       .texts = "cl/tile/activation.h cl/tile/lanes.h cl/attention/decode.h cl/tile/stream.h "
                SPLITS "cl/attention/decode.cl", DECODE },
-    { .name = "attention", .fits = vn__fits_any, .run = vn__run_attention,
-      .texts = "cl/tile/activation.h cl/tile/fma.h cl/attention/attention.h cl/attention/tiled.cl",
+    { .name = "attention_backward_wgmma", .fits = vn__fits_attention_backward_wgmma,
+      .plan = vn__plan_attention_backward_wgmma, .run = vn__run_attention_backward_wgmma,
+      .trial = vn__trial_attention_backward,
+      .texts = TMA "cl/attention/online.h cl/attention/boxes.h cl/attention/backward.cl "
+               "cl/attention/backward_wgmma.h cl/attention/backward_wgmma.cl",
+      .entries = "attention_statistics attention_by_keys attention_by_queries",
+      .params = "HEAD KEYS_N KEYS_STAGES QUERIES_N QUERIES_STAGES WARPGROUPS TURNS",
+      .costs = "KEYS_NS QUERIES_NS TILE_NS", .constants = "CAUSAL 0 1",
+      .constants_of = causal_of,
+      .defines = "#define HAS_SOFTCAP 0\n#define PTX_MATH 1\n#define LAZY 0\n"
+                 "#define ROLE_LEAST 1\n", .engine = "HGMMA" },
+    { .name = "attention", .fits = fits_forward, .run = vn__run_attention,
+      .texts = "cl/tile/activation.h cl/tile/fma.h cl/attention/attention.h cl/attention/tiled.h "
+               "cl/attention/tiled.cl",
       .entries = "attention", .params = "BLK_M BLK_N BLK_K THR_M THR_N", CONSTANTS },
+    { .name = "attention", .fits = fits_backward, .run = vn__run_attention_backward,
+      .texts = "cl/tile/activation.h cl/tile/fma.h cl/attention/attention.h cl/attention/tiled.h "
+               "cl/attention/backward_tiled.cl",
+      .entries = "attention_gradients",
+      .params = "BLK_M BLK_N BLK_K THR_M THR_N",
+      .constants = "HEAD 64 128 192 256", .constants_of = head_of },
     { .name = NULL }
 };

@@ -15,7 +15,7 @@ enum { LARGEST_HEAD = 256, WARPGROUP_M = 64, PRODUCER = 128, MAPS_BYTES = 384, M
 /* ---- fits ------------------------------------------------------------------------- */
 
 /* Contiguous rows that begin at multiples of 16 bytes, and no row that stands for several. */
-static int fits_tma(const vn_tensor *t)
+int vn__attention_fits_tma(const vn_tensor *t)
 {
     enum { VECTOR = 8 };                        /* elements */
     int fits = t->stride[3] == 1 && t->extent[3] % VECTOR == 0 && t->start % VECTOR == 0 &&
@@ -36,6 +36,8 @@ const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts 
 {
     const struct attention *a = problem;
 
+    if (a->backward)
+        return "it computes no gradients";
     if (vn__sm(f) != 90)
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
     if (a->head.type != VN_F16 && a->head.type != VN_BF16)
@@ -49,7 +51,7 @@ const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts 
     if (!is_general(a) && !(a->scale >= 0x1p-100 && a->scale <= 0x1p100))
         return "the scale must lie between 2^-100 and 2^100: maxima are taken before it is applied";
     for (int i = Q; i <= OUT; i++)
-        if (!fits_tma(&a->t[i]))
+        if (!vn__attention_fits_tma(&a->t[i]))
             return "queries, keys, values and out must be contiguous along a row, and rows must be whole "
                    "vectors of 16 bytes that begin at multiples of 16 bytes";
     return NULL;

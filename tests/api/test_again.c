@@ -46,6 +46,7 @@ static const char *const texts[] = {
     "cross-entropy:7x40:f32:weights:smoothing=0.1",
     "cross-entropy:5x33:bf16:lse:targets=i64",
     "attention:b2h1s33d20:f16:sk=70:lse",
+    "attention:b1h4s40d24:f32:backward:hk=2:causal",
 };
 enum { COUNT = sizeof texts / sizeof *texts };
 

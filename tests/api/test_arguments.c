@@ -59,7 +59,7 @@ static int expect(vn_status got, vn_status wanted, const char *function, const c
 
 /* ---- calls that work ---------------------------------------------------------------- */
 
-enum { OPTION = 3, TENSORS = 6, BYTES = 1 << 14 };      /* OPTION: the bias or the mask; then others */
+enum { OPTION = 3, TENSORS = 10, BYTES = 1 << 14 };     /* OPTION: the bias or the mask; then others */
 
 struct signature { const char *function, *text, *names[TENSORS]; };
 
@@ -105,6 +105,12 @@ static const struct signature signatures[] = {
       { "queries", "keys", "values", "out", "options.mask", "options.lse" } },
     { "vn_attention", "attention:b1h2s3d8:f32:sk=4:causal:mask=full",
       { "queries", "keys", "values", "out", "options.mask" } },
+    { "vn_attention_backward", "attention:b2h4s5d6:f32:backward:hk=2:sk=7:mask=keys",
+      { "queries", "keys", "values", "out", "options.mask", "options.lse", "d_out", "d_queries", "d_keys",
+        "d_values" } },
+    { "vn_attention_backward", "attention:b1h2s3d8:f16:backward:sk=4:causal",
+      { "queries", "keys", "values", "out", NULL, "options.lse", "d_out", "d_queries", "d_keys",
+        "d_values" } },
 };
 
 static int open_call(struct call *c, const struct signature *s)
@@ -498,6 +504,28 @@ static void harm_lengths(const struct call *c)
            "sinks of f16");
 }
 
+/* What gradients need: lse, and one that is wanted. */
+static void harm_attention_backward(const struct call *c)
+{
+    const vn_tensor *const t = c->o.t, none = { .rank = 0 };
+    const vn_attention_options right = { .lse = t[5] }, without = { .scale = 1 };
+    vn_tensor other = t[6];
+
+    expect(vn_attention_backward(queue, t[0], t[1], t[2], t[3], t[6], t[7], t[8], t[9], &without), VN_INVALID,
+           c->function, "options.lse", "no lse");
+    expect(vn_attention_backward(queue, t[0], t[1], t[2], t[3], t[6], none, none, none, &right), VN_INVALID,
+           c->function, "d_queries", "no gradient");
+    expect(vn_attention_backward(queue, t[0], t[1], t[2], t[3], t[6], t[7], none, none, &right), VN_OK,
+           c->function, NULL, "one gradient");
+    other.extent[2]--;
+    expect(vn_attention_backward(queue, t[0], t[1], t[2], t[3], other, t[7], t[8], t[9], &right), VN_INVALID,
+           c->function, "d_out", "fewer rows of d_out");
+    expect(vn_attention_backward(queue, t[0], t[1], t[2], t[3], t[6], t[7], t[1], t[9], &right), VN_INVALID,
+           c->function, "d_keys", "a gradient over the keys");
+    expect(vn_attention_backward(queue, t[0], t[1], t[2], t[3], t[6], t[7], t[8], t[8], &right), VN_INVALID,
+           c->function, "d_values", "two gradients in one place");
+}
+
 /* Shapes that do not go together, and options that no attention has. */
 static void harm_attention(const struct call *c)
 {
@@ -508,6 +536,10 @@ static void harm_attention(const struct call *c)
 
     if (op_place(attention, c->p.op) < 0)
         return;
+    if (c->p.direction == BACKWARD) {
+        harm_attention_backward(c);
+        return;
+    }
     for (int i = 0; i < 3; i++) {
         const vn_attention_options scale = { .scale = scales[i] }, cap = { .softcap = caps[i] };
 

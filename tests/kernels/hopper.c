@@ -89,7 +89,7 @@ static vn_status compile(void **program, const char *text, const char *path)
     FILE *f = fopen(path, "w");
     int failed = !f || fprintf(f, "%s\n", text) < 0, length;
 
-    for (const char *at = text; f && (at = strstr(at, "\nKERNEL(")); ) {
+    for (const char *at = text; f && (at = strstr(at, "\nKERNEL")); ) {
         if (!(at = strstr(at, "void")))
             break;
         at += strlen("void");
@@ -316,6 +316,15 @@ static const struct tested all_tested[] = {
         { EXACT, "attention:b2h3s2d64:f16:hk=1:sk=256:page=16:len=33:scale=1" },
         { REAL,  "attention:b3h4s2d72:f16:hk=1:sk=592:page=37:len=0:qlen=1:causal:sinks:lse" },
         { REAL,  "attention:b1h4s3d64:f16:hk=1:sk=500:mask=full:softcap=3:lse" },
+    } },
+    { "attention_backward_wgmma", 2, "attention:b1h1s70d64:bf16:backward", 1, 1, NULL, {
+        { REAL,  "attention:b1h4s200d64:f16:backward:hk=1:causal:window=100" },
+        { EXACT, "attention:b1h2s129d128:f16:backward:scale=1:hk=1" },
+        { REAL,  "attention:b2h2s130d128:bf16:backward:hk=1:sk=257" },
+        { EXACT, "attention:b1h1s150d120:bf16:backward:sk=250:causal:scale=1:bshd" },
+        { REAL,  "attention:b1h1s300d128:f16:backward:sk=150:causal" },
+        { REAL,  "attention:b1h1s200d64:f16:backward:causal-first:sk=390" },
+        { EXACT, "attention:b1h2s200d56:bf16:backward:dv=64:sk=240:gap=8:start=8:scale=1" },
     } },
 };
 

@@ -23,7 +23,7 @@
 #define __global__
 #define __shared__           static
 #define __forceinline__      inline __attribute__((always_inline))
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __align__(n)         __attribute__((aligned(n)))
 #define __restrict__
 
@@ -506,6 +506,10 @@ static void load16(unsigned *u, const void *from, int go)
 }
 #define STORE_B32X4(at, x, y, z, w) \
     do { const uint32_t four_[] = { x, y, z, w }; memcpy(local_at(at), four_, 16); } while (0)
+#define LOWER_1(u) f16_float((uint16_t)(u))
+#define UPPER_1(u) f16_float((uint16_t)((u) >> 16))
+#define LOWER_2(u) bf16_float((uint16_t)(u))
+#define UPPER_2(u) bf16_float((uint16_t)((u) >> 16))
 static float ptx_exp2(float x) { return exp2f(x); }
 #define FAST_EXP2(a)  exp2f(a)
 #define FAST_RECIP(a) (1 / (a))
@@ -637,7 +641,7 @@ struct product {
     uint64_t a, b;
     int add;
 };
-enum { MOST_PRODUCTS = 64, MOST_OPEN = 4 };
+enum { MOST_PRODUCTS = 64, MOST_OPEN = 6 };
 struct flight { product of[MOST_PRODUCTS]; int count; };
 static flight flights[MOST_ITEMS][MOST_OPEN];   // groups of products; the last is not committed
 static int open_groups[MOST_ITEMS];

@@ -154,7 +154,7 @@ static void fill_query(void *context, int64_t offset, const int64_t place[VN_RAN
 
     (void)offset;
     if (is_coded(d)) {
-        fill_code(d, place, exp2(ceil(log2(16 / scale))));
+        fill_code(d, place, exp2(ceil(log2((d->p->direction == BACKWARD ? 60 : 16) / scale))));
         return;
     }
     for (int64_t e = 0; e < a->d; e++)
@@ -181,11 +181,13 @@ static vn_tensor firsts(const vn_tensor *t, int dimensions)
     return first;
 }
 
-static int is_even(const struct attention_problem *a)
+static int is_even(const struct data *d)
 {
+    const struct attention_problem *const a = attention_of(d->p);
     const int64_t n = attention_keys(a);
 
-    return !a->mask && !a->causal && !a->lse && a->key_length == NO_LENGTH && n > 0 && n <= 16 &&
+    return d->p->direction == FORWARD && !a->mask && !a->causal && !a->lse && a->key_length == NO_LENGTH &&
+           n > 0 && n <= 16 &&
            (n & (n - 1)) == 0;
 }
 
@@ -196,11 +198,11 @@ static void fill_exact(struct data *d)
     const vn_tensor rows = firsts(&d->o->t[ATTENTION_Q], 1);
 
     each_head(d, fill_keys);
-    if (is_even(a))
+    if (is_even(d))
         data_value(d, ATTENTION_Q, 0);
     else
         oracle_each(&rows, fill_query, d);
-    data_integers(d, ATTENTION_V, is_even(a) ? 3 : 100);
+    data_integers(d, ATTENTION_V, d->p->direction == BACKWARD ? 1 : is_even(d) ? 3 : 100);
     if (a->sinks)
         data_value(d, ATTENTION_SINKS, -INFINITY);      /* which adds nothing */
 }
@@ -216,6 +218,70 @@ static void fill_real(struct data *d)
         data_reals(d, ATTENTION_SINKS, -2, 2 * reach);
 }
 
+/* ---- what forward leaves, of backward ---- */
+
+static double value_at(const struct data *d, int slot, int64_t b, int64_t h, int64_t s, int64_t e)
+{
+    const int64_t place[VN_RANK] = { b, h, s, e };
+
+    return d->values[slot][oracle_offset(&d->o->t[slot], place)];
+}
+
+static double score_of(const struct data *d, const int64_t at[VN_RANK], int64_t j)
+{
+    const struct attention_problem *const a = attention_of(d->p);
+    const int64_t head = at[1] * attention_shared(a) / a->heads;
+    double s = 0;
+
+    for (int64_t e = 0; e < a->d; e++)
+        s += value_at(d, ATTENTION_Q, at[0], at[1], at[2], e) * value_at(d, ATTENTION_K, at[0], head, j, e);
+    s *= a->scale == 0 ? 1 / sqrt((double)a->d) : a->scale;
+    s = a->softcap > 0 ? a->softcap * tanh(s / a->softcap) : s;
+    return d->o->t[ATTENTION_MASK].rank ? s + value_at(d, ATTENTION_MASK, at[0], at[1], at[2], j) : s;
+}
+
+static struct seen seen_by(const struct data *d, int64_t i)
+{
+    const struct attention_problem *const a = attention_of(d->p);
+
+    return attention_seen(a, i, attention_keys(a), a->queries);
+}
+
+/* Of exact data one key has all the weight, so that lse is its score. */
+static void fill_largest(void *context, int64_t offset, const int64_t place[VN_RANK])
+{
+    struct data *const d = context;
+    const struct seen seen = seen_by(d, place[2]);
+    double max = -INFINITY;
+
+    for (int64_t j = seen.from; j < seen.end; j++)
+        max = fmax(max, score_of(d, place, j));
+    data_set(d, ATTENTION_LSE, offset, max);
+}
+
+/* One row of out and of lse; scores are small. */
+enum { LARGEST_HEAD = 256 };
+
+static void fill_result(void *context, int64_t offset, const int64_t place[VN_RANK])
+{
+    struct data *const d = context;
+    const struct attention_problem *const a = attention_of(d->p);
+    const struct seen seen = seen_by(d, place[2]);
+    const int64_t head = place[1] * attention_shared(a) / a->heads;
+    double sum = 0, out[LARGEST_HEAD] = { 0 };
+
+    for (int64_t j = seen.from; j < seen.end; j++) {
+        const double w = exp(score_of(d, place, j));
+
+        sum += w;
+        for (int64_t e = 0; e < attention_dv(a); e++)
+            out[e] += w * value_at(d, ATTENTION_V, place[0], head, j, e);
+    }
+    for (int64_t e = 0; e < attention_dv(a); e++)
+        set(d, ATTENTION_OUT, place, e, sum > 0 ? out[e] / sum : 0);
+    data_set(d, ATTENTION_LSE, offset, sum > 0 ? log(sum) : -INFINITY);
+}
+
 void data_fill_attention(struct data *d, enum kind kind)
 {
     const vn_tensor rows = firsts(&d->o->t[ATTENTION_Q], 1);
@@ -226,25 +292,43 @@ void data_fill_attention(struct data *d, enum kind kind)
     each_head(d, fill_behind);
     oracle_each(&rows, fill_query_behind, d);
     fill_integers(d);
+    if (d->p->direction == FORWARD)
+        return;
+    if (kind == EXACT) {                        /* any: that makes gradients other than 0 */
+        data_integers(d, ATTENTION_D_OUT, 1);
+        data_integers(d, ATTENTION_OUT, 1);
+    } else {
+        data_reals(d, ATTENTION_D_OUT, -1, 1);
+    }
+    oracle_each(&d->o->t[ATTENTION_LSE], kind == EXACT ? fill_largest : fill_result, d);
 }
 
-/* A weight of 0 times NaN is NaN: of values, only where each query sees each key. */
+static int forward(const struct problem *p) { return p->direction == FORWARD; }
+
+/* A weight of 0 times NaN is NaN: of values, and of all where gradients are computed, only where each query
+ * sees each key.                                                                                        */
 static int sees_all(const struct problem *p)
 {
     return !attention_of(p)->causal;
 }
 
+static int keeps_apart(const struct problem *p)
+{
+    return forward(p) || sees_all(p);
+}
+
 const struct pattern attention_patterns[] = {
-    { "a NaN in the queries",       ATTENTION_Q,    not_a_number, 0, NULL },
-    { "an infinity in the queries", ATTENTION_Q,    infinity,     0, NULL },
+    { "a NaN in the queries",       ATTENTION_Q,    not_a_number, 0, keeps_apart },
+    { "an infinity in the queries", ATTENTION_Q,    infinity,     0, forward },
     { "a denormal in the queries",  ATTENTION_Q,    denormal,     0, NULL },
-    { "a NaN in the keys",          ATTENTION_K,    not_a_number, 0, NULL },
+    { "a NaN in the keys",          ATTENTION_K,    not_a_number, 0, keeps_apart },
     { "a NaN in the values",        ATTENTION_V,    not_a_number, 0, sees_all },
     { "a denormal in the values",   ATTENTION_V,    denormal,     0, NULL },
-    { "a NaN in the mask",          ATTENTION_MASK, not_a_number, 0, NULL },
+    { "a NaN in the mask",          ATTENTION_MASK, not_a_number, 0, keeps_apart },
     { "a NaN in the sinks",         ATTENTION_SINKS, not_a_number, 0, NULL },
     { "an infinity in the sinks",   ATTENTION_SINKS, infinity,    0, NULL },
     { "all of the mask -infinity",  ATTENTION_MASK, minus_inf,    1, NULL },
+    { "a NaN in d_out",             ATTENTION_D_OUT, not_a_number, 0, sees_all },
     { NULL, 0, NULL, 0, NULL }
 };
 
@@ -264,7 +348,8 @@ static const double  scales[]  = { 0, 0, 0.3, 1, -0.5 };
 static const enum beside besides[] = { APART, APART, APART, APART, BESIDE_ROWS, BESIDE_BLOCKS };
 static const enum attention_mask masks[] = { MASK_OF_KEYS, MASK_OF_QUERIES, MASK_OF_SCORES };
 
-enum { WORK = 1 << 19 };          /* multiply-adds, at most: the oracle's time */
+/* Multiply-adds of forward, at most: the oracle's time. */
+enum { WORK = 1 << 19, WORK_BACKWARD = 1 << 17 };
 
 /* What a kernel is built for: the head size above or up to 64; a mask; a softcap. */
 enum form { PLAIN_64, MASKED_64, PLAIN_LARGER, CAPPED_64, FORMS };
@@ -323,6 +408,7 @@ static void draw(struct problem *p, struct random *r, const struct suite *s, enu
 {
     struct attention_problem *const a = attention_of(p);
     const int small = s->extent == SUITE_SMALL;
+    const int64_t work = p->direction == BACKWARD ? WORK_BACKWARD : WORK;
 
     do {
         a->batch   = small ? 1 : 1 + random_below(r, 2);
@@ -332,22 +418,23 @@ static void draw(struct problem *p, struct random *r, const struct suite *s, enu
         a->keys    = small ? RANDOM_OF(r, few) : random_chance(r, 0.3) ? a->queries : RANDOM_OF(r, rows);
         a->d       = draw_size(r, form, which);
         a->dv      = random_chance(r, 0.2) ? draw_size(r, form, which) : a->d;
-    } while (a->batch * a->heads * a->queries * a->keys * (a->d + a->dv) > WORK);
+    } while (a->batch * a->heads * a->queries * a->keys * (a->d + a->dv) > work);
     a->causal  = random_chance(r, 0.5) ? VN_CAUSAL_NONE
                : random_chance(r, 0.6) ? VN_CAUSAL_LAST : VN_CAUSAL_FIRST;
     a->window  = a->causal ? RANDOM_OF(r, windows) : 0;
     a->mask    = form == MASKED_64 ? RANDOM_OF(r, masks) : NO_SCORE_MASK;
     a->softcap = form == CAPPED_64 ? 2 : 0;
-    a->lse     = random_chance(r, 0.4);
+    a->lse     = random_chance(r, 0.4) && p->direction == FORWARD;
     a->scale   = RANDOM_OF(r, scales);
     a->rows_outside = random_chance(r, 0.5);
     p->gap     = RANDOM_OF(r, gaps);
     p->start   = RANDOM_OF(r, starts);
     if (is_decode(p->variant))
         draw_decode(p, r, s, form, which);
-    if (s->extent != SUITE_SMALL)
+    if (s->extent != SUITE_SMALL && p->direction == FORWARD)
         draw_more(p, r, s);
-    p->beside  = has_more(a) || (a->lse && vn_type_bytes(p->type) == 2) ? APART : RANDOM_OF(r, besides);
+    p->beside  = has_more(a) || ((a->lse || p->direction == BACKWARD) && vn_type_bytes(p->type) == 2) ? APART
+               : RANDOM_OF(r, besides);
 }
 
 /* Below --full each type has some of the forms of decoding: kernels take long to build. */
@@ -359,21 +446,42 @@ static enum form form_of(const struct suite *s, vn_type type, const char *varian
     return is_decode(variant) && s->extent != SUITE_FULL && !(some[type] >> form & 1) ? PLAIN_64 : form;
 }
 
-static void draws(struct suite *s, vn_type type, const char *variant, enum kind kind, int times)
+/* Whether there are cases of it: some variants compute the one only. */
+static int computes(const char *variant, enum direction direction)
+{
+    const int of_backward = strstr(variant, "backward") != NULL;
+
+    return direction == FORWARD ? !of_backward
+         : of_backward || !*variant || strcmp(variant, "attention") == 0;
+}
+
+/* Below --full the gradients without an engine have heads up to 64 of f16, and larger ones of f32. */
+static int builds(const struct suite *s, enum direction direction, vn_type type, const char *variant,
+                  enum form form)
+{
+    return direction == FORWARD || s->extent == SUITE_FULL || strstr(variant, "backward") ||
+           type == (form == PLAIN_LARGER ? VN_F32 : VN_F16);
+}
+
+static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
+                  enum kind kind, int times)
 {
     struct random r = { s->seed + kind };
     const int which = s->extent == SUITE_FULL ? -1 : (int)(suite_seed(s, variant, (int)type) & 1);
 
-    if (!suite_begin(s, "attention %s %s %s", suite_kinds[kind], vn_type_name(type),
-                     *variant ? variant : "(chosen)"))
+    if (!suite_begin(s, "attention %s %s %s %s", direction_names[direction], suite_kinds[kind],
+                     vn_type_name(type), *variant ? variant : "(chosen)"))
         return;
     for (int i = 0; i < suite_times(s, times); i++) {
         const int forms = s->extent == SUITE_SMALL ? 1 : kind == EXACT ? CAPPED_64 : FORMS;
         const enum form form = form_of(s, type, variant, (enum form)(i % forms));
         struct problem p;
 
+        if (!builds(s, direction, type, variant, form))
+            continue;
         problem_usual(&p, &op_attention);
         p.type = type;
+        p.direction = direction;
         strcpy(p.variant, variant);
         draw(&p, &r, s, form, which < 0 ? i / FORMS % 2 : which);
         if (kind == EXACT)
@@ -383,7 +491,7 @@ static void draws(struct suite *s, vn_type type, const char *variant, enum kind 
     suite_end(s);
 }
 
-static void specials(struct suite *s, vn_type type, const char *variant)
+static void specials(struct suite *s, enum direction direction, vn_type type, const char *variant)
 {
     static const char *const usual[] = {
         "b1h1s5d7:@",              "b2h4s9d16:@:hk=2:causal:lse",  "b1h2s9d16:@:sk=4:causal:lse",
@@ -396,9 +504,18 @@ static void specials(struct suite *s, vn_type type, const char *variant)
         "b2h4s2d16:@:hk=2:sk=50:causal:lse", "b1h2s4d16:@:sk=2:causal:lse", "b1h2s3d64:@:sk=0:lse",
         "b2h3s2d8:@:sk=33:bshd:gap=8:start=8:causal:window=9", "b1h4s1d24:@:hk=1:sk=1:lse",
         "b3h2s2d16:@:hk=1:sk=48:len=0:qlen=0:causal:sinks:lse", NULL };
-    const char *const *const table = is_decode(variant) ? decode_table : usual;
+    static const char *const backward[] = {
+        "b1h1s5d7:@:backward",           "b2h4s9d16:@:backward:hk=2:causal",
+        "b1h2s9d16:@:backward:sk=4:causal", "b1h1s4d8:@:backward:sk=9:mask=full",
+        "b1h2s0d8:@:backward:sk=5",      "b0h2s3d8:@:backward",
+        "b1h0s3d8:@:backward:hk=1",     "b1h1s1d1:@:backward",
+        "b1h1s20d12:@:backward:causal:window=4", "b1h3s6d5:@:backward:bshd:gap=3:start=1",
+        NULL };
+    const char *const *const table = direction == BACKWARD ? backward
+                                   : is_decode(variant) ? decode_table : usual;
 
-    if (!suite_begin(s, "attention special %s %s", vn_type_name(type), *variant ? variant : "(chosen)"))
+    if (!suite_begin(s, "attention %s special %s %s", direction_names[direction], vn_type_name(type),
+                     *variant ? variant : "(chosen)"))
         return;
     for (int i = 0; table[i]; i++) {
         const char *const at = strchr(table[i], '@');
@@ -419,9 +536,15 @@ void suite_attention(struct suite *s)
 {
     for (const char *v = suite_next_variant(s, &op_attention, NULL); v;
          v = suite_next_variant(s, &op_attention, v))
-        for (int type = 0; type < VN_TYPE_COUNT; type++) {
-            draws(s, (vn_type)type, v, EXACT, 120);
-            draws(s, (vn_type)type, v, REAL, 60);
-            specials(s, (vn_type)type, v);
-        }
+        for (int backward = 0; backward < 2; backward++)
+            for (int type = 0; type < VN_TYPE_COUNT; type++) {
+                const enum direction direction = backward ? BACKWARD : FORWARD;
+
+                if (!computes(v, direction))
+                    continue;
+                draws(s, direction, (vn_type)type, v, EXACT, backward ? 60 : 120);
+                draws(s, direction, (vn_type)type, v, REAL, backward ? 30 : 60);
+                if (builds(s, direction, (vn_type)type, v, PLAIN_64))
+                    specials(s, direction, (vn_type)type, v);
+            }
 }

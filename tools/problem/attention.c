@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * attention.c - the operation attention.
+ * attention.c - the operation attention, and its gradients.
  */
 #include <math.h>
 
@@ -25,6 +25,8 @@ static const struct word words[] = {
     { "bshd",         AT(rows_outside), 1,               0 },
     { "lse",          AT(lse),          1,               0 },
     { "sinks",        AT(sinks),        1,               0 },
+    { "forward",      offsetof(struct problem, direction), FORWARD,  1 },
+    { "backward",     offsetof(struct problem, direction), BACKWARD, 0 },
     { NULL, 0, 0, 0 }
 };
 
@@ -55,6 +57,11 @@ static int sizes(const struct reader *r, const char *text)
     return read_letters(r, text, letters, "b2h16s8192d128") < 0 ? -1 : 0;
 }
 
+static int has_lse(const struct problem *p)
+{
+    return attention_of(p)->lse || p->direction == BACKWARD;
+}
+
 static int complete(const struct reader *r)
 {
     const struct attention_problem *const a = attention_of(r->p);
@@ -75,7 +82,12 @@ static int complete(const struct reader *r)
                      (long long)a->page, (long long)attention_keys(a));
     if (r->p->beside && (a->sinks || a->page || a->key_length != NO_LENGTH || a->query_length != NO_LENGTH))
         return wrong(r, "attention: operands in one buffer have one type; sinks, pages, lengths have others");
-    if (r->p->beside && a->lse && vn_type_bytes(r->p->type) == 2)
+    if (r->p->direction == BACKWARD &&
+        (a->page || a->key_length != NO_LENGTH || a->query_length != NO_LENGTH))
+        return wrong(r, "attention: backward takes neither lengths nor pages");
+    if (a->lse && r->p->direction == BACKWARD)
+        return wrong(r, "attention: lse is always an input of backward; it needs no word");
+    if (r->p->beside && has_lse(r->p) && vn_type_bytes(r->p->type) == 2)
         return wrong(r, "attention: operands in one buffer have one type; lse is f32 beside %s",
                      vn_type_name(r->p->type));
     return 0;
@@ -88,16 +100,23 @@ static void write(struct writer *w, const struct problem *p)
 
     write_text(w, "b%lldh%llds%lldd%lld:%s", (long long)a->batch, (long long)a->heads, (long long)a->queries,
                (long long)a->d, vn_type_name(p->type));
-    write_text(w, "%s%s%s%s", a->causal ? causal[a->causal] : "", a->rows_outside ? ":bshd" : "",
-               a->lse ? ":lse" : "", a->sinks ? ":sinks" : "");
+    write_text(w, "%s%s%s%s%s", p->direction == BACKWARD ? ":backward" : "",
+               a->causal ? causal[a->causal] : "", a->rows_outside ? ":bshd" : "", a->lse ? ":lse" : "",
+               a->sinks ? ":sinks" : "");
     write_keys(w, keys, p);
 }
 
 /* ---- operands ---- */
 
-static const char *const names[OPERANDS] = { "queries", "keys", "values", "out", "the mask", "lse",
-                                              "the sinks", "the keys' lengths", "the queries' lengths",
-                                              "the pages" };
+static const char *const names[OPERANDS] = {
+    "queries", "keys", "values", "out", "the mask", "lse", "the sinks", "the keys' lengths",
+    "the queries' lengths", "the pages", "d_out", "d_queries", "d_keys", "d_values" };
+
+static const int gradient_of[ATTENTION_OPERANDS] = {
+    [ATTENTION_D_OUT] = ATTENTION_OUT, [ATTENTION_D_Q] = ATTENTION_Q, [ATTENTION_D_K] = ATTENTION_K,
+    [ATTENTION_D_V] = ATTENTION_V };
+
+enum { OUTPUTS_BACKWARD = 1 << ATTENTION_D_Q | 1 << ATTENTION_D_K | 1 << ATTENTION_D_V };      /* bits */
 
 /* Of 4 bytes. */
 static void integers(struct operands *o, const struct problem *p, int i, int rank, const int64_t *extent)
@@ -122,12 +141,15 @@ static void operands(struct operands *o, const struct problem *p)
                                a->mask == MASK_OF_KEYS ? 1 : a->queries,
                                a->mask == MASK_OF_QUERIES ? 1 : attention_keys(a) };
 
-    o->outputs = 1u << ATTENTION_OUT | (a->lse ? 1u << ATTENTION_LSE : 0);
+    o->outputs = p->direction == BACKWARD ? OUTPUTS_BACKWARD
+               : 1u << ATTENTION_OUT | (a->lse ? 1u << ATTENTION_LSE : 0);
     for (int i = ATTENTION_Q; i <= ATTENTION_OUT; i++)
         o->elements[i] = lay_out(&o->t[i], p, 4, extent[i], a->rows_outside ? outside : NULL);
     if (a->mask)
         o->elements[ATTENTION_MASK] = lay_out(&o->t[ATTENTION_MASK], p, 4, scores, NULL);
-    if (a->lse) {
+    for (int i = ATTENTION_D_OUT; i <= ATTENTION_D_V && p->direction == BACKWARD; i++)
+        o->elements[i] = lay_out(&o->t[i], p, 4, extent[gradient_of[i]], a->rows_outside ? outside : NULL);
+    if (has_lse(p)) {
         o->elements[ATTENTION_LSE] = lay_out(&o->t[ATTENTION_LSE], p, 3, extent[ATTENTION_Q], NULL);
         o->t[ATTENTION_LSE].type = p->type == VN_F64 ? VN_F64 : VN_F32;
     }
@@ -164,6 +186,10 @@ static vn_status run(vn_queue *q, const struct problem *p, const struct operands
         .query_lengths = ints_of(&o->t[ATTENTION_QUERY_LENGTHS]), .pages = ints_of(&o->t[ATTENTION_PAGES]),
         .variant = variant_of(p) };
 
+    if (p->direction == BACKWARD)
+        return vn_attention_backward(q, o->t[ATTENTION_Q], o->t[ATTENTION_K], o->t[ATTENTION_V],
+                                     o->t[ATTENTION_OUT], o->t[ATTENTION_D_OUT], o->t[ATTENTION_D_Q],
+                                     o->t[ATTENTION_D_K], o->t[ATTENTION_D_V], &options);
     return vn_attention(q, o->t[ATTENTION_Q], o->t[ATTENTION_K], o->t[ATTENTION_V], o->t[ATTENTION_OUT],
                         &options);
 }
@@ -181,7 +207,7 @@ struct seen attention_seen(const struct attention_problem *a, int64_t i, int64_t
     return s;
 }
 
-/* What is hidden is not counted, as in the literature. */
+/* What is hidden is not counted, and backward counts 2.5 times forward, as in the literature. */
 static double flops(const struct problem *p)
 {
     const struct attention_problem *const a = attention_of(p);
@@ -193,10 +219,11 @@ static double flops(const struct problem *p)
         pairs += vn__attention_pairs(queries, n, a->causal != VN_CAUSAL_NONE,
                                      a->causal == VN_CAUSAL_LAST ? n - queries : 0, a->window);
     }
-    return 2 * (double)a->heads * pairs * (double)(a->d + attention_dv(a));
+    return (p->direction == BACKWARD ? 5 : 2) * (double)a->heads * pairs * (double)(a->d + attention_dv(a));
 }
 
-/* Lengths, and which page comes where. */
+/* Lengths, and which page comes where; as lse the logarithm of a sum of exponentials of as many scores, of
+ * random queries and keys. */
 static double element(const struct problem *p, int operand, int64_t at, double random)
 {
     const struct attention_problem *const a = attention_of(p);
@@ -209,6 +236,8 @@ static double element(const struct problem *p, int operand, int64_t at, double r
         return data_number((int32_t)attention_batch_queries(a, in));
     case ATTENTION_PAGES:
         return data_number((int32_t)attention_page_at(a, in / each, in % each));
+    case ATTENTION_LSE:
+        return log((double)attention_keys(a) + 1);
     default:
         return random;
     }
@@ -220,7 +249,8 @@ static double summands(const struct problem *p)
 {
     const struct attention_problem *const a = attention_of(p);
 
-    return (double)(attention_keys(a) + a->d);
+    return (double)(attention_keys(a) + a->d) +
+           (p->direction == BACKWARD ? (double)a->heads * (double)a->queries : 0);
 }
 
 /* The length of a batch where it is the only one. */
@@ -230,36 +260,47 @@ static int64_t attention_narrowed(const struct attention_problem *a, int64_t fir
 }
 
 /* Some queries of the heads of one head of keys, of one batch: what is causal keeps those whose index says
- * what they see, the first, or the last.                                                                */
+ * what they see, the first, or the last.  Of backward that is the first part; the last has the gradients of
+ * some keys, and all queries.                                                                           */
 static void narrow_attention(struct problem *p, struct operands *o, int last)
 {
-    enum { ROWS = 4 };
+    enum { ROWS = 4, OF_KEYS = 1 << ATTENTION_K | 1 << ATTENTION_V | 1 << ATTENTION_D_K |
+                               1 << ATTENTION_D_V };
     struct attention_problem *const a = attention_of(p);
     const int64_t group = attention_shared(a) ? a->heads / attention_shared(a) : 1;
     const int at_end = a->causal ? a->causal == VN_CAUSAL_LAST : last;
     const struct range b = end_of(a->batch, 1, last), h = end_of(a->heads, group, last),
-                       k = end_of(attention_shared(a), 1, last), i = end_of(a->queries, ROWS, at_end);
+                       k = end_of(attention_shared(a), 1, last);
+    const int by_keys = p->direction == BACKWARD && last;
+    const struct range i = end_of(a->queries, by_keys ? a->queries : ROWS, at_end),
+                       j = end_of(attention_keys(a), by_keys ? ROWS : attention_keys(a), at_end);
 
-    a->keys = attention_keys(a);                        /* no longer as of the queries */
     a->dv = attention_dv(a);
-    a->key_length = attention_narrowed(a, a->key_length, a->keys, b.from);
+    a->key_length = attention_narrowed(a, a->key_length, attention_keys(a), b.from);
     a->query_length = attention_narrowed(a, a->query_length, a->queries, b.from);
-    for (int at = 0; at <= ATTENTION_LSE; at++) {
-        const int of_keys = at == ATTENTION_K || at == ATTENTION_V;
+    for (int at = 0; at < ATTENTION_OPERANDS; at++) {
+        const int of_keys = OF_KEYS >> at & 1;
 
+        if (at >= ATTENTION_SINKS && at <= ATTENTION_PAGES)
+            continue;
         if (!of_keys || !a->page)
             narrow(&o->t[at], 0, b);
         narrow(&o->t[at], 1, of_keys ? k : h);
         if (!of_keys)
             narrow(&o->t[at], 2, i);
+        if (by_keys && (of_keys || at == ATTENTION_MASK))
+            narrow(&o->t[at], at == ATTENTION_MASK ? 3 : 2, j);
     }
     narrow(&o->t[ATTENTION_SINKS], 0, h);
     for (int at = ATTENTION_KEY_LENGTHS; at <= ATTENTION_PAGES; at++)
         narrow(&o->t[at], 0, b);
+    if (p->direction == BACKWARD)
+        o->outputs &= by_keys ? ~(1u << ATTENTION_D_Q) : 1u << ATTENTION_D_Q;
     a->batch   = b.count;
     a->heads   = h.count;
     a->shared  = k.count;
     a->queries = i.count;
+    a->keys    = j.count;
 }
 
 /* More keys than data can tell apart; a softcap; or a log-sum-exp of scores that the scale
@@ -270,7 +311,8 @@ static int inexact(const struct problem *p)
     const double scale = a->scale == 0 ? 1 / sqrt((double)a->d) : fabs(a->scale);
     int e;
 
-    return attention_keys(a) > ATTENTION_EXACT_KEYS || a->softcap > 0 || (a->lse && frexp(scale, &e) != 0.5);
+    return attention_keys(a) > ATTENTION_EXACT_KEYS || a->softcap > 0 ||
+           (has_lse(p) && frexp(scale, &e) != 0.5);
 }
 
 static void shrink(struct problem *p, int shape, int even)
@@ -296,7 +338,7 @@ static void shrink(struct problem *p, int shape, int even)
 const struct op op_attention = {
     .name = "attention", .operation = &vn__attention,
     .words = words, .keys = keys, .usual = &usual, .own_size = sizeof usual,
-    .directions = 1u << FORWARD, .batch = AT(batch),
+    .directions = 1u << FORWARD | 1u << BACKWARD, .batch = AT(batch),
     .read_sizes = sizes, .complete = complete, .write = write,
     .operands = names, .lay_out = operands, .run = run, .element = element,
     .flops = flops,

@@ -7,10 +7,11 @@
 
 #include "check/data.h"
 
-/* Lengths and pages are integers: seen as f32 of the same bits (check/data.h). */
+/* Lengths and pages are integers: seen as f32 of the same bits (check/data.h).  The last four are of
+ * backward, where out and lse are inputs. */
 enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_OUT, ATTENTION_MASK, ATTENTION_LSE,
        ATTENTION_SINKS, ATTENTION_KEY_LENGTHS, ATTENTION_QUERY_LENGTHS, ATTENTION_PAGES,
-       ATTENTION_OPERANDS };
+       ATTENTION_D_OUT, ATTENTION_D_Q, ATTENTION_D_K, ATTENTION_D_V, ATTENTION_OPERANDS };
 enum attention_mask { NO_SCORE_MASK, MASK_OF_KEYS, MASK_OF_QUERIES, MASK_OF_SCORES };
 
 enum { NO_LENGTH = -1 };

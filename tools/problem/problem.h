@@ -44,7 +44,7 @@ enum bias { NO_BIAS, BIAS_ROW, BIAS_COL, BIAS_FULL };
  * matrix do, or their blocks along the outermost dimension, as the halves of a batch.                  */
 enum beside { APART, BESIDE_ROWS, BESIDE_BLOCKS };
 
-enum { PROBLEM_TEXT = 256, PROBLEM_OWN = 32, OPERANDS = 12 };
+enum { PROBLEM_TEXT = 256, PROBLEM_OWN = 32, OPERANDS = 16 };
 
 struct problem {
     const struct op *op;

@@ -1,0 +1,61 @@
+/* cl/attention/boxes.h - tiles and blocks of rows of heads, as TMA brings them to local memory
+ *
+ * Rows have HEAD elements, in blocks of 64 (cl/tile/operand.h).  A tile has 64 rows for each warpgroup.
+ *
+ * Every work-group makes tensor maps for itself, in the workspace.  TMA fills with zeros what is outside of
+ * a tensor, rows behind the last key and elements behind the head's size among it.
+ *
+ * Takes: HEAD WARPGROUPS; tensor_map.h, operand.h; atoms/nvidia/tma.h, wgmma.h, mma.h.
+ * Gives: BLK_M BOXES MAP_WORDS MAP_KIND KIND, attention_map(), attention_load(), attention_fragments().
+ */
+#define BLK_M     (64 * WARPGROUPS)
+#define BOXES     ((HEAD + OPERAND_ROW - 1) / OPERAND_ROW)
+#define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
+#if TYPE == TYPE_BF16
+#define MAP_KIND  MAP_BF16
+#define KIND      WGMMA_BF16
+#else
+#define MAP_KIND  MAP_F16
+#define KIND      WGMMA_F16
+#endif
+
+/* By one warp: a map of heads of rows.  A stride of 0 between batches, or heads, means one for all. */
+DEVICE void attention_map(GLOBAL unsigned INT64 *to, LOCAL unsigned INT64 *room, int lane,
+                          GLOBAL const T *g, VIEW v, int batches, int heads, int rows, int length, int box)
+{
+    const UINT32 map = LOCAL_ADDRESS(room);
+
+    if (lane < MAP_WORDS)
+        room[lane] = 0;
+    warp_meet();
+    if (lane == 0) {
+        MAP_TILED(map, MAP_KIND, "3", g + v.s0);
+        MAP_DIM(map, "0", length, OPERAND_ROW, 1);
+        MAP_DIM(map, "1", rows, box, 1);
+        MAP_DIM(map, "2", v.s4 ? heads : 1, 1, 1);
+        MAP_DIM(map, "3", v.s3 ? batches : 1, 1, 1);
+        MAP_STRIDE(map, "0", rows > 1 ? T_BYTES * v.s5 : 16);
+        MAP_STRIDE(map, "1", v.s4 ? T_BYTES * v.s4 : 16);
+        MAP_STRIDE(map, "2", v.s3 ? T_BYTES * v.s3 : 16);
+    }
+    warp_meet();
+    map_release_own(to, map);
+}
+
+/* Loads `rows` rows from number `row` on of a head. */
+DEVICE void attention_load(UINT32 to, GLOBAL const unsigned INT64 *map, const int rows, int row, int head,
+                           int batch, UINT32 full)
+{
+    UNROLL for (int i = 0; i < BOXES; i++)
+        copy_box_4d(to + i * rows * 128, map, i * OPERAND_ROW, row, head, batch, full);
+}
+
+/* The 16 rows of a warp as operands in registers, four of them for each product. */
+DEVICE void attention_fragments(UINT32 *a, UINT32 tile, int warp, int lane)
+{
+    const UINT32 row = tile + (warp * 16 + lane % 16) * 128;
+
+    UNROLL for (int i = 0; i < HEAD / 16; i++)
+        LOAD_TILES("", a[4 * i], a[4 * i + 1], a[4 * i + 2], a[4 * i + 3],
+                   row + i / 4 * (BLK_M * 128) + ((i % 4 * 2 + lane / 16) ^ lane % 8) * 16);
+}
