@@ -642,6 +642,12 @@ VERNIER_BOTH(attention, (vn_queue *q, const vn_tensor &queries, const vn_tensor 
                          const vn_tensor &values, const vn_tensor &out,
                          const vn_attention_options *o = nullptr),
              (q, queries, keys, values, out, o), vn_attention(q, queries, keys, values, out, o))
+VERNIER_BOTH(attention_backward, (vn_queue *q, const vn_tensor &queries, const vn_tensor &keys,
+                                  const vn_tensor &values, const vn_tensor &out, const vn_tensor &d_out,
+                                  const vn_tensor &d_queries, const vn_tensor &d_keys,
+                                  const vn_tensor &d_values, const vn_attention_options *o),
+             (q, queries, keys, values, out, d_out, d_queries, d_keys, d_values, o),
+             vn_attention_backward(q, queries, keys, values, out, d_out, d_queries, d_keys, d_values, o))
 /* Without a gradient dx is tensor(). */
 VERNIER_BOTH(cross_entropy, (vn_queue *q, const vn_tensor &x, const vn_ints &targets, const vn_tensor &loss,
                              const vn_tensor &dx, const vn_cross_entropy_options *o = nullptr),

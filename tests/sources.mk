@@ -14,6 +14,7 @@ test_programs += \
 	%D%/api/test_cache \
 	%D%/api/test_costs \
 	%D%/api/test_fork \
+	%D%/api/test_gradients \
 	%D%/api/test_log \
 	%D%/api/test_pack \
 	%D%/api/test_relations \

@@ -23,7 +23,7 @@ enum { DIRECTION = 256, VARIANT, FIRST_CALL, HTML, SVG, CSV };
 static const struct argp_option options[] = {
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
     { "direction",  DIRECTION, "NAME",  0,
-      "forward, backward-data or backward-filter (convolution), backward (softmax), or all", 0 },
+      "forward, backward-data or backward-filter (convolution), backward (softmax, attention), or all", 0 },
     { "csv",        CSV,       "FILE",  0, "Write every sample as a line of CSV", 0 },
     { "html",       HTML,      "FILE",  0, "Write the report as one HTML file, with its charts", 0 },
     { "svg",        SVG,       "DIR",   0, "Write each chart of it as a file of this folder", 0 },

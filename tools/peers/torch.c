@@ -248,6 +248,8 @@ static int torch_prepare(void **out, const struct problem *p, const struct value
 
     if (which < 0)
         return -1;
+    if (add[which] == add_attention && p->direction == BACKWARD)
+        return peer_refuse(why, why_size, "its gradients of attention need what its own forward left");
     if (!(r = calloc(1, sizeof *r)))
         return peer_refuse(why, why_size, "out of memory");
     r->id = torch.prepared++;
