@@ -23,7 +23,7 @@
 extern char **environ;
 
 static const char script[] =
-#include "peers/torch_script.h"
+#include "tools/peers/torch_script.h"
 ;
 
 static struct {
