@@ -2,9 +2,9 @@
  *
  * product.c - a product of BLAS through the library: in the caller's own memory on CPUs, else with copies.
  *
- * The device is opened by the first product that is large enough; until that is done, others go to the BLAS.
- * Each call takes a queue out of a pool and puts it back, so that there are as many as calls at once.  A child
- * of fork() leaves all to the BLAS, as soon as its parent had begun to open the device.
+ * The device is opened by the first product that is large enough; until that is done, others go to the
+ * BLAS.  Each call takes a queue out of a pool and puts it back, so that there are as many as calls at once.
+ * A child of fork() leaves all to the BLAS, as soon as its parent had begun to open the device.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
