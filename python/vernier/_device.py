@@ -255,11 +255,12 @@ class Queue(Handle):
         is ever looked up here.
         """
         key = memory, nbytes
-        buffer = self._host.get(key)
+        buffer = self._host.pop(key, None)
         if buffer is None:
-            if len(self._host) >= self.KEPT:
+            if len(self._host) >= self.KEPT:                # the one that was used the longest ago
                 self._host.pop(next(iter(self._host))).close()
-            buffer = self._host[key] = Buffer(self.device, nbytes, memory)
+            buffer = Buffer(self.device, nbytes, memory)
+        self._host[key] = buffer
         return buffer._open         # type: ignore[return-value]
 
     def _scratch_of(self, name: str, nbytes: int) -> int:

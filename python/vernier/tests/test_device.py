@@ -103,6 +103,15 @@ def test_workspace(random):
     assert queue.workspace == 0
 
 
+def test_kept_buffers(random):
+    """An operand that was used first of all is still open where the others of its call are new."""
+    queue = vernier.Queue(vernier.default_queue().device)
+    a = integers(random, (4, 4))
+    others = [integers(random, (4, 4)) for _ in range(queue.KEPT + 4)]
+    for b in others:
+        same(vernier.gemm(a, b, np.empty((4, 4), np.float32), queue=queue, **ONE), double(a) @ double(b))
+
+
 CLOSED = {
     "queue": lambda: vernier.Queue(vernier.default_queue().device),
     "device": lambda: vernier.Device(vernier.default_queue().device.info.spec),
