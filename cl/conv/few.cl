@@ -1,9 +1,10 @@
 /* cl/conv/few.cl - copies rows of pixels and of taps, of few channels, to whole vectors of 16-bit elements
  *
- * A pixel has `each` elements, its channels and then zeros: 4 of them, or a multiple of 8.  With `lines` 2, of
- * 4 elements, pixels of two rows follow each other, as one.  An image has `height` rows of `row` vectors of 8
- * elements; they begin pad_w pixels before the source, and pad_h rows, and outside of it are zeros.  Behind
- * the `vectors` of all images come those of the filters, without padding.  lib/conv/wgmma.c says what for.
+ * A pixel has `each` elements, its channels and then zeros: 4 of them, or a multiple of 8.  With `lines` 2,
+ * of 4 elements, pixels of two rows follow each other, as one.  An image has `height` rows of `row` vectors
+ * of 8 elements; they begin pad_w pixels before the source, and pad_h rows, and outside of it are zeros.
+ * Behind the `vectors` of all images come those of the filters, without padding.  lib/conv/wgmma.c says what
+ * for.
  */
 struct rows { int row, height, pad_w, pad_h; };
 

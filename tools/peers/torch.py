@@ -58,12 +58,15 @@ class Problem:
 
     def ways_of_attention(self):
         torch, said = self.torch, self.message
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-        from torch.nn.attention.bias import causal_lower_right
+        try:
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+            from torch.nn.attention.bias import causal_lower_right
+        except ImportError:
+            raise ValueError("attention is asked for from PyTorch 2.3 on, and this is " + torch.__version__)
         q, k, v = self.at[0], self.at[1], self.at[2]
         more = {"scale": said["scale"]}
-        if said["window"] or said["softcap"] or said["lse"]:
-            raise ValueError("it has no window, no softcap and no log-sum-exp in one call")
+        if said["lacks"]:
+            raise ValueError("it has no window, softcap, log-sum-exp, sinks, lengths and pages in one call")
         if q.shape[1] != k.shape[1]:
             more["enable_gqa"] = True
         if said["mask"]:
@@ -73,11 +76,25 @@ class Problem:
         elif said["causal"]:
             more["attn_mask"] = causal_lower_right(q.shape[2], k.shape[2])
 
+        if said["backward"]:
+            q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+
+        def forward(backend):
+            with sdpa_kernel([backend]):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, **more)
+
         def way(backend):
-            def call():
-                with sdpa_kernel([backend]):
-                    return {3: torch.nn.functional.scaled_dot_product_attention(q, k, v, **more)}
-            return call
+            if not said["backward"]:
+                return lambda: {3: forward(backend)}
+            made = []
+
+            def gradients():                            # what forward left is kept for all calls
+                with torch.enable_grad():
+                    if not made:
+                        made.append(forward(backend))
+                    return dict(zip((11, 12, 13), torch.autograd.grad(made[0], (q, k, v), self.at[10],
+                                                                      retain_graph=True)))
+            return gradients
 
         names = ["FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION", "MATH"]
         return [(name.lower(), way(getattr(SDPBackend, name))) for name in names if hasattr(SDPBackend, name)]
