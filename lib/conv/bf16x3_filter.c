@@ -155,7 +155,7 @@ vn_status vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, co
     tiles_of(&cut, &v.as, it->p);
     cut.parts = plan->v[PARTS];
     lay_out(&room, &side, &v, &cut, it->p);
-    if ((s = vn__filter_copy(&v, q, it, REPACK, c, buffer, room.copies)))
+    if ((s = vn__filter_copy(&v, q, it, REPACK, REPACK, c, buffer, room.copies)))
         return s;
     side.t.buffer = v.as.y.buffer;
     side.t.start = v.as.y.start;

@@ -11,6 +11,7 @@
 #include "gemm/gemm.h"
 
 enum { VECTOR = 16, REPACK_TILE = 2048, REPACK_WIDE = 32 };     /* bytes; elements: as of repack.cl */
+enum { FEW = 4 };                               /* channels that copy_rows has a pixel of */
 
 /* ---- as TMA reads it --------------------------------------------------------------------- */
 
@@ -52,8 +53,11 @@ const char *vn__filter_view(struct filter_view *out, const struct conv *c, int64
     if (taps > 1 && taps * out->pixel <= block && c->dilation[2] == 1) {
         struct conv *const as = &out->as;
 
+        if (vector > FEW && c->x.extent[1] <= FEW && c->stride[2] * FEW % vector == 0 &&
+            vn__im2col_rank(c) == 4 && vn__conv_pixels(&c->x) < INT_MAX / 64)
+            out->pixel = FEW;
         out->across = taps;
-        out->width = (c->y.extent[4] - 1) * c->stride[2] + taps;
+        out->width = whole((c->y.extent[4] - 1) * c->stride[2] + taps, vector / FEW);
         out->copies_x = 1;
         out->bytes_x = lie_dense(&as->x, out->pixel, out->width);
         as->x.extent[1] = as->w.extent[1] = taps * out->pixel;
@@ -98,14 +102,44 @@ static vn_status repack(vn_queue *q, const struct vn_choice *it, int kernel, con
     return vn__launch(q, it, kernel, &l);
 }
 
+/* Copies x to pixels of FEW channels, with the kernel of cl/conv/few.cl. */
+static vn_status copy_rows(const struct filter_view *v, vn_queue *q, const struct vn_choice *it, int kernel,
+                           const struct conv *c, vn_buffer *to, size_t at)
+{
+    enum { ITEMS = 256, ELEMENTS = 8 };
+    const int64_t row = v->width * FEW / ELEMENTS, height = c->x.extent[3];
+    const int64_t vectors = c->x.extent[0] * height * row;
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(vectors, ITEMS), 1, 1 }, .items = ITEMS };
+
+    for (int i = 0; i < 2; i++) {               /* there are no filters to copy */
+        vn__arg_tensor(&l, &c->x);
+        vn__arg_extents(&l, &c->x);
+    }
+    vn__arg_buffer(&l, to);
+    vn__arg_int(&l, (int64_t)(at / VECTOR));
+    vn__arg_int(&l, vectors);
+    vn__arg_int(&l, vectors);
+    vn__arg_int(&l, FEW);
+    vn__arg_int(&l, 1);
+    for (int i = 0; i < 2; i++) {
+        vn__arg_int(&l, row);
+        vn__arg_int(&l, height);
+    }
+    vn__arg_int(&l, c->pad[2]);
+    vn__arg_int(&l, 0);
+    return vn__launch(q, it, kernel, &l);
+}
+
 vn_status vn__filter_copy(struct filter_view *v, vn_queue *q, const struct vn_choice *it, int kernel,
-                          const struct conv *c, vn_buffer *room, size_t at)
+                          int rows, const struct conv *c, vn_buffer *room, size_t at)
 {
     const int64_t bytes = (int64_t)vn_type_bytes(c->x.type);
     vn_status s = VN_OK;
 
     if (v->copies_x) {
-        s = repack(q, it, kernel, &c->x, v->pixel, v->width, v->across > 1 ? -c->pad[2] : 0, room, at);
+        s = bytes * v->pixel < VECTOR
+          ? copy_rows(v, q, it, rows, c, room, at)
+          : repack(q, it, kernel, &c->x, v->pixel, v->width, v->across > 1 ? -c->pad[2] : 0, room, at);
         v->as.x.buffer = v->x.source.buffer = room;
         v->as.x.start = v->x.source.start = (int64_t)at / bytes;
         at += v->bytes_x;

@@ -26,9 +26,10 @@ struct filter_cut {
 
 /* With column blocks of so many channels.  NULL, or why TMA cannot read it. */
 const char *vn__filter_view(struct filter_view *out, const struct conv *c, int64_t block);
-/* Makes the copies, from byte `at` of `room` on, with the choice's `kernel`; the view is of them then. */
+/* Makes the copies, from byte `at` of `room` on, with the choice's `kernel`, or with `rows` where pixels are
+ * no whole vectors; the view is of them then.                                                             */
 vn_status   vn__filter_copy(struct filter_view *v, vn_queue *q, const struct vn_choice *it, int kernel,
-                            const struct conv *c, vn_buffer *room, size_t at);
+                            int rows, const struct conv *c, vn_buffer *room, size_t at);
 double      vn__filter_copy_seconds(const struct filter_view *v, const struct conv *c, int thousandths,
                                     const struct vn_site *site);
 /* Tiles of blk_m filters and blk_n columns, of which so many channels of a tap are beside each other; slices

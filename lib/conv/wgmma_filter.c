@@ -14,7 +14,7 @@
 enum { SUB_M, SUB_N, WARPGROUPS_M, WARPGROUPS_N, BLK_K, STAGES };       /* their parameters */
 enum { EFF, L2, FIXED_NS, TILE_NS, MOVE };      /* and costs */
 enum { PARTS };                                 /* of a plan */
-enum { REPACK, MULTIPLY, ADD };                 /* their kernels */
+enum { REPACK, MULTIPLY, ADD, ROWS };           /* their kernels */
 enum { BLOCK = 64, MAPS_BYTES = 256 };          /* BLOCK: channels */
 
 static const char *fits(const struct conv *c, const struct vn_facts *f, int64_t block)
@@ -153,7 +153,7 @@ static vn_status prepare(struct filter_view *v, struct filter_cut *cut, vn_buffe
     vn__filter_view(v, c, block);
     tiles_of(cut, &v->as, it->p);
     cut->parts = plan->v[PARTS];
-    return vn__filter_copy(v, q, it, REPACK, c, *room, plan->workspace - v->bytes_x - v->bytes_y);
+    return vn__filter_copy(v, q, it, REPACK, ROWS, c, *room, plan->workspace - v->bytes_x - v->bytes_y);
 }
 
 vn_status vn__run_conv_wgmma_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
