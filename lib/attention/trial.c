@@ -93,41 +93,74 @@ static int has_shape(const struct attention *a, const struct vn_choice *it, cons
     return !it->variant->fits(a, f) && !memcmp(c, it->c, sizeof c);
 }
 
+/* Keys and values as pages of so many, which are in order. */
+static void lay_out_pages(struct attention *a, int page)
+{
+    a->page = page;
+    a->page_count = page ? KEYS / page : 0;
+    a->pages.buffer = page ? a->sinks.buffer : NULL;
+    for (int i = K; i <= V && page; i++) {
+        a->t[i].extent[0] = KEYS / page;
+        a->t[i].extent[2] = page;
+        a->t[i].stride[0] = page * a->t[i].stride[2];
+    }
+}
+
+/* What a call may ask for, by bits: causal, a softcap that no score comes near, sinks, pages. */
+static void ask(struct attention *a, int size, int bits)
+{
+    enum { CAP = 1 << 16, PAGE = 8 };
+
+    a->causal = a->last = bits & 1;
+    a->offset = a->causal ? KEYS - QUERIES : 0;
+    a->softcap = bits & 2 ? CAP : 0;
+    a->has_sinks = (bits & 4) != 0;
+    lay_out(a, size);
+    lay_out_pages(a, bits & 8 ? PAGE : 0);
+}
+
 /* A plan says whether the row takes heads of that size. */
 static vn_status run(vn_queue *q, const struct vn_choice *it, struct attention *a)
 {
-    enum { FORM = 1, SIZES = 4, CAP = 1 << 16 };          /* which no score comes near */
+    enum { SIZES = 4, ASKED = 16 };
     static const int sizes[SIZES] = { LARGEST - 8, 120, 88, 56 };
     struct vn_plan plan;
     vn_status s = VN_UNSUPPORTED;
+    int bits = 0;
 
-    for (int i = 0; i < 2 * SIZES && s == VN_UNSUPPORTED; i++) {
-        a->causal = i % 2;
-        a->last = a->causal;
-        a->softcap = it->c[FORM] > 1 ? CAP : 0;
-        a->has_sinks = it->c[FORM] == 1;
-        a->offset = a->causal ? KEYS - QUERIES : 0;
-        lay_out(a, sizes[i / 2]);
+    for (int i = 0; i < ASKED * SIZES && s == VN_UNSUPPORTED; i++) {
+        bits = i % ASKED;
+        ask(a, sizes[i / ASKED], bits);
         s = has_shape(a, it, &q->device->facts) ? vn__plan(&plan, q, it, a) : VN_UNSUPPORTED;
+        if (s == VN_UNSUPPORTED)
+            continue;
+        lay_out(a, sizes[i / ASKED]);           /* as it is in memory */
+        break;
     }
     if (s)
         return s == VN_UNSUPPORTED ? vn__fail(s, "no layout of the trial attention fits the variant") : s;
     for (int i = Q; i <= V; i++)
         if ((s = fill(q, a, i)))
             return s;
+    ask(a, (int)a->d, bits);
     if ((s = it->variant->run(q, it, a, &plan)) || (s = q->device->backend->finish(q)))
         return s;
     return compare(q, a);
 }
 
-/* Sinks so low that they add nothing. */
-static vn_status fill_sinks(vn_queue *q, struct attention *a)
+/* Behind the sinks, so low that they add nothing, the numbers of the pages. */
+static vn_status fill_more(vn_queue *q, struct attention *a)
 {
-    static const float low[HEADS] = { -30000, -30000, -30000, -30000 };
+    struct { float sinks[HEADS]; int32_t pages[KEYS]; } data;
 
+    for (int i = 0; i < HEADS; i++)
+        data.sinks[i] = -30000;
+    for (int i = 0; i < KEYS; i++)
+        data.pages[i] = i;
     a->sinks.extent[0] = HEADS;
     a->sinks.stride[0] = 1;
-    return q->device->backend->write(q, a->sinks.buffer, 0, low, sizeof low, 1);
+    a->pages = (vn_ints){ NULL, HEADS, KEYS, 1, 4, 0 };
+    return q->device->backend->write(q, a->sinks.buffer, 0, &data, sizeof data, 1);
 }
 
 vn_status vn__trial_attention(vn_queue *q, const struct vn_choice *it, vn_type type)
@@ -140,8 +173,8 @@ vn_status vn__trial_attention(vn_queue *q, const struct vn_choice *it, vn_type t
     for (int i = Q; i <= OUT && s == VN_OK; i++)
         s = vn__buffer_open(&a.t[i].buffer, q->device, MOST * sizeof(uint16_t), NULL);
     if (s == VN_OK)
-        s = vn__buffer_open(&a.sinks.buffer, q->device, HEADS * sizeof(float), NULL);
-    if (s == VN_OK && (s = fill_sinks(q, &a)) == VN_OK)
+        s = vn__buffer_open(&a.sinks.buffer, q->device, (HEADS + KEYS) * sizeof(float), NULL);
+    if (s == VN_OK && (s = fill_more(q, &a)) == VN_OK)
         s = run(q, it, &a);
     vn__buffer_close(a.sinks.buffer);
     for (int i = Q; i <= OUT; i++)

@@ -80,6 +80,7 @@ const struct vn_variant vn__attention_variants[] = {
       .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n" },
     { .name = "attention_decode_mma", .fits = vn__fits_attention_decode_mma,
       .plan = vn__plan_attention_decode_mma, .run = vn__run_attention_decode_warps,
+      .trial = vn__trial_attention,
       .texts = "cl/atoms/nvidia/math.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h "
                "cl/tile/activation.h cl/atoms/nvidia/lanes.h cl/atoms/nvidia/cp_async.h "
                "cl/atoms/nvidia/mma.h cl/tile/accumulator.h " SPLITS
