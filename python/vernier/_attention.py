@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attention(): softmax(Q K^T) V by heads, without the scores in memory."""
+"""attention(), softmax(Q K^T) V by heads without the scores in memory, and its gradients."""
 from __future__ import annotations
 
 from ctypes import byref, sizeof
@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arrays import Call, choice_code, dtype_of, math_code, result, variant_name
 from ._device import Queue
-from ._library import CAUSALS, CAttentionOptions, InvalidError, check, lib
+from ._library import CAUSALS, CAttentionOptions, CTensor, InvalidError, check, lib
 
 
 def attention(queries: Any, keys: Any, values: Any, out: Any = None, *, scale: float = 0.0, causal: str | None = None,
@@ -51,9 +51,7 @@ def attention(queries: Any, keys: Any, values: Any, out: Any = None, *, scale: f
     call = Call(queue, queries, keys, values, out)
     if out is None:
         out = result(call, queries, (*queries.shape[:3], values.shape[3]), dtype)
-    options = CAttentionOptions(size=sizeof(CAttentionOptions), scale=scale, window=window, softcap=softcap,
-                                causal=choice_code(causal or "none", CAUSALS, "causal"), math=math_code(math),
-                                variant=variant_name(variant))
+    options = _options(scale, causal, window, softcap, math, variant)
     if mask is not None:
         options.mask = call.input(mask, "mask", 4)
     if lse is not None:
@@ -69,6 +67,56 @@ def attention(queries: Any, keys: Any, values: Any, out: Any = None, *, scale: f
                            call.input(values, "values"), call.output(out, "out", False), byref(options)))
     call.finish()
     return out
+
+
+def attention_backward(queries: Any, keys: Any, values: Any, out: Any, d_out: Any, lse: Any, d_queries: Any = True,
+                       d_keys: Any = True, d_values: Any = True, *, scale: float = 0.0, causal: str | None = None,
+                       window: int = 0, softcap: float = 0.0, mask: Any = None, math: str | None = None,
+                       variant: str | None = None, queue: Queue | None = None) -> Any:
+    """The gradients of attention() by queries, keys and values, of the gradient d_out of its result
+
+    queries, keys, values, out, lse, and scale to mask
+              as attention() had them, and left them
+    d_out     of the shape of out
+    d_queries, d_keys, d_values
+              of the shapes of queries, keys and values: arrays; True: made; None: not computed
+    math, variant, queue, and what is raised: as of gemm()
+
+    Returns (d_queries, d_keys, d_values).
+
+    >>> import numpy as np, vernier
+    >>> x, lse = np.zeros((1, 1, 2, 4), np.float32), np.empty((1, 1, 2), np.float32)
+    >>> out = vernier.attention(x, x, x, lse=lse)
+    >>> vernier.attention_backward(x, x, x, out, x + 1, lse)[2][0, 0].tolist()
+    [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
+    """
+    inputs = {name: dtype_of(it, name)[0] for name, it in (("queries", queries), ("keys", keys), ("values", values),
+                                                           ("out", out), ("d_out", d_out))}
+    for name, it in inputs.items():
+        if it.ndim != 4:
+            raise InvalidError(f"{name} has {it.ndim} dimensions; it needs 4: batch, heads, places, elements")
+    gradients = {"d_queries": d_queries, "d_keys": d_keys, "d_values": d_values}
+    call = Call(queue, *inputs.values(), *(it for it in gradients.values() if it is not True))
+    for name, it in gradients.items():
+        if it is True:
+            like = inputs[name[2:]]
+            gradients[name] = result(call, like, like.shape, like.dtype)
+    options = _options(scale, causal, window, softcap, math, variant)
+    if mask is not None:
+        options.mask = call.input(mask, "mask", 4)
+    options.lse = call.input(lse, "lse")
+    check(lib.vn_attention_backward(
+        call.queue.handle, *(call.input(it, name) for name, it in inputs.items()),
+        *(CTensor() if it is None else call.output(it, name, False) for name, it in gradients.items()), byref(options)))
+    call.finish()
+    return tuple(gradients.values())
+
+
+def _options(scale: float, causal: str | None, window: int, softcap: float, math: str | None,
+             variant: str | None) -> CAttentionOptions:
+    return CAttentionOptions(size=sizeof(CAttentionOptions), scale=scale, window=window, softcap=softcap,
+                             causal=choice_code(causal or "none", CAUSALS, "causal"), math=math_code(math),
+                             variant=variant_name(variant))
 
 
 def _int32(x: Any, name: str, ndim: int) -> Any:

@@ -156,6 +156,7 @@ _FUNCTIONS = {
     "vn_conv_backward_filter": (STATUS, [c_void_p, c_double, CTensor, CTensor, c_double, CTensor,
                                          _P(CConvOptions)]),
     "vn_attention": (STATUS, [c_void_p, CTensor, CTensor, CTensor, CTensor, _P(CAttentionOptions)]),
+    "vn_attention_backward": (STATUS, [c_void_p, *(CTensor,) * 8, _P(CAttentionOptions)]),
     "vn_cross_entropy": (STATUS, [c_void_p, CTensor, CInts, CTensor, CTensor, _P(CCrossEntropyOptions)]),
     "vn_softmax": (STATUS, [c_void_p, CTensor, CTensor, _P(CSoftmaxOptions)]),
     "vn_opencl_device_open": (STATUS, [_P(c_void_p), c_void_p, c_void_p]),

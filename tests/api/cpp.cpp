@@ -161,6 +161,20 @@ static void test_attention(vernier::device &dev, vernier::queue &q)
     CHECK(vernier::try_attention(q, queries, queries, queries, out.view({ 1, 2, 1, 4 }),
                                  vernier::attention_options().causal(VN_CAUSAL_LAST)));
     CHECK(out.try_read(q, y) && y == x);
+
+    /* The weight of one key is 1: the gradient of the values is that of the result, those of others are 0. */
+    auto lse = *vernier::array<float>::try_open(dev, 2), d_out = *vernier::array<float>::try_open(dev, 8),
+         d_values = *vernier::array<float>::try_open(dev, 8);
+    const auto o = vernier::attention_options().causal(VN_CAUSAL_LAST).lse(lse.view({ 1, 2, 1 }));
+
+    CHECK(vernier::try_attention(q, queries, queries, queries, out.view({ 1, 2, 1, 4 }), o));
+    CHECK(d_out.try_fill(q, 3, 8));
+    CHECK(vernier::try_attention_backward(q, queries, queries, queries, out.view({ 1, 2, 1, 4 }),
+                                          d_out.view({ 1, 2, 1, 4 }), vernier::tensor(), vernier::tensor(),
+                                          d_values.view({ 1, 2, 1, 4 }), o));
+    CHECK(d_values.try_read(q, y));
+    for (const float v : y)
+        CHECK(v == 3);
 }
 
 /* Two classes with equal logits: the loss is log 2, the gradient is half, and less 1 at the target. */

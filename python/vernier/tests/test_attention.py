@@ -113,3 +113,37 @@ def test_integers_refused(random):
         vernier.attention(q, k, v, key_lengths=[2 ** 40, 1])
     with pytest.raises(vernier.InvalidError, match="key_lengths"):
         vernier.attention(q, k, v, key_lengths=[1, 2, 3])
+
+
+@pytest.mark.parametrize("causal,kv_heads", [(None, 4), ("last", 2)])
+def test_gradients(random, causal, kv_heads):
+    """Against the formulas of the gradient, in double."""
+    q, k, v = operands(random, kv_heads=kv_heads)
+    lse, d_out = np.empty(q.shape[:3], "f4"), reals(random, q.shape)
+    out = vernier.attention(q, k, v, causal=causal, lse=lse)
+    got = vernier.attention_backward(q, k, v, out, d_out, lse, causal=causal)
+    wanted_out, sums = reference(q, k, v, causal)
+    group, scale = 4 // kv_heads, q.shape[-1] ** -0.5
+    wide = [np.repeat(double(t), group, axis=1) for t in (k, v)]
+    p = np.exp(double(q) @ np.swapaxes(wide[0], -1, -2) * scale - sums[..., None])
+    if causal:
+        i, j = np.indices(p.shape[-2:])
+        p = np.where(j > i + p.shape[-1] - p.shape[-2], 0, p)
+    d = double(d_out)
+    ds = p * (d @ np.swapaxes(wide[1], -1, -2) - (d * wanted_out).sum(-1, keepdims=True))
+    by_group = lambda t: t.reshape(t.shape[0], kv_heads, group, *t.shape[2:]).sum(axis=2)
+    wanted = (ds @ wide[0] * scale, by_group(np.swapaxes(ds, -1, -2) @ double(q) * scale),
+              by_group(np.swapaxes(p, -1, -2) @ d))
+    for one, right in zip(got, wanted):
+        near(one, right, BOUND * 16)
+
+
+def test_some_gradients(random):
+    q, k, v = operands(random)
+    lse = np.empty(q.shape[:3], "f4")
+    out = vernier.attention(q, k, v, lse=lse)
+    all_of = vernier.attention_backward(q, k, v, out, q, lse)
+    kept = np.empty_like(v)
+    some = vernier.attention_backward(q, k, v, out, q, lse, None, None, kept)
+    assert some[:2] == (None, None) and some[2] is kept
+    near(kept, double(all_of[2]), BOUND)
