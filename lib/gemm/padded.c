@@ -209,7 +209,9 @@ const char *vn__fits_wgmma_repack(const void *problem, const struct vn_facts *f)
 {
     const struct gemm *g = problem;
 
-    return g->batches > 1 ? "it repacks one matrix, not one of each batch" : vn__fits_padded(problem, f);
+    return g->batches > 1 ? "it repacks one matrix, not one of each batch"
+         : g->a.stride[along_a(g)] != 1 || g->b.stride[along_b(g)] != 1
+         ? "A and B must be contiguous along one of their dimensions" : vn__fits_padded(problem, f);
 }
 
 const char *vn__plan_wgmma_repack(struct vn_plan *out, const void *problem, const struct vn_row *row,
