@@ -195,11 +195,9 @@ static int add_attention(json_t *to, const struct problem *p)
                                           [VN_CAUSAL_LAST] = "last" };
     const struct attention_problem *const a = attention_of(p);
 
-    const int backward = p->direction == BACKWARD;
-
-    return json_object_update_new(to, json_pack("{s:s, s:s, s:b, s:b, s:b, s:o}", "op", "attention",
-        "causal", causal[a->causal], "backward", backward, "mask", a->mask != NO_SCORE_MASK,
-        "lacks", a->window || a->softcap != 0 || (a->lse && !backward) || a->sinks || a->page ||
+    return json_object_update_new(to, json_pack("{s:s, s:s, s:b, s:b, s:o}", "op", "attention",
+        "causal", causal[a->causal], "mask", a->mask != NO_SCORE_MASK,
+        "lacks", a->window || a->softcap != 0 || a->lse || a->sinks || a->page ||
                  a->key_length != NO_LENGTH || a->query_length != NO_LENGTH,
         "scale", a->scale == 0 ? json_null() : json_real(a->scale)));
 }

@@ -76,25 +76,11 @@ class Problem:
         elif said["causal"]:
             more["attn_mask"] = causal_lower_right(q.shape[2], k.shape[2])
 
-        if said["backward"]:
-            q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
-
-        def forward(backend):
-            with sdpa_kernel([backend]):
-                return torch.nn.functional.scaled_dot_product_attention(q, k, v, **more)
-
         def way(backend):
-            if not said["backward"]:
-                return lambda: {3: forward(backend)}
-            made = []
-
-            def gradients():                            # what forward left is kept for all calls
-                with torch.enable_grad():
-                    if not made:
-                        made.append(forward(backend))
-                    return dict(zip((11, 12, 13), torch.autograd.grad(made[0], (q, k, v), self.at[10],
-                                                                      retain_graph=True)))
-            return gradients
+            def call():
+                with sdpa_kernel([backend]):
+                    return {3: torch.nn.functional.scaled_dot_product_attention(q, k, v, **more)}
+            return call
 
         names = ["FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION", "MATH"]
         return [(name.lower(), way(getattr(SDPBackend, name))) for name in names if hasattr(SDPBackend, name)]
