@@ -476,6 +476,8 @@ int64_t   vn__inverse(int64_t a, int64_t n);
 /* ---- elements of trials (trial.c) -------------------------------------------- */
 
 /* v, from -2 to 2, as element `at`; and an element that is finite and, if of f16, normal or 0. */
+/* Zeros, to be freed: what is thread-local would be taken off the stack of each thread of the process. */
+vn_status vn__trial_room(void **out, size_t bytes);
 void   vn__trial_encode(void *to, vn_type type, size_t at, int v);
 double vn__trial_decode(const void *from, vn_type type, size_t at);
 /* Whether y is the activation of an integer x.  Of activations other than ReLU only what they are far from 0

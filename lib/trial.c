@@ -2,9 +2,16 @@
  *
  * trial.c - the elements of trials (core.h): small integers, exact in each type.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core.h"
+
+vn_status vn__trial_room(void **out, size_t bytes)
+{
+    return (*out = calloc(1, bytes))
+         ? VN_OK : vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for a trial", bytes);
+}
 
 /* Small integers are exact in each type, and few enough bits to be written down by hand. */
 void vn__trial_encode(void *to, vn_type type, size_t at, int v)

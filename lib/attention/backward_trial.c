@@ -6,6 +6,7 @@
  * it is to find; its lse is that score, so that P is 1 there and 0 elsewhere.  out is not what attention
  * would give: that makes dS other than 0.  All elements of the gradients are then integers.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "backward.h"
@@ -44,14 +45,19 @@ ELEMENT(d_out, d_out_of(head, i, e))
 
 static vn_status fill(vn_queue *q, const struct attention *a, const vn_tensor *t, element *of)
 {
-    static __thread uint16_t room[MOST];
+    void *room;
+    vn_status s = vn__trial_room(&room, MOST * sizeof(uint16_t));
 
+    if (s)
+        return s;
     for (int h = 0; h < t->extent[1]; h++)
         for (int i = 0; i < t->extent[2]; i++)
             for (int e = 0; e < t->extent[3]; e++)
                 vn__trial_encode(room, t->type, (size_t)(h * t->stride[1] + i * t->stride[2] + e),
                                  of(a, h, i, e));
-    return q->device->backend->write(q, t->buffer, 0, room, MOST * sizeof *room, 1);
+    s = q->device->backend->write(q, t->buffer, 0, room, MOST * sizeof(uint16_t), 1);
+    free(room);
+    return s;
 }
 
 static vn_status fill_lse(vn_queue *q, const struct attention *a)
@@ -84,14 +90,13 @@ static void solve(struct right *r, const struct attention *a)
         }
 }
 
-static vn_status compare(vn_queue *q, const struct attention *a, int which, const int *right, int factor)
+static vn_status compare_elements(const struct attention *a, int which, const int *right, int factor,
+                                  const void *room)
 {
     static const char *const names[] = { [D_Q] = "queries", [D_K] = "keys", [D_V] = "values" };
-    static __thread uint16_t room[MOST];
     const vn_tensor *const t = &a->gradient[which];
-    vn_status s = q->device->backend->read(q, room, t->buffer, 0, MOST * sizeof *room, 1);
 
-    for (int h = 0; h < t->extent[1] && s == VN_OK; h++)
+    for (int h = 0; h < t->extent[1]; h++)
         for (int i = 0; i < t->extent[2]; i++)
             for (int e = 0; e < t->extent[3]; e++) {
                 const double x = vn__trial_decode(room, t->type,
@@ -102,6 +107,20 @@ static vn_status compare(vn_queue *q, const struct attention *a, int which, cons
                     return vn__fail(VN_UNSUPPORTED, "a trial gradient of the %s came out wrong at head %d, "
                                     "row %d, element %d: %g for %d", names[which], h, i, e, x, wanted);
             }
+    return VN_OK;
+}
+
+static vn_status compare(vn_queue *q, const struct attention *a, int which, const int *right, int factor)
+{
+    const size_t bytes = MOST * sizeof(uint16_t);
+    void *room;
+    vn_status s = vn__trial_room(&room, bytes);
+
+    if (s)
+        return s;
+    if ((s = q->device->backend->read(q, room, a->gradient[which].buffer, 0, bytes, 1)) == VN_OK)
+        s = compare_elements(a, which, right, factor, room);
+    free(room);
     return s;
 }
 
@@ -146,9 +165,23 @@ static vn_status find_shape(struct vn_plan *plan, vn_queue *q, const struct vn_c
     return s == VN_UNSUPPORTED ? vn__fail(s, "no layout of the trial gradients fits the variant") : s;
 }
 
+static vn_status compare_all(vn_queue *q, const struct attention *a)
+{
+    struct right *r;
+    void *room;
+    vn_status s = vn__trial_room(&room, sizeof *r);
+
+    if (s)
+        return s;
+    solve(r = room, a);
+    if (!(s = compare(q, a, D_Q, r->dq[0][0], SCALE)) && !(s = compare(q, a, D_K, r->dk[0][0], SCALE)))
+        s = compare(q, a, D_V, r->dv[0][0], 1);
+    free(room);
+    return s;
+}
+
 static vn_status run(vn_queue *q, const struct vn_choice *it, struct attention *a)
 {
-    static __thread struct right right;
     struct vn_plan plan;
     vn_status s = find_shape(&plan, q, it, a);
 
@@ -158,10 +191,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct attention *
         (s = fill(q, a, &a->gradient[D_OUT], d_out)) || (s = fill_lse(q, a)) ||
         (s = it->variant->run(q, it, a, &plan)) || (s = q->device->backend->finish(q)))
         return s;
-    solve(&right, a);
-    if ((s = compare(q, a, D_Q, right.dq[0][0], SCALE)) || (s = compare(q, a, D_K, right.dk[0][0], SCALE)))
-        return s;
-    return compare(q, a, D_V, right.dv[0][0], 1);
+    return compare_all(q, a);
 }
 
 vn_status vn__trial_attention_backward(vn_queue *q, const struct vn_choice *it, vn_type type)

@@ -5,6 +5,7 @@
  * A matrix engine is believed when a small product in integers comes out exactly, edges
  * included; not because of a name or an extension string.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "gemm.h"
@@ -19,12 +20,18 @@ static int b_of(int k, int n) { return entry(k + 1, n); }
 
 static vn_status fill(vn_queue *q, vn_tensor *t, vn_type type, int (*of)(int, int))
 {
-    static __thread double room[MOST];
+    const size_t bytes = MOST * vn_type_bytes(type);
+    void *room;
+    vn_status s = vn__trial_room(&room, bytes);
 
+    if (s)
+        return s;
     for (int i = 0; i < t->extent[0]; i++)
         for (int j = 0; j < t->extent[1]; j++)
             vn__trial_encode(room, type, (size_t)(i * t->stride[0] + j * t->stride[1]), of(i, j));
-    return q->device->backend->write(q, t->buffer, 0, room, MOST * vn_type_bytes(type), 1);
+    s = q->device->backend->write(q, t->buffer, 0, room, bytes, 1);
+    free(room);
+    return s;
 }
 
 /* What the epilogue reads: entries of a matrix of C's extents, or of one row or column of it. */
@@ -52,13 +59,9 @@ static double expected(const struct gemm *g, int m, int n)
     return x;
 }
 
-static vn_status compare(vn_queue *q, const struct gemm *g)
+static vn_status compare_elements(const struct gemm *g, const void *room)
 {
-    static __thread double room[M * N];
-    vn_status s = q->device->backend->read(q, room, g->c.buffer, 0,
-                                           (size_t)g->m * N * vn_type_bytes(g->c.type), 1);
-
-    for (int m = 0; m < g->m && s == VN_OK; m++)
+    for (int m = 0; m < g->m; m++)
         for (int n = 0; n < N; n++) {
             const double x = vn__trial_decode(room, g->c.type, (size_t)(m * N + n));
             const double wanted = expected(g, m, n);
@@ -68,6 +71,20 @@ static vn_status compare(vn_queue *q, const struct gemm *g)
                                 "a trial product came out wrong at row %d, column %d: %g of a sum of %g", m,
                                 n, x, wanted);
         }
+    return VN_OK;
+}
+
+static vn_status compare(vn_queue *q, const struct gemm *g)
+{
+    const size_t bytes = (size_t)g->m * N * vn_type_bytes(g->c.type);
+    void *room;
+    vn_status s = vn__trial_room(&room, bytes);
+
+    if (s)
+        return s;
+    if ((s = q->device->backend->read(q, room, g->c.buffer, 0, bytes, 1)) == VN_OK)
+        s = compare_elements(g, room);
+    free(room);
     return s;
 }
 

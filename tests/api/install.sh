@@ -67,6 +67,12 @@ fi
 
 # ---- what the shared library shows and needs ------------------------------------------
 
+# Thread-local memory is taken off the stack of each thread of the process, drivers' threads among them.
+if command -v readelf > /dev/null; then
+    local=$(readelf -lW "$lib/libvernier.so" | awk '$1 == "TLS" { print $6 }')
+    [ $((${local:-0})) -le 8192 ] || { echo "the library has $((local)) bytes of thread-local memory"; exit 1; }
+fi
+
 shown=$(nm -D --defined-only "$lib/libvernier.so" | awk '{ print $3 }' | sed 's/@.*//')
 echo "$shown" | grep -v '^vn_[^_]' && wrong "^ shown by libvernier.so, though not public"
 for header in vernier vernier_cuda vernier_opencl; do
