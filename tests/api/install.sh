@@ -70,7 +70,7 @@ fi
 # Thread-local memory is taken off the stack of each thread of the process, drivers' threads among them.
 if command -v readelf > /dev/null; then
     local=$(readelf -lW "$lib/libvernier.so" | awk '$1 == "TLS" { print $6 }')
-    [ $((${local:-0})) -le 8192 ] || { echo "the library has $((local)) bytes of thread-local memory"; exit 1; }
+    [ $((${local:-0})) -le 8192 ] || wrong "libvernier.so has $((local)) bytes of thread-local memory"
 fi
 
 shown=$(nm -D --defined-only "$lib/libvernier.so" | awk '{ print $3 }' | sed 's/@.*//')

@@ -230,7 +230,7 @@ static void compare_one(void *context, int64_t at, const int64_t place[VN_RANK])
 
     r->first      = r->seen ? r->first : is;
     r->seen++;
-    r->zeros     += is == 0;
+    r->zeros     += is == 0 && bound > oracle_unit(r->p->type);     /* else nothing was added: it is meant */
     r->different += is != r->first;
     r->worst      = share > r->worst ? share : r->worst;
     memcpy(a->before + (size_t)at * size, a->after + (size_t)at * size, size);
