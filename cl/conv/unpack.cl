@@ -45,14 +45,16 @@ unpack(GLOBAL const T *RESTRICT gFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW 
         if (p0 + p < all && c0 + c < channels) {
             const uint4 u = from[((INT64)(p0 + p) * channels + c0 + c) / REPACK_VECTOR];
 
+            /* What is behind the channels was never written. */
 #if T_BYTES == 2
-            v[0] = (UINT16)u.x, v[pitch] = (UINT16)(u.x >> 16);
-            v[2 * pitch] = (UINT16)u.y, v[3 * pitch] = (UINT16)(u.y >> 16);
-            v[4 * pitch] = (UINT16)u.z, v[5 * pitch] = (UINT16)(u.z >> 16);
-            v[6 * pitch] = (UINT16)u.w, v[7 * pitch] = (UINT16)(u.w >> 16);
+            const UINT16 e[8] = { (UINT16)u.x, (UINT16)(u.x >> 16), (UINT16)u.y, (UINT16)(u.y >> 16),
+                                  (UINT16)u.z, (UINT16)(u.z >> 16), (UINT16)u.w, (UINT16)(u.w >> 16) };
 #else
-            v[0] = u.x, v[pitch] = u.y, v[2 * pitch] = u.z, v[3 * pitch] = u.w;
+            const UINT32 e[4] = { u.x, u.y, u.z, u.w };
 #endif
+            UNROLL for (int j = 0; j < REPACK_VECTOR; j++)
+                if (c0 + c + j < (int)eTo.s3)
+                    v[j * pitch] = e[j];
         }
     }
     BARRIER();

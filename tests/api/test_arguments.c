@@ -59,7 +59,7 @@ static int expect(vn_status got, vn_status wanted, const char *function, const c
 
 /* ---- calls that work ---------------------------------------------------------------- */
 
-enum { OPTION = 3, TENSORS = 10, BYTES = 1 << 14 };     /* OPTION: the bias or the mask; then others */
+enum { OPTION = 3, TENSORS = 14, BYTES = 1 << 14 };     /* OPTION: the bias or the mask; then others */
 
 struct signature { const char *function, *text, *names[TENSORS]; };
 
@@ -106,11 +106,11 @@ static const struct signature signatures[] = {
     { "vn_attention", "attention:b1h2s3d8:f32:sk=4:causal:mask=full",
       { "queries", "keys", "values", "out", "options.mask" } },
     { "vn_attention_backward", "attention:b2h4s5d6:f32:backward:hk=2:sk=7:mask=keys",
-      { "queries", "keys", "values", "out", "options.mask", "options.lse", "d_out", "d_queries", "d_keys",
-        "d_values" } },
+      { "queries", "keys", "values", "out", "options.mask", "options.lse", NULL, NULL, NULL, NULL, "d_out",
+        "d_queries", "d_keys", "d_values" } },
     { "vn_attention_backward", "attention:b1h2s3d8:f16:backward:sk=4:causal",
-      { "queries", "keys", "values", "out", NULL, "options.lse", "d_out", "d_queries", "d_keys",
-        "d_values" } },
+      { "queries", "keys", "values", "out", NULL, "options.lse", NULL, NULL, NULL, NULL, "d_out",
+        "d_queries", "d_keys", "d_values" } },
 };
 
 static int open_call(struct call *c, const struct signature *s)

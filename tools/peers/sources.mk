@@ -17,3 +17,4 @@ CLEANFILES     += %D%/torch_script.h
 %D%/torch_script.h: %D%/torch.py
 	$(AM_V_GEN)mkdir -p %D% && \
 	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $(srcdir)/%D%/torch.py > $@.new && mv $@.new $@
+%D%/torch.lo: %D%/torch_script.h
