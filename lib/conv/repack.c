@@ -186,7 +186,7 @@ const char *vn__plan_conv_repack(struct vn_plan *out, const void *problem, const
     copies_of(&p, problem, own, NULL);
     out->workspace = p.bytes;
     if (seconds <= 0 || row->cost[MOVE] <= 0)
-        return "nobody knows how long the problem of the copies takes, and it is asked for by name alone";
+        return "there is no time model for the problem of the copies; it runs when named alone";
     for (int i = 0; i < 3; i++)
         if (p.at[i] >= 0)
             seconds += vn__launch_seconds(site) +

@@ -66,7 +66,7 @@ const char *vn__plan_conv_strips(struct vn_plan *out, const void *problem, const
 
     if (row->cost[SHARE] > 0)
         out->seconds = row->cost[FIXED_NS] * 1e-9 + vn__move_seconds(c->p.bytes, row->cost[SHARE], site);
-    return strcmp(site->facts->family, "cpu") ? NULL : "it is for GPUs, unless it is asked for by name";
+    return strcmp(site->facts->family, "cpu") ? NULL : "it is for GPUs, unless it is named";
 }
 
 vn_status vn__run_conv_strips(vn_queue *q, const struct vn_choice *it, const void *problem,

@@ -122,7 +122,7 @@ const char *vn__plan_conv_taps(struct vn_plan *out, const void *problem, const s
     seconds = vn__part_seconds(site, vn__conv_variants, &products, &own);
     out->workspace = VN_CEIL_DIV(own, WORKSPACE_ALIGN) * WORKSPACE_ALIGN + bytes_of(c, &r);
     if (seconds <= 0 || row->cost[MOVE] <= 0)
-        return "nobody knows how long the products take, and it is asked for by name alone";
+        return "there is no time model for the products; it runs when named alone";
     out->seconds = seconds + vn__launch_seconds(site) +
                    vn__move_seconds((double)bytes_of(c, &r) +
                                     (double)vn__elements(&c->x) * (double)vn_type_bytes(c->x.type),
