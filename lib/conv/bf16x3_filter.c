@@ -58,22 +58,11 @@ const char *vn__fits_conv_bf16x3_filter(const void *problem, const struct vn_fac
 {
     const struct conv *c = problem;
     struct filter_view v;
+    const char *why;
 
-    if (vn__sm(f) != 90)
-        return "it needs an NVIDIA GPU of sm_90, for wgmma";
-    if (c->direction != BACKWARD_FILTER)
-        return "it is for the gradient of the filter";
-    if (c->p.type != VN_F32 || c->y.type != VN_F32 || c->w.type != VN_F32)
-        return "it needs f32";
-    if (c->math == VN_MATH_BITWISE)
-        return "it sums in another order than VN_MATH_BITWISE promises";
-    if (c->groups != 1)
-        return "it has one group";
-    if (c->is_empty)
-        return "there is nothing to multiply";
-    if (vn__conv_pixels(&c->y) > VN_CONV_MOST || vn__conv_rows(c) > VN_CONV_MOST)
-        return "its pixels and columns must stay below 2^31";
-    return view_of(&v, c);
+    why = vn__fits_filter(c, f, c->p.type == VN_F32 && c->y.type == VN_F32 && c->w.type == VN_F32
+                                ? NULL : "it needs f32");
+    return why ? why : view_of(&v, c);
 }
 
 void vn__constants_conv_bf16x3_filter(int *c, const void *problem)

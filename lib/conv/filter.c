@@ -43,6 +43,25 @@ static const char *image_of_y(struct im2col *y, const struct conv *c)
     return vn__im2col_of(y, &plain);
 }
 
+const char *vn__fits_filter(const struct conv *c, const struct vn_facts *f, const char *types)
+{
+    if (vn__sm(f) != 90)
+        return "it needs an NVIDIA GPU of sm_90, for wgmma";
+    if (c->direction != BACKWARD_FILTER)
+        return "it is for the gradient of the filter";
+    if (types)
+        return types;
+    if (c->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    if (c->groups != 1)
+        return "it has one group";
+    if (c->is_empty)
+        return "there is nothing to multiply";
+    if (vn__conv_pixels(&c->y) > VN_CONV_MOST || vn__conv_rows(c) > VN_CONV_MOST)
+        return "its pixels and columns must stay below 2^31";
+    return NULL;
+}
+
 const char *vn__filter_view(struct filter_view *out, const struct conv *c, int64_t block)
 {
     const int64_t vector = VECTOR / (int64_t)vn_type_bytes(c->x.type), taps = c->w.extent[4];

@@ -24,6 +24,8 @@ struct filter_cut {
     int64_t resident;                           /* work-groups that a compute unit runs together */
 };
 
+/* What all engine kernels of the gradient of a filter ask for; types: NULL, or what they lack. */
+const char *vn__fits_filter(const struct conv *c, const struct vn_facts *f, const char *types);
 /* With column blocks of so many channels.  NULL, or why TMA cannot read it. */
 const char *vn__filter_view(struct filter_view *out, const struct conv *c, int64_t block);
 /* Makes the copies, from byte `at` of `room` on, with the choice's `kernel`, or with `rows` where pixels are

@@ -20,22 +20,10 @@ enum { BLOCK = 64, MAPS_BYTES = 256 };          /* BLOCK: channels */
 static const char *fits(const struct conv *c, const struct vn_facts *f, int64_t block)
 {
     struct filter_view v;
+    const char *why;
 
-    if (vn__sm(f) != 90)
-        return "it needs an NVIDIA GPU of sm_90, for wgmma";
-    if (c->direction != BACKWARD_FILTER)
-        return "it is for the gradient of the filter";
-    if (c->p.type != VN_F16 && c->p.type != VN_BF16)
-        return "it needs f16 or bf16";
-    if (c->math == VN_MATH_BITWISE)
-        return "it sums in another order than VN_MATH_BITWISE promises";
-    if (c->groups != 1)
-        return "it has one group";
-    if (c->is_empty)
-        return "there is nothing to multiply";
-    if (vn__conv_pixels(&c->y) > VN_CONV_MOST || vn__conv_rows(c) > VN_CONV_MOST)
-        return "its pixels and columns must stay below 2^31";
-    return vn__filter_view(&v, c, block);
+    why = vn__fits_filter(c, f, c->p.type == VN_F16 || c->p.type == VN_BF16 ? NULL : "it needs f16 or bf16");
+    return why ? why : vn__filter_view(&v, c, block);
 }
 
 const char *vn__fits_conv_wgmma_filter(const void *problem, const struct vn_facts *f)
