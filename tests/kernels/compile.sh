@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each kernel, in each type, compiles for devices that are not here: AMD's with clang-19, SPIR-V
 # (as what an OpenCL compiler sees) with clang-15, and as CUDA with NVRTC.  What compiler is
-# missing is left out, and named.  Of targets that take the same instructions for what is no matrix engine's, the
-# second compiles what the first had not; tests/kernels/engines.sh has each engine for each of its targets.
+# missing is left out, and named.  Of a variant, each two of a type, a row, an epilogue and the
+# values of its constants are together in some text that is compiled; `make codegen` compiles all.
+# Of targets that take the same instructions for what is no matrix engine's, the second compiles
+# what the first had not; tests/kernels/engines.sh has each engine for each of its targets.
 
 . "$srcdir/tests/kernels/compilers.sh"
 
@@ -18,7 +20,7 @@ texts()
 {
     rm -rf "$out/texts"
     mkdir "$out/texts"
-    tests/kernels/texts "$1" "$2" "$out/texts" $3 > "$out/list" || exit 1
+    tests/kernels/texts "$1" "$2" "$out/texts" pairs $3 > "$out/list" || exit 1
     [ -s "$out/list" ] || { echo "there are no texts for $2"; exit 1; }
 }
 

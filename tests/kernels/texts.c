@@ -3,11 +3,12 @@
  * texts.c - writes what the library would give to a compiler: the whole text of each
  * variant of each operation, in each type, with the tune rows of a device and each value of its constants.
  *
- *     texts BACKEND FAMILY/ARCH DIRECTORY [wide] [rows]
+ *     texts BACKEND FAMILY/ARCH DIRECTORY [wide] [rows] [pairs]
  *
  * Prints the path of each file it writes.  With "wide", f32 once more with offsets of 64 bits; with "rows",
- * the rows for small and medium problems, and those of devices of that architecture that a row names, too.  A
- * file is called
+ * the rows for small and medium problems, and those of devices of that architecture that a row names, too;
+ * with "pairs", of each variant as many as it takes for each two of a type, a row, an epilogue and the values
+ * of the constants to be together in one.  A file is called
  *
  *     VARIANT.TYPE.PARAMETER-PARAMETER...[.wide][.NAME=VALUE,...]
  *
@@ -27,7 +28,7 @@ enum { NAMES = 16, NAME = sizeof ((struct vn_facts *)NULL)->name };
 struct target {
     vn_device   device;
     const char *directory;
-    int         wide, rows;
+    int         wide, rows, pairs;
     char        names[NAMES][NAME];    /* of devices: one that no row names, then those that one does */
     int         count;
 };
@@ -106,11 +107,20 @@ static struct vn_epilogue epilogue_of(const struct target *target, vn_type type,
                                  .type_c = other, .type_residual = other, .type_bias = other };
 }
 
-static int write_text(const struct target *t, const struct vn_variant *v, const int *p, const int *c,
-                      vn_type type, int wide, int which)
+/* What a text is of. */
+enum { TYPE, ROW, FORM, CONSTANT, FACTORS = CONSTANT + VN_CONSTANTS };
+
+struct text {
+    vn_type type;
+    int     wide, which, done;
+    int     p[VN_PARAMS], c[VN_CONSTANTS];
+    int     level[FACTORS];             /* of each factor: which of its values */
+};
+
+static int write_text(const struct target *t, const struct vn_variant *v, const struct text *it)
 {
-    const struct vn_epilogue e = epilogue_of(t, type, which);
-    char *text = vn__assemble(t->device.backend->name, v, p, c, type, wide, &e);
+    const struct vn_epilogue e = epilogue_of(t, it->type, it->which);
+    char *text = vn__assemble(t->device.backend->name, v, it->p, it->c, it->type, it->wide, &e);
     char path[1024], word[64];
     int failed;
 
@@ -118,17 +128,40 @@ static int write_text(const struct target *t, const struct vn_variant *v, const 
         fprintf(stderr, "%s: one of \"%s\" is not among the texts\n", v->name, v->texts);
         return 1;
     }
-    snprintf(path, sizeof path, "%s/%s.%s", t->directory, v->name, vn_type_name(type));
+    snprintf(path, sizeof path, "%s/%s.%s", t->directory, v->name, vn_type_name(it->type));
     for (int i = 0; vn__word_at(word, v->params, i); i++)
-        add(path, sizeof path, "%c%d", i ? '-' : '.', p[i]);
-    if (wide)
+        add(path, sizeof path, "%c%d", i ? '-' : '.', it->p[i]);
+    if (it->wide)
         add(path, sizeof path, ".wide");
-    if (which != PLAIN)
-        add(path, sizeof path, which == ADDED ? ".added" : ".added_in_f32");
-    add_constants(path, sizeof path, v, c);
+    if (it->which != PLAIN)
+        add(path, sizeof path, it->which == ADDED ? ".added" : ".added_in_f32");
+    add_constants(path, sizeof path, v, it->c);
     failed = write_file(path, text);
     free(text);
     return failed;
+}
+
+/* ---- of a variant ---------------------------------------------------------------- */
+
+struct list { struct text *it; int count, room; };
+
+static int append(struct list *l, const struct vn_row *row, const int *c, vn_type type, int wide, int which)
+{
+    struct text *it;
+
+    if (l->count == l->room) {
+        const int room = l->room ? 2 * l->room : 64;
+
+        if (!(it = realloc(l->it, (size_t)room * sizeof *it)))
+            return 1;
+        l->it   = it;
+        l->room = room;
+    }
+    it  = &l->it[l->count++];
+    *it = (struct text){ .type = type, .wide = wide, .which = which };
+    memcpy(it->p, row->p, sizeof it->p);
+    memcpy(it->c, c, sizeof it->c);
+    return 0;
 }
 
 /* Attention has one for its words, and nothing to add. */
@@ -137,24 +170,24 @@ static int has_epilogue(const struct vn_variant *v)
     return strstr(v->texts, "cl/tile/epilogue.h") && strncmp(v->name, "attention", 9);
 }
 
-static int write_row(const struct target *t, const struct vn_variant *v, const struct vn_row *row,
-                     vn_type type)
+static int append_row(struct list *l, const struct target *t, const struct vn_variant *v,
+                      const struct vn_row *row, vn_type type)
 {
     int c[VN_CONSTANTS], failed = 0;
 
     for (int i = 0; vn__constants_at(c, v, i); i++)
         for (int wide = 0; wide <= (t->wide && type == VN_F32); wide++)
-            failed |= write_text(t, v, row->p, c, type, wide, PLAIN);
+            failed |= append(l, row, c, type, wide, PLAIN);
     vn__constants_at(c, v, 0);
     for (int e = ADDED; e < EPILOGUES && has_epilogue(v); e++)
         if (e != ADDED_IN_F32 || (vn_type_bytes(type) == 2 && !strncmp(v->name, "gemm", 4)))
-            failed |= write_text(t, v, row->p, c, type, 0, e);
+            failed |= append(l, row, c, type, 0, e);
     return failed;
 }
 
 /* A row of another device stands in for a missing one, but may ask for what this one's compiler does not
  * have.                                                                                                */
-static int write_type(const struct target *t, const struct vn_variant *v, vn_type type)
+static int append_type(struct list *l, const struct target *t, const struct vn_variant *v, vn_type type)
 {
     int failed = 0;
 
@@ -168,8 +201,97 @@ static int write_type(const struct target *t, const struct vn_variant *v, vn_typ
             return 1;
         }
         for (int i = 0; s == VN_OK && i < count && strcmp(row[i].source, "nearest"); i++)
-            failed |= write_row(t, v, &row[i], type);
+            failed |= append_row(l, t, v, &row[i], type);
     }
+    return failed;
+}
+
+/* ---- each two together ----------------------------------------------------------- */
+
+enum { LEVELS = 128 };
+
+static int is_alike(const struct text *a, const struct text *b, int factor)
+{
+    switch (factor) {
+    case TYPE: return a->type == b->type;
+    case ROW:  return !memcmp(a->p, b->p, sizeof a->p);
+    case FORM: return a->wide == b->wide && a->which == b->which;
+    }
+    return a->c[factor - CONSTANT] == b->c[factor - CONSTANT];
+}
+
+static int number_levels(struct list *l)
+{
+    for (int f = 0; f < FACTORS; f++)
+        for (int i = 0, levels = 0; i < l->count; i++) {
+            int same = 0;
+
+            while (same < i && !is_alike(&l->it[same], &l->it[i], f))
+                same++;
+            l->it[i].level[f] = same < i ? l->it[same].level[f] : levels++;
+            if (levels > LEVELS) {
+                fprintf(stderr, "more than %d values\n", LEVELS);
+                return 1;
+            }
+        }
+    return 0;
+}
+
+static unsigned char together[FACTORS * LEVELS][FACTORS * LEVELS];
+
+/* How many pairs of this text are in no other one so far; with `take` they are from now on. */
+static int new_pairs(const struct text *it, int take)
+{
+    int count = 0;
+
+    for (int f = 0; f < FACTORS; f++)
+        for (int g = 0; g < f; g++) {
+            unsigned char *const seen = &together[f * LEVELS + it->level[f]][g * LEVELS + it->level[g]];
+
+            count += !*seen;
+            *seen |= (unsigned char)take;
+        }
+    return count;
+}
+
+static int write_pairs(const struct target *t, const struct vn_variant *v, struct list *l)
+{
+    int failed = number_levels(l);
+
+    memset(together, 0, sizeof together);
+    while (!failed) {
+        struct text *best = NULL;
+        int most = 0;
+
+        for (int i = 0; i < l->count; i++) {
+            const int pairs = l->it[i].done ? 0 : new_pairs(&l->it[i], 0);
+
+            if (pairs > most) {
+                best = &l->it[i];
+                most = pairs;
+            }
+        }
+        if (!best)
+            break;
+        new_pairs(best, best->done = 1);
+        failed = write_text(t, v, best);
+    }
+    return failed;
+}
+
+static int write_variant(const struct target *t, const struct vn_variant *v)
+{
+    struct list l = { 0 };
+    int failed = 0;
+
+    for (int type = 0; v->texts && type < VN_TYPE_COUNT; type++)
+        failed |= append_type(&l, t, v, (vn_type)type);
+    if (t->pairs)
+        failed |= write_pairs(t, v, &l);
+    else
+        for (int i = 0; i < l.count; i++)
+            failed |= write_text(t, v, &l.it[i]);
+    free(l.it);
     return failed;
 }
 
@@ -216,13 +338,16 @@ static void add_names(struct target *t)
 /* What measures the roofs of the device's matrix engines. */
 static int write_roofs(const struct target *t)
 {
-    static const int none[VN_CONSTANTS];
     const struct matrix_engine *it;
     int failed = 0;
 
     for (int type = 0; type < VN_TYPE_COUNT; type++)
-        for (it = matrix_engines; (it = matrix_engine_for(it, &t->device.facts, (vn_type)type)); it++)
-            failed |= write_text(t, &it->kernel, it->p, none, (vn_type)type, 0, PLAIN);
+        for (it = matrix_engines; (it = matrix_engine_for(it, &t->device.facts, (vn_type)type)); it++) {
+            struct text text = { .type = (vn_type)type, .which = PLAIN };
+
+            memcpy(text.p, it->p, sizeof it->p);
+            failed |= write_text(t, &it->kernel, &text);
+        }
     return failed;
 }
 
@@ -232,8 +357,7 @@ static int write_device(const struct target *t)
 
     for (const struct vn_operation *const *o = vn__operations; *o; o++)
         for (const struct vn_variant *v = (*o)->variants; v->name; v++)
-            for (int type = 0; v->texts && type < VN_TYPE_COUNT; type++)
-                failed |= write_type(t, v, (vn_type)type);
+            failed |= write_variant(t, v);
     return failed;
 }
 
@@ -244,7 +368,7 @@ int main(int argc, char **argv)
     int failed = 0;
 
     if (argc < 4 || sscanf(argv[2], "%15[^/]/%31s", t.device.facts.family, t.device.facts.arch) != 2) {
-        fprintf(stderr, "usage: texts BACKEND FAMILY/ARCH DIRECTORY [wide] [rows]\n");
+        fprintf(stderr, "usage: texts BACKEND FAMILY/ARCH DIRECTORY [wide] [rows] [pairs]\n");
         return 2;
     }
     backend.name = argv[1];
@@ -252,6 +376,7 @@ int main(int argc, char **argv)
     for (int i = 4; i < argc; i++) {
         t.wide |= !strcmp(argv[i], "wide");
         t.rows |= !strcmp(argv[i], "rows");
+        t.pairs |= !strcmp(argv[i], "pairs");
     }
     if (t.rows)
         add_names(&t);

@@ -40,7 +40,7 @@ done
     fail "two seeds begin with the same group"
 
 # interrupted after its first group, it reports that
-./vernier check --tap $out/tap --junit $out/xml --json $out/json > $out/text 2> $out/said &
+in_background $out/text $out/said ./vernier check --tap $out/tap --junit $out/xml --json $out/json
 command=$!
 wait_for $command grep -q '^passed' $out/text || fail "no group passes"
 kill -INT $command

@@ -68,7 +68,7 @@ rows=
 for k in $(seq 2 80); do
     rows="$rows gemm:32x32x$k:f32:nn"
 done
-./vernier choice $rows --samples 31 > "$out/said" 2> "$out/errors" &
+in_background "$out/said" "$out/errors" ./vernier choice $rows --samples 31
 choice=$!
 wait_for $choice grep -q '^problem ' "$out/said" || fail "no table"
 kill -INT $choice

@@ -143,9 +143,7 @@ done
 # interrupted COMMAND...: in its first rows it is, and reports them.
 interrupted()
 {
-    rm -f $out.part.txt
-    : > $out.part.txt
-    ./vernier "$@" $rows --budget 0.5 --json $out.part.json > $out.part.txt 2> $out.said &
+    in_background $out.part.txt $out.said ./vernier "$@" $rows --budget 0.5 --json $out.part.json
     command=$!
     wait_for $command grep -q '^gemm:' $out.part.txt || fail "vernier $*: no row"
     kill -INT $command

@@ -57,7 +57,7 @@ esac
 [ -z "$bad" ] || echo "$variant * * f32 *  $bad" >> $VERNIER_TUNE
 cp $VERNIER_TUNE "$out/before"
 
-./vernier tune $gemm --budget 1h > "$out/said" 2>&1 &
+in_background "$out/said" "$out/said" ./vernier tune $gemm --budget 1h
 tuner=$!
 wait_for $tuner measured_some || { fail "nothing was measured:"; cat "$out/said"; }
 kill -9 $tuner
@@ -103,7 +103,7 @@ grep -q '^# what is mine' $VERNIER_TUNE && grep -q 'and stays' $VERNIER_TUNE || 
     { fail "vernier tune: exit status $?:"; cat "$out/said"; }
 [ "$(grep -c '"variant"' "$out/report.json")" = 2 ] || { fail "not two rows:"; cat "$out/report.json"; }
 [ "$(grep -c '"real_time"' "$out/report.json")" = 4 ] || { fail "not four problems:"; cat "$out/report.json"; }
-./vernier tune $conv --budget 1h > "$out/said" 2>&1 &
+in_background "$out/said" "$out/said" ./vernier tune $conv --budget 1h
 tuner=$!
 wait_for $tuner grep -q '^vernier ' "$out/said" || fail "the tuner does not begin"
 refuses 2 'another `vernier tune` is at work' $gemm
