@@ -33,6 +33,7 @@ void start_cold(char base[PATH])
     setenv("POCL_CACHE_DIR", path, 1);
     snprintf(path, sizeof path, "%s/cache", base);
     setenv("VERNIER_CACHE_DIR", path, 1);
+    setenv("VERNIER_CACHE", "1", 1);
 }
 
 void wipe(const char *path)

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "vernier.h"
+#include "check/suite.h"
 
 enum { SKIPPED = 77 };          /* the exit status that Automake's tests are skipped by */
 
@@ -15,9 +15,12 @@ enum { SKIPPED = 77 };          /* the exit status that Automake's tests are ski
 static inline int start(vn_device **d, vn_queue **q)
 {
     const vn_status s = vn_device_open(d, NULL);
+    vn_device_info info;
 
-    if (!s && !vn_queue_open(q, *d))
+    if (!s && !vn_queue_open(q, *d) && !vn_device_describe(&info, *d)) {
+        suite_spare_cache(&info);
         return 0;
+    }
     printf(s == VN_NO_DEVICE ? "skipped: %s\n" : "cannot start: %s\n", vn_last_error());
     return s == VN_NO_DEVICE ? SKIPPED : 1;
 }

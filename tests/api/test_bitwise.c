@@ -58,6 +58,7 @@ static void open_places(void)
 
         if (vn_device_get(&p->info, i))
             continue;
+        suite_spare_cache(&p->info);
         for (int j = 0; j < place_count; j++)
             seen |= !strcmp(places[j].info.platform, p->info.platform);
         if (!seen && vn_device_open(&p->device, p->info.spec) == VN_OK) {

@@ -17,6 +17,18 @@ out=tests/oclgrind.tmp
 rm -rf $out && mkdir $out
 trap 'rm -rf "$VERNIER_CACHE_DIR" $out' 0
 
+# Small tiles and work-groups: one core runs each work-item after the other.
+VERNIER_TUNE=$(pwd)/$out/rows.tune
+export VERNIER_TUNE
+cat > $out/rows.tune << END
+columns softmax_split  ITEMS VALUES
+softmax_split  * * * *  32 8
+columns conv           BLK_M BLK_N BLK_K THR_M THR_N
+conv           * * * *  16 16 8 2 2
+columns attention      BLK_M BLK_N BLK_K THR_M THR_N
+attention      * * * *  16 16 8 2 2
+END
+
 # Side by side, since it keeps little more than one core busy.
 for part in gemm conv softmax attention cross-entropy; do
     (

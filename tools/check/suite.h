@@ -39,7 +39,7 @@ struct suite {
     enum suite_extent  extent;
     const char        *variant;                   /* only this one; NULL: all */
     long               count[KIND_COUNT], failed, passed_over, refused, vacuous;
-    long               specials;                  /* met so far; short suites run a third of them */
+    long               specials;                  /* met so far; short suites run one in 3 or 6 */
     int                met, only;                 /* groups met; run this one (from 1), 0: all, -1: none */
     int                planned, handed, ran;      /* groups: of suite_run(), begun there, in all that ran */
     const volatile int *stop;                     /* not 0: no more cases; may be NULL */
@@ -61,6 +61,9 @@ vn_status suite_open(struct suite **out, const char *spec);
 /* Another on the device of one that stays open longer, with a queue and memory of its own. */
 vn_status suite_open_beside(struct suite **out, const struct suite *lender);
 void      suite_close(struct suite *s);
+/* Turns the library's cache off for this process where the driver has one of its own, before anything is built;
+ * VERNIER_CACHE=1 keeps it on. */
+void      suite_spare_cache(const vn_device_info *i);
 
 /* All cases of an operation; or those of one problem, if that is not NULL. */
 struct suite_part { const struct op *op; const struct problem *problem; };
