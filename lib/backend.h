@@ -132,10 +132,15 @@ struct vn_backend {
 extern const struct vn_backend vn__opencl, vn__cuda;
 extern const struct vn_backend *const vn__backends[];     /* ends with NULL */
 
-/* Sets the sentence of vn_last_error(), and returns s. */
-vn_status vn__fail(vn_status s, const char *sentence, ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 2, 3)))
+/* What a function's sentence and its values are is checked as of printf(), in the standard's formats. */
+#if defined __MINGW32__
+#define VN_SENTENCE(at, values) __attribute__((format(gnu_printf, at, values)))
+#elif defined __GNUC__
+#define VN_SENTENCE(at, values) __attribute__((format(printf, at, values)))
+#else
+#define VN_SENTENCE(at, values)
 #endif
-    ;
+
+/* Sets the sentence of vn_last_error(), and returns s. */
+vn_status vn__fail(vn_status s, const char *sentence, ...) VN_SENTENCE(2, 3);
 #endif

@@ -16,9 +16,7 @@
  *
  * Nothing here fails: errors on disk cost time, and a log line says why.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE               /* secure_getenv */
-#endif
+#include "os.h"
 #include "core.h"
 
 #define XXH_INLINE_ALL
@@ -26,18 +24,10 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MAGIC     "vernier\n"
 #define EXTENSION ".kernel"
@@ -456,7 +446,7 @@ static struct file *list(size_t *count, int dir)
             files = more;
         }
         files[*count].bytes = (uint64_t)st.st_size;
-        files[*count].used  = st.st_mtim;
+        files[*count].used  = VN_TIME_USED(st);
         strcpy(files[(*count)++].name, e->d_name);
     }
     closedir(all);

@@ -488,11 +488,7 @@ int    vn__trial_is_right(int act, double y, double x);
 
 enum vn_topic { VN_LOG_CHOOSE = 1, VN_LOG_BUILD = 2, VN_LOG_LAUNCH = 4, VN_LOG_CACHE = 8 };
 int  vn__logs(enum vn_topic topic);
-void vn__log(enum vn_topic topic, const char *sentence, ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 2, 3)))
-#endif
-    ;
+void vn__log(enum vn_topic topic, const char *sentence, ...) VN_SENTENCE(2, 3);
 void vn__trace_launch(vn_queue *q, const char *variant, vn_event *from, vn_event *to);
 int  vn__traces(void);
 void vn__trace_flush(vn_queue *q);

@@ -2,7 +2,7 @@
  *
  * device.c - the list of backends; devices, buffers and transfers.
  */
-#define _GNU_SOURCE
+#include "os.h"
 #ifdef HAVE_CONFIG_H
 #include <config.h>
 #endif

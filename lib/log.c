@@ -11,21 +11,14 @@
  * bracket, so that a process that dies leaves a valid file as long as only whole events reach it: they
  * are collected in `trace.text`, which is written in one piece.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE               /* secure_getenv */
-#endif
+#include "os.h"
 #include "core.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 static const struct { enum vn_topic bit; const char *name; } topics[] = {
     { VN_LOG_CHOOSE, "choose" },
@@ -245,7 +238,7 @@ void vn__trace_span(const char *category, const char *name, double from, double 
     if (!vn__traces())
         return;
     pthread_mutex_lock(&trace.lock);
-    emit_span(category, name, HOST, syscall(SYS_gettid), from, to);
+    emit_span(category, name, HOST, vn__thread_number(), from, to);
     drain();
     pthread_mutex_unlock(&trace.lock);
 }

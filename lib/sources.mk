@@ -7,7 +7,6 @@ include_HEADERS += \
 	%D%/vernier_opencl.h
 libcore_la_SOURCES += \
 	%D%/backend.h \
-	%D%/cache.c \
 	%D%/choices.h \
 	%D%/choose.c \
 	%D%/core.h \
@@ -20,6 +19,8 @@ libcore_la_SOURCES += \
 	%D%/operation.c \
 	%D%/operations.c \
 	%D%/operations.h \
+	%D%/os.c \
+	%D%/os.h \
 	%D%/overlap.c \
 	%D%/plan.c \
 	%D%/queue.c \
@@ -30,6 +31,11 @@ libcore_la_SOURCES += \
 	%D%/transfer.c \
 	%D%/trial.c \
 	%D%/tune.c
+if WINDOWS
+libcore_la_SOURCES += %D%/cache_absent.c
+else
+libcore_la_SOURCES += %D%/cache.c
+endif
 nodist_libcore_la_SOURCES += %D%/texts.c
 
 # Kernels, vocabularies and tune rows as one table of strings.

@@ -2,12 +2,11 @@
  *
  * status.c - statuses, the sentence of the last error, and handles.
  */
-#define _GNU_SOURCE
+#include "os.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core.h"
 

@@ -34,19 +34,14 @@
  * are made for the values of the `space` and of shipped rows; of a parameter without a space, for those
  * between the smallest and the largest that is shipped, and for 0 and 1 where no other is.
  */
-#define _GNU_SOURCE
+#include "os.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core.h"
 
@@ -154,7 +149,7 @@ struct line {
     char        wrong[384];               /* "": nothing */
 };
 
-static void find_wrong(struct line *l, const char *sentence, ...) __attribute__((format(printf, 2, 3)));
+static void find_wrong(struct line *l, const char *sentence, ...) VN_SENTENCE(2, 3);
 
 static void find_wrong(struct line *l, const char *sentence, ...)
 {

@@ -23,11 +23,25 @@ AC_DEFUN([VN_CHECK_CFLAGS], [
 # where the linker takes none, how to export the same symbols without it.
 AC_DEFUN([VN_CHECK_VERSION_SCRIPT], [
 	AC_MSG_CHECKING([whether the linker takes a version script])
-	vn_saved_ldflags=$LDFLAGS
-	LDFLAGS="$LDFLAGS -shared -fPIC -Wl,--version-script,$srcdir/$1"
-	AC_LINK_IFELSE([AC_LANG_SOURCE([[int vn_probe(void); int vn_probe(void) { return 0; }]])],
-		[vn_version_script=yes], [vn_version_script=no])
-	LDFLAGS=$vn_saved_ldflags
+	VN_LINKS_SHARED([-Wl,--version-script,$srcdir/$1], [vn_version_script=yes], [vn_version_script=no])
+	AS_IF([test $windows = yes], [vn_version_script=no])
 	AC_MSG_RESULT([$vn_version_script])
 	AM_CONDITIONAL([VERSION_SCRIPT], [test "$vn_version_script" = yes])
+])
+
+# VN_CHECK_NODELETE(VARIABLE) - the linker's flag for a library that dlclose() leaves in the process, where it has one.
+AC_DEFUN([VN_CHECK_NODELETE], [
+	AC_MSG_CHECKING([whether the linker takes -z nodelete])
+	VN_LINKS_SHARED([-Wl,-z,nodelete], [$1=-Wl,-z,nodelete], [$1=])
+	AS_IF([test $windows = yes], [$1=])
+	AC_MSG_RESULT([${$1:-no}])
+	AC_SUBST([$1])
+])
+
+# VN_LINKS_SHARED(FLAG, YES, NO)
+AC_DEFUN([VN_LINKS_SHARED], [
+	vn_saved_ldflags=$LDFLAGS
+	LDFLAGS="$LDFLAGS -shared -fPIC $1"
+	AC_LINK_IFELSE([AC_LANG_SOURCE([[int vn_probe(void); int vn_probe(void) { return 0; }]])], [$2], [$3])
+	LDFLAGS=$vn_saved_ldflags
 ])

@@ -30,7 +30,8 @@ test_scripts  += \
 	%D%/api/cblas.sh \
 	%D%/api/cpp.sh \
 	%D%/api/headers.sh \
-	%D%/api/install.sh
+	%D%/api/install.sh \
+	%D%/api/mingw.sh
 
 %C%_api_test_again_SOURCES   = %D%/api/test_again.c $(trial)
 %C%_api_test_again_LDFLAGS   = $(AM_LDFLAGS) -Wl,--wrap=vn__operate,--wrap=vn__choose,--wrap=vn__launch
@@ -45,7 +46,7 @@ test_scripts  += \
 %C%_api_test_warm_SOURCES    = %D%/api/test_warm.c $(disk)
 
 # Products of BLAS, before a BLAS that counts its calls.
-if SHARED
+if CBLAS
 test_programs     += %D%/api/test_cblas
 check_LTLIBRARIES += %D%/fakes/blas.la
 endif
@@ -94,6 +95,11 @@ codegen-compare:
 distclean-local:
 	rm -rf codegen.cache codegen.table codegen.base codegen.report
 .PHONY: codegen codegen-compare
+
+# The library as a DLL, run under Wine.
+check-windows:
+	$(SHELL) $(srcdir)/packaging/mingw.sh
+.PHONY: check-windows
 
 ## The backends.
 

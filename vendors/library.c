@@ -2,11 +2,9 @@
  *
  * library.c - loads vendors' libraries, and finds their functions, at run time.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
+#include "os.h"
+
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "library.h"
 

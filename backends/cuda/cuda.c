@@ -6,7 +6,7 @@
  * backend uses the primary context of the device, or the caller's; the context that is current in
  * the calling thread stays current.
  */
-#define _GNU_SOURCE
+#include "os.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>

@@ -2,7 +2,8 @@
  *
  * device.c - the list of OpenCL devices, and the facts of each.
  */
-#define _GNU_SOURCE
+#include "os.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

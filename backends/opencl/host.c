@@ -6,7 +6,6 @@
  * once: a kernel adds 1 to what the host wrote after the buffer was made, twice.  A driver that copies adds
  * it to what the memory held before, or shows its sum too late.
  */
-#define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "opencl.h"
@@ -70,7 +69,7 @@ vn_status vn__cl_shares_host(int *out, vn_device *device)
 {
     struct vn_cl_device *d = device->impl;
     struct trial t = { NULL, NULL, NULL, NULL, NULL };
-    void *memory;
+    char *memory;
     cl_int error;
 
     if ((*out = __atomic_load_n(&d->shares_host, __ATOMIC_ACQUIRE)))
@@ -79,9 +78,9 @@ vn_status vn__cl_shares_host(int *out, vn_device *device)
         *out = -1;
         return VN_OK;
     }
-    if (posix_memalign(&memory, VN_HOST_ALIGN, VN_HOST_ALIGN))
-        return vn__fail(VN_NO_MEMORY, "host memory ran out: %d bytes", VN_HOST_ALIGN);
-    t.memory = memory;
+    if (!(memory = malloc(2 * VN_HOST_ALIGN)))
+        return vn__fail(VN_NO_MEMORY, "host memory ran out: %d bytes", 2 * VN_HOST_ALIGN);
+    t.memory = (void *)(memory + VN_HOST_ALIGN - (uintptr_t)memory % VN_HOST_ALIGN);
     error = open_trial(&t, d);
     if (!error && (error = run_trial(out, &t)))
         memory = NULL;                      /* a kernel may still be running: it is not freed */
