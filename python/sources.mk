@@ -8,6 +8,7 @@ EXTRA_DIST += \
 	%D%/vernier/_conv.py \
 	%D%/vernier/_cross_entropy.py \
 	%D%/vernier/_device.py \
+	%D%/vernier/_dlpack.py \
 	%D%/vernier/_gemm.py \
 	%D%/vernier/_library.py \
 	%D%/vernier/_opencl.py \
@@ -21,6 +22,7 @@ EXTRA_DIST += \
 	%D%/vernier/tests/test_conv.py \
 	%D%/vernier/tests/test_cross_entropy.py \
 	%D%/vernier/tests/test_device.py \
+	%D%/vernier/tests/test_dlpack.py \
 	%D%/vernier/tests/test_gemm.py \
 	%D%/vernier/tests/test_opencl.py \
 	%D%/vernier/tests/test_report.py \

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays as operands: NumPy's own memory where the device computes in it, else copies on the device.
 
-A `Call` collects the operands of one operation.  Each operand is a NumPy array, whatever has __dlpack__ or
-__array_interface__ on the host, or a vernier.Tensor.
+A `Call` collects the operands of one operation.  Each operand is a NumPy array, whatever has __dlpack__ (on the host,
+or on a device of CUDA or OpenCL) or __array_interface__, or a vernier.Tensor.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ._device import Buffer, Handle, Queue, default_queue
+from ._device import Buffer, Handle, Queue, _defaults, default_queue
 from ._library import (ACTIVATIONS, HOST_ALIGN, MATHS, RANK, TYPES, CInts, CTensor, Extents, InvalidError, check, lib)
 
 __all__ = ["Tensor", "Call", "tensor", "empty"]
@@ -43,6 +43,9 @@ class Tensor:
     >>> t.T.shape, t.T.numpy()[2].tolist()
     ((3, 2), [2.0, 5.0])
     """
+
+    own_queue: Queue | None = None      # whose work its elements are; None: that of whoever uses it
+    is_read_only = False
 
     def __init__(self, buffer: Buffer, dtype: Any, shape: Sequence[int], strides: Sequence[int] | None = None,
                  start: int = 0) -> None:
@@ -77,7 +80,7 @@ class Tensor:
         """A NumPy array of its elements; waits for the queue's work."""
         size = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
         flat = np.empty(size if 0 not in self.shape else 0, self.dtype)
-        queue = queue or default_queue()
+        queue = queue or self.own_queue or default_queue()
         check(lib.vn_read(queue.handle, flat.ctypes.data, self.buffer.handle, self.start * self.dtype.itemsize,
                           flat.nbytes))
         steps = [s * self.dtype.itemsize for s in self.strides]
@@ -100,21 +103,22 @@ def empty(shape: Sequence[int], dtype: Any = np.float32, queue: Queue | None = N
 def tensor(array: Any, queue: Queue | None = None) -> Tensor:
     """A copy of an array on the device."""
     queue = queue or default_queue()
-    array = np.ascontiguousarray(as_array(array, "array"))
+    array = as_array(array, "array")
+    if isinstance(array, Tensor):
+        raise TypeError("array is in a device's memory; it needs the host's")
+    array = np.ascontiguousarray(array)
     out = empty(array.shape, array.dtype, queue)
     check(lib.vn_write(queue.handle, out.buffer.handle, 0, array.ctypes.data, array.nbytes))
     return out
 
 
 def as_array(x: Any, name: str) -> Any:
-    """A NumPy array on the same memory, where there is one on the host."""
+    """A NumPy array on the same memory, where that is the host's, and a tensor where it is a device's."""
     if isinstance(x, np.ndarray):
         return x
-    if hasattr(x, "__dlpack_device__") and not hasattr(x, "__array_interface__"):
-        kind = x.__dlpack_device__()[0]
-        if int(kind) != 1:
-            raise TypeError(f"{name} is in memory of DLPack's device type {int(kind)}; it needs the host's, 1")
-        return np.from_dlpack(x)
+    if _is_lent(x):
+        from ._dlpack import lent_array
+        return lent_array(x, name)
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
         return np.asarray(x)
     raise TypeError(f"{name} is a {type(x).__name__}; it needs a NumPy array, a vernier.Tensor, or what has "
@@ -152,16 +156,28 @@ def _is_opencl(x: Any) -> bool:
     return type(x).__module__.startswith("pyopencl") and hasattr(x, "base_data")
 
 
+def _is_lent(x: Any) -> bool:
+    """Whether it is another library's array, by DLPack."""
+    return hasattr(x, "__dlpack_device__") and not hasattr(x, "__array_interface__")
+
+
 class Call:
     """One operation: its queue, its operands as structs, and what is to be done after it."""
 
     def __init__(self, queue: Queue | None, *operands: Any) -> None:
+        self._taken = {id(x): as_array(x, "out") for x in operands
+                       if not isinstance(x, (np.ndarray, Tensor)) and _is_lent(x)}
+        if self._taken:
+            operands = tuple(self._taken.get(id(x), x) for x in operands)
         self.on_device = any(isinstance(x, Tensor) for x in operands)
         self.cl_queue = next((x.cl_queue for x in operands if hasattr(x, "cl_queue")), None) if self.on_device else None
         if queue is None and self.cl_queue is not None:
             from ._opencl import queue_on
             queue = queue_on(self.cl_queue)
-        self.queue = queue or default_queue()
+        own = next((x.own_queue for x in operands if isinstance(x, Tensor) and x.own_queue), None) \
+            if self.on_device else None
+        self.is_lent = own is not None          # then what lent its memory may use it when the call returns
+        self.queue = _defaults.last = queue or own or default_queue()
         self._after: list[Any] = []
 
     def input(self, x: Any, name: str, rank: int = 0) -> CTensor:
@@ -171,6 +187,9 @@ class Call:
         if isinstance(x, Tensor):
             return self._tensor(x, rank)
         a = x if isinstance(x, np.ndarray) else as_array(x, name)
+        if isinstance(a, Tensor):
+            self._taken[id(x)] = a
+            return self._tensor(a, rank)
         if a.ndim < rank:
             a = a.reshape((1,) * (rank - a.ndim) + a.shape)
         if not self.on_device and self.queue.device.shares_host:
@@ -181,10 +200,15 @@ class Call:
         """What is written; is_read: and read before that."""
         if not isinstance(x, (np.ndarray, Tensor)) and _is_opencl(x):
             x = on_opencl(x)
+        if not isinstance(x, (np.ndarray, Tensor)) and _is_lent(x):
+            x = self._taken[id(x)] if id(x) in self._taken else self._taken.setdefault(id(x), as_array(x, name))
         if isinstance(x, Tensor):
+            if x.is_read_only:
+                raise InvalidError(f"{name} is read-only; it needs an array that can be written to")
             return self._tensor(x, 0)
         if not isinstance(x, np.ndarray):
-            raise TypeError(f"{name} is a {type(x).__name__}; it needs a NumPy array, or a vernier.Tensor")
+            raise TypeError(f"{name} is a {type(x).__name__}; it needs a NumPy array, a vernier.Tensor, or what has "
+                            "__dlpack__")
         if not x.flags.writeable:
             raise InvalidError(f"{name} is read-only; it needs an array that can be written to")
         if not self.on_device and self.queue.device.shares_host:
@@ -196,6 +220,8 @@ class Call:
         if isinstance(x, Tensor):
             raise TypeError(f"{name} is a Tensor; it needs a NumPy array of int32 or int64")
         a = as_array(x, name)
+        if isinstance(a, Tensor):
+            raise TypeError(f"{name} is in a device's memory; it needs a NumPy array of int32 or int64")
         size = a.dtype.itemsize
         if a.dtype not in (np.int32, np.int64):
             raise TypeError(f"{name} has dtype {a.dtype}; it needs int32 or int64")
@@ -216,7 +242,7 @@ class Call:
 
     def finish(self) -> None:
         """Waits for what is in NumPy's memory, and copies what was not computed there."""
-        if not self.on_device:
+        if not self.on_device or self.is_lent:
             check(lib.vn_queue_finish(self.queue.handle))
         for target, copy, buffer in self._after:
             if buffer is not None:
@@ -263,6 +289,17 @@ class Call:
         return self._tensor(_Scratch(buffer, a.dtype, packed.shape), 0)
 
 
+class LentTensor(Tensor):
+    """A view of another library's device memory, or what was computed from such."""
+
+    lent: Any = None
+
+    @property
+    def own_queue(self) -> Queue:       # type: ignore[override]
+        from ._dlpack import queue_on
+        return queue_on(self.buffer.device)
+
+
 class _Scratch(Tensor):
     """A packed view of a queue's scratch buffer."""
 
@@ -279,7 +316,10 @@ def result(call: Call, like: Any, shape: Sequence[int], dtype: Any) -> Any:
     if call.cl_queue is not None:
         from ._opencl import empty_on
         return empty_on(call.cl_queue, shape, dtype)
-    return empty(shape, dtype, call.queue) if isinstance(like, Tensor) or call.on_device else np.empty(shape, dtype)
+    if not call.on_device:
+        return np.empty(shape, dtype)
+    it = empty(shape, dtype, call.queue)
+    return LentTensor(it.buffer, it.dtype, it.shape) if call.is_lent else it
 
 
 def dtype_of(x: Any, name: str) -> tuple[Any, Any]:

@@ -275,6 +275,7 @@ class Queue(Handle):
 
 class _Defaults(threading.local):
     queue: Queue | None = None
+    last: Queue | None = None   # the one that the last operation ran on
 
 
 _defaults = _Defaults()
@@ -305,14 +306,15 @@ def default_queue() -> Queue:
 
 
 def explain(queue: Queue | None = None) -> Explanation:
-    """How the last operation ran, on this thread's default queue or another.
+    """How this thread's last operation ran, or the last on `queue`.
 
     >>> import numpy, vernier
     >>> c = vernier.gemm(numpy.ones((8, 8), "f4"), numpy.ones((8, 8), "f4"), variant="gemm")
     >>> vernier.explain()["variant"]
     'gemm'
     """
-    return (queue or default_queue()).explain()
+    last = _defaults.last
+    return (queue or (last if last is not None and last._open is not None else default_queue())).explain()
 
 
 def each(values: Any, count: int, name: str) -> Iterator[int]:

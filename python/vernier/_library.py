@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
-from ctypes import c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +162,9 @@ _FUNCTIONS = {
     "vn_opencl_device_open": (STATUS, [_P(c_void_p), c_void_p, c_void_p]),
     "vn_opencl_queue_open": (STATUS, [_P(c_void_p), c_void_p, c_void_p]),
     "vn_opencl_buffer_open": (STATUS, [_P(c_void_p), c_void_p, c_void_p]),
+    "vn_cuda_device_open": (STATUS, [_P(c_void_p), c_void_p]),
+    "vn_cuda_queue_open": (STATUS, [_P(c_void_p), c_void_p, c_void_p]),
+    "vn_cuda_buffer_open": (STATUS, [_P(c_void_p), c_void_p, c_uint64, c_size_t]),
     "vn_softmax_backward": (STATUS, [c_void_p, CTensor, CTensor, CTensor, _P(CSoftmaxOptions)]),
 }
 

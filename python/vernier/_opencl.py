@@ -15,9 +15,9 @@ _lock = threading.Lock()
 _queues = threading.local()
 
 
-def _device(queue: Any) -> Device:
-    """The vernier.Device of a command queue's; as its context is retained, no other has that address."""
-    key = queue.context.int_ptr, queue.device.int_ptr
+def device_in(context: int, device: int) -> Device:
+    """The vernier.Device on a cl_device_id in a cl_context; as that is retained, no other has its address."""
+    key = context, device
     with _lock:
         it = _devices.get(key)
         if it is None:
@@ -28,10 +28,14 @@ def _device(queue: Any) -> Device:
     return it
 
 
+def _device(queue: Any) -> Device:
+    return device_in(queue.context.int_ptr, queue.device.int_ptr)
+
+
 def queue_on(queue: Any) -> Queue:
     """This thread's vernier.Queue on a command queue."""
     key = queue.int_ptr
-    opened = _queues.__dict__.setdefault("of", {})
+    opened: dict[int, Queue] = _queues.__dict__.setdefault("of", {})
     it = opened.get(key)
     if it is None:
         out = c_void_p()
