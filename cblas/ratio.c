@@ -4,7 +4,10 @@
  *
  *     VERNIER_BLAS_FROM=0 ./ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS [MxNxK...]
  *
- * Both run alternately in one process; a figure is the median of the ratios of neighbours.
+ * Both run alternately in one process, each behind a pause in which the other's threads come to rest: those of
+ * OpenBLAS spin for a while after a product.  A sample is the median of the ratios of neighbours.  All shapes are
+ * gone through five times, so that what disturbs one sample of a shape does not disturb the others; a line has the
+ * median of its five samples, the least and the largest of them, and what all five agree on.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,7 +17,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, ROUNDS = 41, MOST = 3000 };
+enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, SAMPLES = 5, ROUNDS = 11, MOST = 3000 };
+static const double SAMPLE = 3e-3;     /* seconds that the calls of one round take */
 
 typedef void sgemm(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
                    float *, int);
@@ -95,60 +99,107 @@ static void *elements(size_t count, int is_f64)
     return out;
 }
 
-/* A line of the table. */
-static void measure(const struct library *ours, const struct library *theirs, int is_f64, const int *s)
+static double median(double *of, int count)
 {
+    qsort(of, (size_t)count, sizeof *of, ascending);
+    return of[count / 2];
+}
+
+static double rested(const struct library *l, int is_f64, const int *s, const void *a, const void *b, void *c,
+                     int repeats)
+{
+    static const struct timespec rest = { .tv_nsec = 25000000 };
+
+    nanosleep(&rest, NULL);
+    seconds(l, is_f64, s, a, b, c, 1);          /* wakes its threads */
+    return seconds(l, is_f64, s, a, b, c, repeats);
+}
+
+/* What is known of a shape. */
+struct line {
+    int    is_f64, size[3];
+    double ratio[SAMPLES], own[SAMPLES], other[SAMPLES];
+};
+
+static void sample(struct line *l, int number, const struct library *ours, const struct library *theirs)
+{
+    const int *const s = l->size, is_f64 = l->is_f64;
     const size_t m = (size_t)s[0], n = (size_t)s[1], k = (size_t)s[2];
     void *const a = elements(m * k, is_f64), *const b = elements(k * n, is_f64),
                 *const c = elements(m * n, is_f64);
     double ratio[ROUNDS], own[ROUNDS], other[ROUNDS], once = 0;
     int repeats, rounds = ROUNDS;
 
-    for (int warm = 0; warm < 3; warm++) {
+    for (int warm = 0; warm < (number ? 1 : 3); warm++) {
         seconds(ours, is_f64, s, a, b, c, 1);
         once = seconds(theirs, is_f64, s, a, b, c, 1);
     }
-    repeats = once > 1e-3 ? 1 : (int)(1e-3 / once) + 1;
+    repeats = once > SAMPLE ? 1 : (int)(SAMPLE / once) + 1;
     if (repeats > MOST)
         repeats = MOST;
     if (once > 0.02)
-        rounds = 15;
-    for (int r = 0; r < rounds; r++) {
-        own[r] = seconds(ours, is_f64, s, a, b, c, repeats);
-        other[r] = seconds(theirs, is_f64, s, a, b, c, repeats);
+        rounds = 5;
+    for (int r = 0; r < rounds; r++) {          /* each of them first, in turn */
+        if (r % 2)
+            own[r] = rested(ours, is_f64, s, a, b, c, repeats);
+        other[r] = rested(theirs, is_f64, s, a, b, c, repeats);
+        if (!(r % 2))
+            own[r] = rested(ours, is_f64, s, a, b, c, repeats);
         ratio[r] = other[r] / own[r];
     }
-    qsort(ratio, (size_t)rounds, sizeof *ratio, ascending);
-    qsort(own, (size_t)rounds, sizeof *own, ascending);
-    qsort(other, (size_t)rounds, sizeof *other, ascending);
-    printf("%-5s %5d %5d %5d %12.1f %12.1f %7.2f   %.2f %.2f\n", is_f64 ? "f64" : "f32", s[0], s[1], s[2],
-           1e6 * own[rounds / 2], 1e6 * other[rounds / 2], ratio[rounds / 2], ratio[rounds / 4],
-           ratio[3 * rounds / 4]);
-    fflush(stdout);
+    l->ratio[number] = median(ratio, rounds);
+    l->own[number] = median(own, rounds);
+    l->other[number] = median(other, rounds);
     free(a);
     free(b);
     free(c);
 }
 
+static void print(struct line *l)
+{
+    const double middle = median(l->ratio, SAMPLES), least = l->ratio[0], most = l->ratio[SAMPLES - 1];
+
+    printf("%-5s %5d %5d %5d %12.1f %12.1f %7.2f   %5.2f %5.2f   %s\n", l->is_f64 ? "f64" : "f32", l->size[0],
+           l->size[1], l->size[2], 1e6 * median(l->own, SAMPLES), 1e6 * median(l->other, SAMPLES), middle, least,
+           most, least > 1 ? "faster" : most < 1 ? "slower" : "neither");
+}
+
+static struct line line_of(int is_f64, const int *s)
+{
+    return (struct line){ .is_f64 = is_f64, .size = { s[0], s[1], s[2] } };
+}
+
 int main(int argc, char **argv)
 {
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
+    struct line *lines;
+    int count = 0;
+
     if (argc < 3)
         errx(2, "usage: ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS [MxNxK...]");
 
     const struct library ours = library_of(argv[1]), theirs = library_of(argv[2]);
 
-    printf("%-5s %5s %5s %5s %12s %12s %7s   quartiles\n", "type", "M", "N", "K", "ours, us", "theirs, us",
-           "ratio");
+    if (!(lines = calloc((size_t)(argc > 3 ? argc - 3 : SHAPES) * 2, sizeof *lines)))
+        err(2, "a line for each shape");
     for (int is_f64 = 0; is_f64 < 2; is_f64++) {
         for (int i = 3; i < argc; i++) {
             int s[3];
 
             if (sscanf(argv[i], "%dx%dx%d", &s[0], &s[1], &s[2]) != 3 || s[0] < 1 || s[1] < 1 || s[2] < 1)
                 errx(2, "a product is %s; it needs three sizes, MxNxK", argv[i]);
-            measure(&ours, &theirs, is_f64, s);
+            lines[count++] = line_of(is_f64, s);
         }
-        for (size_t i = 0; argc == 3 && i < sizeof shapes / sizeof *shapes; i++)
-            measure(&ours, &theirs, is_f64, shapes[i]);
+        for (int i = 0; argc == 3 && i < SHAPES; i++)
+            lines[count++] = line_of(is_f64, shapes[i]);
     }
+    for (int number = 0; number < SAMPLES; number++)
+        for (int i = 0; i < count; i++)
+            sample(&lines[i], number, &ours, &theirs);
+    printf("%-5s %5s %5s %5s %12s %12s %7s   %5s %5s   this library is\n", "type", "M", "N", "K", "ours, us",
+           "theirs, us", "ratio", "least", "most");
+    for (int i = 0; i < count; i++)
+        print(&lines[i]);
+    free(lines);
     return 0;
 }
