@@ -12,6 +12,8 @@ texts += \
 	%D%/repack.cl \
 	%D%/sides.h \
 	%D%/slab.cl \
+	%D%/slab.h \
+	%D%/slab_filter.cl \
 	%D%/strips.cl \
 	%D%/taps.cl \
 	%D%/tiled.cl \

@@ -118,8 +118,11 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
 vn_status   vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan);
 
-/* trial.c: a small convolution in integers, which must come out exactly. */
-vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);
+/* slab_filter.c: likewise, the gradient of a filter */
+const char *vn__plan_conv_slab_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site);
+vn_status   vn__run_conv_slab_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                     const struct vn_plan *plan);
 
 /* repack.c: what has NCHW tensors, through copies */
 const char *vn__fits_conv_repack(const void *problem, const struct vn_facts *f);

@@ -4,45 +4,36 @@
  */
 #include <limits.h>
 
-#include "conv.h"
-
-enum { THR_M, THR_V, VEC, BLK_K, BLK_S, BLK_C };
-enum { STEPS_MOST = 2048, ROW_STEP_MOST = 3 };  /* of cl/conv/slab.cl */
-enum { TASKS_PER_UNIT = 4 };            /* wanted, so that all finish at about the same time */
+#include "slab.h"
 
 static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* What a task is: a box of pixels, of some panels of channels, summed over blocks of channels. */
 struct cut {
-    int64_t box[4], boxes[4];           /* images, then the dimensions */
+    struct vn_boxes pixels;
     int64_t panels, ranges, channels;   /* of a task; of all panels; of a block */
     int     ranges_first;               /* else all boxes of a range: what is read again is the smaller */
     int64_t tasks;
 };
 
-/* How far the slab reaches beyond the pixels along a dimension, and its places from pixel to pixel; a filter
- * that has one tap there, in each phase, takes none of what lies between.                                  */
-struct reach { int64_t beyond, pixel, extent; };
-
-static struct reach reach_of(const struct conv *c, int d)
+struct vn_reach vn__slab_reach(const struct conv *c, int d)
 {
-    const vn_tensor *out = vn__conv_output(c);
+    const vn_tensor *out = c->direction == BACKWARD_DATA ? &c->x : &c->y;
     const int64_t step = vn__conv_tap_step(c, d), taps = VN_CEIL_DIV(c->w.extent[2 + d], step);
     const int64_t phases = c->direction == BACKWARD_DATA ? min_of(c->stride[d], c->x.extent[2 + d]) : 1;
-    struct reach r = { 0, 1, VN_CEIL_DIV(out->extent[2 + d], phases) };
+    struct vn_reach r = { 0, 1, VN_CEIL_DIV(out->extent[2 + d], phases) };
 
     if (taps > 1)
         r.beyond = (taps - 1) * (c->direction == BACKWARD_DATA ? c->dilation[d] * step / c->stride[d]
                                                                : c->dilation[d]);
-    if (c->direction != BACKWARD_DATA && (taps > 1 || (d == DIMS - 1 && c->stride[d] <= ROW_STEP_MOST &&
+    if (c->direction != BACKWARD_DATA && (taps > 1 || (d == DIMS - 1 && c->stride[d] <= VN_ROW_STEP_MOST &&
                                                        c->x.stride[RANK - 1] == 1)))
         r.pixel = c->stride[d];
     return r;
 }
 
-/* The elements of the slab for one channel. */
-static double slab_of(const struct reach r[DIMS], const int64_t box[4])
+double vn__slab_elements(const struct vn_reach r[DIMS], const int64_t box[4])
 {
     double n = (double)box[0];
 
@@ -51,23 +42,21 @@ static double slab_of(const struct reach r[DIMS], const int64_t box[4])
     return n;
 }
 
-/* A part of `extent`, such that all parts are about as large, and at most `most`. */
-static int64_t even_part(int64_t extent, int64_t most)
+int64_t vn__even_part(int64_t extent, int64_t most)
 {
     return VN_CEIL_DIV(extent, VN_CEIL_DIV(extent, max_of(1, min_of(extent, most))));
 }
 
-/* The box of at most `most` pixels: whole rows first. */
-static void cut_box(struct cut *cut, int64_t images, const struct reach r[DIMS], int64_t most)
+void vn__cut_box(struct vn_boxes *out, int64_t images, const struct vn_reach r[DIMS], int64_t most)
 {
     for (int d = DIMS - 1; d >= 0; d--) {
-        cut->box[1 + d] = even_part(r[d].extent, most);
-        most /= cut->box[1 + d];
+        out->box[1 + d] = vn__even_part(r[d].extent, most);
+        most /= out->box[1 + d];
     }
-    cut->box[0] = even_part(images, most);
-    cut->boxes[0] = VN_CEIL_DIV(images, cut->box[0]);
+    out->box[0] = vn__even_part(images, most);
+    out->count[0] = VN_CEIL_DIV(images, out->box[0]);
     for (int d = 0; d < DIMS; d++)
-        cut->boxes[1 + d] = VN_CEIL_DIV(r[d].extent, cut->box[1 + d]);
+        out->count[1 + d] = VN_CEIL_DIV(r[d].extent, out->box[1 + d]);
 }
 
 static double count_tasks(const struct cut *cut, const struct conv *c)
@@ -75,7 +64,7 @@ static double count_tasks(const struct cut *cut, const struct conv *c)
     double n = (double)cut->ranges * (double)vn__conv_phases(c) * (double)c->groups;
 
     for (int i = 0; i < 4; i++)
-        n *= (double)cut->boxes[i];
+        n *= (double)cut->pixels.count[i];
     return n;
 }
 
@@ -86,7 +75,7 @@ static int reads_source_less(const struct cut *cut, const struct conv *c)
     double boxes = 1;
 
     for (int i = 0; i < 4; i++)
-        boxes *= (double)cut->boxes[i];
+        boxes *= (double)cut->pixels.count[i];
     return (double)vn__elements(&c->w) * boxes < source * (double)cut->ranges;
 }
 
@@ -96,43 +85,47 @@ static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, i
 {
     enum { WIDE_TASK = 2, LEAST_PIXELS = 32, LEAST_CHANNELS = 8 };
     const int64_t images = vn__conv_output(c)->extent[0], rows = vn__conv_rows(c);
-    const int64_t vectors = VN_CEIL_DIV(rows, p[VEC]), panels = VN_CEIL_DIV(vectors, p[THR_V]);
+    const int64_t vectors = VN_CEIL_DIV(rows, p[VN_SLAB_VEC]);
+    const int64_t panels = VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]);
     const int64_t channels = c->direction == BACKWARD_DATA ? c->w.extent[0] / c->groups : c->w.extent[1];
-    const struct reach r[DIMS] = { reach_of(c, 0), reach_of(c, 1), reach_of(c, 2) };
+    const struct vn_reach r[DIMS] = VN_REACHES(c);
+    const int64_t sums = p[VN_SLAB_BLK_C] / p[VN_SLAB_VEC];
     int64_t taps = 1, pixels = images, each;
-    double room = p[BLK_S];
+    const double room = p[VN_SLAB_BLK_S];
 
     for (int d = 0; d < DIMS; d++) {
         taps *= VN_CEIL_DIV(c->w.extent[2 + d], vn__conv_tap_step(c, d));
         pixels *= r[d].extent;
     }
-    each = min_of(panels, max_of(taps > 1 ? 1 : WIDE_TASK, p[BLK_C] / p[VEC] / p[THR_V] / pixels));
-    if (taps > STEPS_MOST)
+    each = min_of(panels, max_of(taps > 1 ? 1 : WIDE_TASK, sums / p[VN_SLAB_THR_V] / pixels));
+    if (taps > VN_STEPS_MOST)
         return "a filter has more than 2048 taps";
     if (panels <= 2)                            /* all of few channels */
         each = panels;
     for (;;) {
-        cut->panels = even_part(panels, each);
+        cut->panels = vn__even_part(panels, each);
         cut->ranges = VN_CEIL_DIV(panels, cut->panels);
-        pixels = p[BLK_C] / p[VEC] / min_of(vectors, cut->panels * p[THR_V]);
-        cut_box(cut, images, r, pixels);
-        if (each == 1 || count_tasks(cut, c) >= TASKS_PER_UNIT * units)
+        pixels = sums / min_of(vectors, cut->panels * p[VN_SLAB_THR_V]);
+        vn__cut_box(&cut->pixels, images, r, pixels);
+        if (each == 1 || count_tasks(cut, c) >= VN_TASKS_PER_UNIT * units)
             break;
         each /= 2;
     }
-    while (pixels > LEAST_PIXELS && (count_tasks(cut, c) < TASKS_PER_UNIT * units ||
-                                     slab_of(r, cut->box) * (double)min_of(channels, LEAST_CHANNELS) > room))
-        cut_box(cut, images, r, pixels = pixels * 3 / 4);
-    if (slab_of(r, cut->box) > room)
+    while (pixels > LEAST_PIXELS && (count_tasks(cut, c) < VN_TASKS_PER_UNIT * units ||
+                                     vn__slab_elements(r, cut->pixels.box) *
+                                     (double)min_of(channels, LEAST_CHANNELS) > room))
+        vn__cut_box(&cut->pixels, images, r, pixels = pixels * 3 / 4);
+    if (vn__slab_elements(r, cut->pixels.box) > room)
         return "the source of a box of pixels does not fit the slab";
     if (count_tasks(cut, c) > INT_MAX / 2)
         return "it has more than 2^30 tasks";
     cut->tasks = (int64_t)count_tasks(cut, c);
     cut->ranges_first = reads_source_less(cut, c);
-    cut->channels = even_part(max_of(1, channels), min_of((int64_t)(room / (slab_of(r, cut->box) + 16)),
-                                                          STEPS_MOST / taps));
-    if (cut->channels > p[VEC])                 /* whole vectors, if they fit */
-        cut->channels = cut->channels / p[VEC] * p[VEC];
+    cut->channels = vn__even_part(max_of(1, channels),
+                                  min_of((int64_t)(room / (vn__slab_elements(r, cut->pixels.box) + 16)),
+                                         VN_STEPS_MOST / taps));
+    if (cut->channels > p[VN_SLAB_VEC])                 /* whole vectors, if they fit */
+        cut->channels = cut->channels / p[VN_SLAB_VEC] * p[VN_SLAB_VEC];
     return NULL;
 }
 
@@ -146,7 +139,8 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
     (void)out;
     if (why)
         return why;
-    return vn__conv_rows(c) < row->p[VEC] / 2 ? "vectors of channels would be empty for the most part" : NULL;
+    return vn__conv_rows(c) < row->p[VN_SLAB_VEC] / 2
+         ? "vectors of channels would be empty for the most part" : NULL;
 }
 
 vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
@@ -157,6 +151,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     struct vn_launch l;
     vn_buffer *taken;
     struct cut cut;
+    const struct vn_boxes *const at = &cut.pixels;
     const char *why = cut_up(&cut, c, it->p, units);
     vn_status s;
 
@@ -169,9 +164,9 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     l.groups[1] = l.groups[2] = 1;
     l.items = 1;
     vn__conv_arg_problem(&l, c);
-    vn__arg_view(&l, (int64_t[8]){ 0, 0, cut.box[0], cut.panels, cut.box[1], cut.box[2], cut.box[3] });
-    vn__arg_view(&l, (int64_t[8]){ cut.ranges_first, 0, cut.boxes[0], cut.ranges, cut.boxes[1], cut.boxes[2],
-                                   cut.boxes[3] });
+    vn__arg_view(&l, (int64_t[8]){ 0, 0, at->box[0], cut.panels, at->box[1], at->box[2], at->box[3] });
+    vn__arg_view(&l, (int64_t[8]){ cut.ranges_first, 0, at->count[0], cut.ranges, at->count[1], at->count[2],
+                                   at->count[3] });
     vn__arg_int(&l, cut.channels);
     vn__arg_int(&l, cut.tasks);
     vn__arg_int(&l, l.groups[0]);

@@ -14,6 +14,8 @@ libcore_la_SOURCES += \
 	%D%/repack.c \
 	%D%/repack.h \
 	%D%/slab.c \
+	%D%/slab.h \
+	%D%/slab_filter.c \
 	%D%/strips.c \
 	%D%/taps.c \
 	%D%/tiled.c \

@@ -67,7 +67,8 @@ static void direction_of(int *c, const void *problem)
 
 #define EPILOGUE "cl/atoms/nvidia/math.h cl/tile/activation.h cl/tile/epilogue.h "
 #define CPU EPILOGUE "cl/conv/conv.h cl/tile/half.h cl/tile/cpu.h cl/conv/cpu.cl"
-#define SLAB EPILOGUE "cl/conv/conv.h cl/tile/half.h cl/tile/cpu.h cl/conv/slab.cl"
+#define SLAB EPILOGUE "cl/conv/conv.h cl/tile/half.h cl/tile/cpu.h cl/conv/slab.h "
+#define SLAB_PARAMS "THR_M THR_V VEC BLK_K BLK_S BLK_C"
 #define TMA EPILOGUE "cl/atoms/nvidia/mbarrier.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/tma.h "              \
             "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
             "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
@@ -112,8 +113,11 @@ const struct vn_variant vn__conv_variants[] = {
       .run = vn__run_conv_wgmma_filter, .texts = WGMMA_FILTER "cl/conv/wgmma_filter.cl",
       .entries = "repack conv_wgmma_filter", FILTER_ROWS },
     { .name = "conv_slab", .fits = fits_cpu, .plan = vn__plan_conv_slab, .run = vn__run_conv_slab,
-      .texts = SLAB, .entries = "conv_slab", .params = "THR_M THR_V VEC BLK_K BLK_S BLK_C",
-      DIRECTIONS("0 1") },
+      .texts = SLAB "cl/conv/slab.cl", .entries = "conv_slab", .params = SLAB_PARAMS, DIRECTIONS("0 1") },
+    { .name = "conv_slab_filter", .fits = fits_filter, .plan = vn__plan_conv_slab_filter,
+      .run = vn__run_conv_slab_filter, .texts = SLAB "cl/conv/slab_filter.cl",
+      .entries = "conv_slab_filter conv_slab_add", .params = SLAB_PARAMS,
+      .defines = "#define DIRECTION 2\n" },
     { .name = "conv_cpu", .fits = fits_cpu, .run = vn__run_conv_cpu,
       .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"),
       .defines = "#define DEPTHWISE 0\n" },
