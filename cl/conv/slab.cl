@@ -19,16 +19,82 @@
  */
 #define FIRST_CHANNEL(v, group, c) ((INDEX)(v).s0 + (group) * (INDEX)(v).s1 + (c) * (INDEX)(v).s3)
 
+/* ---- a filter that is packed for all tasks ------------------------------------------------- */
+
+/* Packs the filter into gPacked, in the order [group][panel][tap][channel] of vectors; a work-group takes
+ * `some` channels of a panel. per_group: the vectors of a group.                                      */
+KERNEL(1) void
+conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW vMeet, int some,
+               int per_group, GLOBAL RV *RESTRICT gPacked)
+{
+    LOCAL_ARRAY(RV, sW, BLK_K * THR_V);
+    LOCAL_ARRAY(INDEX, sFilter, BLK_K);
+    LOCAL_ARRAY(INDEX, sTo, BLK_K);
+
+    const int all_vectors = (int)((eOut.s3 + VEC - 1) / VEC), all_panels = (all_vectors + THR_V - 1) / THR_V;
+    const int panel = GROUP_ID(1), v0 = (int)((INT64)panel * all_vectors / all_panels);
+    const int vectors = (int)((INT64)(panel + 1) * all_vectors / all_panels) - v0;
+    const INDEX channels = (INDEX)eTaps.s3, taps = (INDEX)(eTaps.s4 * eTaps.s5 * eTaps.s6);
+    const INDEX c0 = (INDEX)GROUP_ID(0) * some, count = imin(some, channels - c0);
+    const INDEX from = FIRST_CHANNEL(vA, GROUP_ID(2), c0) + v0 * VEC * (INDEX)vA.s2;
+    const int by_tap = vA.s3 < vA.s6;           /* in the order of the filter, so that it is read in runs */
+    GLOBAL RV *const to = gPacked + GROUP_ID(2) * (INDEX)per_group + v0 * taps * channels + c0 * vectors;
+    INDEX c = 0, t = 0, r = 0, s = 0;
+
+    for (INDEX k0 = 0; k0 < taps * count; k0 += BLK_K) {
+        const int depth = (int)imin(BLK_K, taps * count - k0);
+
+        for (int k = 0; k < depth; k++) {
+            sFilter[k] = c * (INDEX)vA.s3 + t * (INDEX)vA.s4 + r * (INDEX)vA.s5 + s * (INDEX)vA.s6;
+            sTo[k] = (((t * (INDEX)eTaps.s5 + r) * (INDEX)eTaps.s6 + s) * channels + c) * vectors;
+            if (by_tap && ++c < count)
+                continue;
+            c = by_tap ? 0 : c;
+            if (++s == (INDEX)eTaps.s6) {
+                s = 0;
+                r++;
+            }
+            if (r == (INDEX)eTaps.s5) {
+                r = 0;
+                t++;
+            }
+            if (!by_tap && t == (INDEX)eTaps.s4) {
+                t = 0;
+                c++;
+            }
+        }
+        pack_panel(sW, vectors, (int)imin(vectors * VEC, (INDEX)eOut.s3 - v0 * VEC), gA, from, (INDEX)vA.s2,
+                   sFilter, depth, (INDEX)vMeet.s0);
+        for (int k = 0; k < depth; k++)
+            UNROLL for (int v = 0; v < THR_V; v++)
+                if (v < vectors)
+                    to[sTo[k] + v] = sW[k * vectors + v];
+    }
+}
+
+/* Copies `depth` steps of `vectors` vectors from a packed filter into a panel. */
+DEVICE void copy_panel(LOCAL RV *panel, int vectors, GLOBAL const RV *from, LOCAL const INDEX *at, int depth)
+{
+    for (int k = 0; k < depth; k++)
+        UNROLL for (int v = 0; v < THR_V; v++)
+            if (v < vectors) {
+                PREFETCH(from + at[k] * vectors + v + 16 * THR_V);
+                panel[k * vectors + v] = from[at[k] * vectors + v];
+            }
+}
+
 /* ---- forward and backward data --------------------------------------------------------- */
 
 /* eBox: the extents of a box, s3 the panels of a task; eBoxes: how many there are, s3 of ranges of panels, s0
  * whether all ranges of a box come one after the other, or all boxes of a range. some: channels of a block.
- * `taken` counts the tasks, of which there are `all`, taken by `groups` work-groups. */
+ * vPacked: the strides of a packed filter, in steps of a panel; s1 0 if there is none. `taken` counts the
+ * tasks, of which there are `all`, taken by `groups` work-groups. */
 KERNEL(1) void
 conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
           CONV_PARAMS,
           VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
-          R alpha, VIEW eBox, VIEW eBoxes, int some, int all, int groups, GLOBAL int *RESTRICT taken)
+          R alpha, VIEW eBox, VIEW eBoxes, int some, int all, int groups, GLOBAL int *RESTRICT taken,
+          VIEW vPacked, GLOBAL const RV *RESTRICT gPacked)
 {
     LOCAL_ARRAY(R, sSlab, BLK_S + VEC);
     LOCAL_ARRAY(RV, sW, BLK_K * THR_V);
@@ -89,7 +155,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
             fill_slab(sSlab, &slab, nn, count, gB, (INDEX)vB.s0 + group * (INDEX)vB.s1 + n0 * (INDEX)vB.s2 +
                       c0 * (INDEX)vB.s3, vB, (INDEX)eIn.s0);
             if (count != listed)
-                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, vA);
+                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, vPacked.s1 ? vPacked : vA);
             listed = count;
             for (int panel = panel0; panel < panel1; panel++) {
                 const int v0 = (int)((INT64)panel * all_vectors / all_panels);
@@ -97,13 +163,18 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
                 const int pieces = (steps + BLK_K - 1) / BLK_K;
                 const INDEX w = (INDEX)vA.s0 + group * (INDEX)vA.s1 + v0 * VEC * (INDEX)vA.s2 +
                                 c0 * (INDEX)vA.s3;
+                GLOBAL const RV *const packed = gPacked + group * (INDEX)vPacked.s1 + v0 * (INDEX)vPacked.s2 +
+                                                c0 * vectors;
 
                 for (int i = 0; i < pieces; i++) {
                     const int k0 = (int)((INT64)i * steps / pieces);
                     const int k1 = (int)((INT64)(i + 1) * steps / pieces);
 
-                    pack_panel(sW, vectors, (int)imin(vectors * VEC, (INDEX)eOut.s3 - v0 * VEC), gA, w,
-                                (INDEX)vA.s2, sFilter + k0, k1 - k0, (INDEX)vMeet.s0);
+                    if (vPacked.s1)
+                        copy_panel(sW, vectors, packed, sFilter + k0, k1 - k0);
+                    else
+                        pack_panel(sW, vectors, (int)imin(vectors * VEC, (INDEX)eOut.s3 - v0 * VEC), gA, w,
+                                   (INDEX)vA.s2, sFilter + k0, k1 - k0, (INDEX)vMeet.s0);
                     for (int j = 0; j < tiles; j++) {
                         const int p0 = j * pixels / tiles, p1 = (j + 1) * pixels / tiles;
 

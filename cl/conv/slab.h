@@ -237,13 +237,17 @@ DEVICE int list_steps(LOCAL int *in_slab, LOCAL INDEX *in_filter, const struct s
 
 /* Packs `depth` steps of `vectors` vectors of output channels, of which `rows` are, into a panel. Lanes past
  * the last row repeat it, for nobody stores them. Steps that follow each other in the filter are transposed,
- * up to VEC at a time; no element from `limit` on is read.                                              */
+ * up to VEC at a time; no element from `limit` on is read. Runs may be far apart: the next are prefetched. */
 DEVICE void pack_panel(LOCAL RV *panel, int vectors, int rows, GLOBAL const T *g, INDEX from, INDEX row_step,
                         LOCAL const INDEX *at, int depth, INDEX limit)
 {
     for (int k = 0, n; k < depth; k += n) {
         for (n = 1; n < VEC && k + n < depth && at[k + n] == at[k] + n; n++)
             ;
+
+        const INDEX ahead = at[k + (row_step == 1 ? 8 : 2 * n) < depth ? k + (row_step == 1 ? 8 : 2 * n)
+                                                                        : depth - 1] - at[k];
+
         for (int v = 0; v < vectors; v++) {
             const int last = rows - 1 - v * VEC < VEC - 1 ? rows - 1 - v * VEC : VEC - 1;
             const INDEX row = from + at[k] + v * VEC * row_step;
@@ -251,11 +255,14 @@ DEVICE void pack_panel(LOCAL RV *panel, int vectors, int rows, GLOBAL const T *g
             if (row_step == 1 && row + VEC <= limit) {
                 n = 1;
                 panel[k * vectors + v] = load_lanes(g + row);
+                PREFETCH(g + row + ahead);
             } else if (n > VEC / 4 && row + last * row_step + VEC <= limit) {
                 RV lanes[VEC];
 
-                UNROLL for (int i = 0; i < VEC; i++)
+                UNROLL for (int i = 0; i < VEC; i++) {
                     lanes[i] = load_lanes(g + row + (i < last ? i : last) * row_step);
+                    PREFETCH(g + row + (i < last ? i : last) * row_step + ahead);
+                }
                 transpose_lanes(lanes);
                 for (int i = 0; i < n; i++)
                     panel[(k + i) * vectors + v] = lanes[i];

@@ -161,17 +161,40 @@ static void arg_meet(struct vn_launch *l, const struct conv *c, int64_t limit)
     vn__arg_view(l, v);
 }
 
-void vn__conv_arg_steps(struct vn_launch *l, const struct conv *c)
+/* The pixels that are iterated over, their images and channels. */
+static void arg_pixels(struct vn_launch *l, const struct conv *c)
 {
     const enum direction d = c->direction;
-    const vn_tensor *a = role(c, roles[d].a), *out = d == BACKWARD_DATA ? &c->x : &c->y;
-    const int64_t out_channels = d == BACKWARD_DATA ? c->w.extent[1] : c->w.extent[0] / c->groups;
+    const vn_tensor *out = d == BACKWARD_DATA ? &c->x : &c->y;
+    const int64_t channels = d == BACKWARD_DATA ? c->w.extent[1] : c->w.extent[0] / c->groups;
     const int64_t images = d == BACKWARD_FILTER && c->is_empty ? 0 : out->extent[0];
 
-    arg_extents(l, 0, 0, images, out_channels, out->extent + 2);
+    arg_extents(l, 0, 0, images, channels, out->extent + 2);
+}
+
+static void arg_limit(struct vn_launch *l, const struct conv *c)
+{
+    const vn_tensor *a = role(c, roles[c->direction].a);
+
+    arg_meet(l, c, c->is_empty ? 0 : (int64_t)(a->buffer->bytes / vn_type_bytes(a->type)));
+}
+
+void vn__conv_arg_steps(struct vn_launch *l, const struct conv *c)
+{
+    arg_pixels(l, c);
     arg_extents(l, 0, c->dilation[0], c->dilation[1], c->dilation[2], c->stride);
     arg_extents(l, 0, 0, 0, 0, c->pad);
-    arg_meet(l, c, c->is_empty ? 0 : (int64_t)(a->buffer->bytes / vn_type_bytes(a->type)));
+    arg_limit(l, c);
+}
+
+void vn__conv_arg_filter(struct vn_launch *l, const struct conv *c)
+{
+    const vn_tensor *a = role(c, roles[c->direction].a);
+
+    arg_operand(l, a, a->buffer, c->groups, roles[c->direction].a_group, c->direction == BACKWARD_DATA);
+    vn__conv_arg_taps(l, c);
+    arg_pixels(l, c);
+    arg_limit(l, c);
 }
 
 void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)

@@ -58,6 +58,7 @@ void vn__conv_arg_problem (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_output  (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_taps    (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_steps   (struct vn_launch *l, const struct conv *c);      /* eOut, vStep, vPad, vMeet */
+void vn__conv_arg_filter (struct vn_launch *l, const struct conv *c);  /* gA, vA, eTaps, eOut, vMeet */
 void vn__conv_arg_alpha   (struct vn_launch *l, const struct conv *c);
 
 /* checks.c: VN_INVALID, or the options taken over into the problem */
@@ -115,6 +116,8 @@ vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);
 /* slab.c: CPUs, out of a slab that holds the source with its padding */
 const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site);
+const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site);
 vn_status   vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan);
 

@@ -79,6 +79,12 @@ static int reads_source_less(const struct cut *cut, const struct conv *c)
     return (double)vn__elements(&c->w) * boxes < source * (double)cut->ranges;
 }
 
+/* That are summed over. */
+static int64_t channels_of(const struct conv *c)
+{
+    return c->direction == BACKWARD_DATA ? c->w.extent[0] / c->groups : c->w.extent[1];
+}
+
 /* Pixels repay packing of the filter, panels copying into the slab: with many taps a slab element is used
  * often as it is. Both are less where there are too few tasks.                                          */
 static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, int units)
@@ -87,7 +93,7 @@ static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, i
     const int64_t images = vn__conv_output(c)->extent[0], rows = vn__conv_rows(c);
     const int64_t vectors = VN_CEIL_DIV(rows, p[VN_SLAB_VEC]);
     const int64_t panels = VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]);
-    const int64_t channels = c->direction == BACKWARD_DATA ? c->w.extent[0] / c->groups : c->w.extent[1];
+    const int64_t channels = channels_of(c);
     const struct vn_reach r[DIMS] = VN_REACHES(c);
     const int64_t sums = p[VN_SLAB_BLK_C] / p[VN_SLAB_VEC];
     int64_t taps = 1, pixels = images, each;
@@ -129,6 +135,12 @@ static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, i
     return NULL;
 }
 
+/* Vectors of a packed filter, of one group. */
+static int64_t packed_vectors(const struct conv *c, const int *p)
+{
+    return VN_CEIL_DIV(vn__conv_rows(c), p[VN_SLAB_VEC]) * channels_of(c) * vn__conv_taps(c);
+}
+
 const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site)
 {
@@ -143,22 +155,72 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
          ? "vectors of channels would be empty for the most part" : NULL;
 }
 
+/* The filter is packed for all tasks where several read the same part of it: boxes of pixels, or phases, of
+ * which each touches most cache lines of it. Else it is packed by who reads it, while it is in the cache. */
+const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site)
+{
+    enum { READERS = 3 };
+    const struct conv *c = problem;
+    const int *p = row->p;
+    const char *why = vn__plan_conv_slab(out, problem, row, site);
+    int64_t bytes = (c->p.type == VN_F64 ? 8 : 4) * p[VN_SLAB_VEC], readers = vn__conv_phases(c);
+    struct cut cut;
+
+    if (why || (why = cut_up(&cut, c, p, site->facts->units)))
+        return why;
+    for (int i = 0; i <= DIMS; i++)
+        readers *= cut.pixels.count[i];
+    if (c->is_empty || readers < READERS || (vn__conv_phases(c) > 1 && vn__conv_taps(c) == 1))
+        return "few tasks read the same part of the filter";
+    if (packed_vectors(c, p) > VN_CONV_MOST / c->groups)
+        return "a packed filter must stay below 2^31 vectors";
+    out->workspace = vn__mul(&bytes, bytes, packed_vectors(c, p) * c->groups) ? (size_t)bytes : SIZE_MAX;
+    return NULL;
+}
+
+static void arg_packed(struct vn_launch *l, const struct conv *c, int64_t vectors)
+{
+    const int64_t channels = channels_of(c), *taps = c->w.extent + 2;
+
+    vn__arg_view(l, (int64_t[8]){ 0, vectors, vn__conv_taps(c) * channels, 1, taps[1] * taps[2] * channels,
+                                  taps[2] * channels, channels });
+}
+
+static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const struct conv *c, vn_buffer *packed)
+{
+    enum { SOME = 64 };
+    struct vn_launch l = { .items = 1 };
+    const int64_t vectors = VN_CEIL_DIV(vn__conv_rows(c), it->p[VN_SLAB_VEC]);
+
+    l.groups[0] = VN_CEIL_DIV(channels_of(c), SOME);
+    l.groups[1] = VN_CEIL_DIV(vectors, it->p[VN_SLAB_THR_V]);
+    l.groups[2] = c->groups;
+    vn__conv_arg_filter(&l, c);
+    vn__arg_int(&l, SOME);
+    vn__arg_int(&l, packed_vectors(c, it->p));
+    vn__arg_buffer(&l, packed);
+    return vn__launch(q, it, 1, &l);
+}
+
 vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
                             const struct vn_plan *plan)
 {
     const struct conv *c = problem;
     const int units = q->device->facts.units;
     struct vn_launch l;
-    vn_buffer *taken;
+    vn_buffer *taken, *packed = vn__conv_output(c)->buffer;
     struct cut cut;
     const struct vn_boxes *const at = &cut.pixels;
     const char *why = cut_up(&cut, c, it->p, units);
     vn_status s;
 
-    (void)plan;
     if (why)
         return vn__fail(VN_UNSUPPORTED, "%s", why);
     if ((s = vn__counters(&taken, q)))
+        return s;
+    if (plan->workspace &&
+        ((s = vn__workspace(&packed, q, plan->workspace)) || (s = run_pack(q, it, c, packed))))
         return s;
     l.groups[0] = min_of(units, cut.tasks);
     l.groups[1] = l.groups[2] = 1;
@@ -171,5 +233,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     vn__arg_int(&l, cut.tasks);
     vn__arg_int(&l, l.groups[0]);
     vn__arg_buffer(&l, taken);
+    arg_packed(&l, c, plan->workspace ? packed_vectors(c, it->p) : 0);
+    vn__arg_buffer(&l, packed);
     return vn__launch(q, it, 0, &l);
 }

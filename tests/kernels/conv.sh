@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Variants of convolution for problems that the conformance suite seldom draws: depthwise in strips, products
-# of taps, gradients of filters on CPUs, NCHW through copies.  Each problem runs on integers and on random and unusual numbers.
+# of taps, gradients of filters and packed filters on CPUs, NCHW through copies.  Each problem runs on integers and on random and unusual numbers.
 
 [ -x ./vernier ] || { echo "skipped: the command is not built"; exit 77; }
 ./vernier devices > /dev/null 2>&1 || { echo "skipped: there is no device"; exit 77; }
@@ -12,8 +12,10 @@ conv_strips  n2c3h9w12k3r5s5:f32:groups=3:nhwc:pad=2:stride=2:backward-data
 conv_strips  n1c8h9w11k8r3s3:bf16:groups=8:nhwc:pad=1x0:backward-data
 conv_taps    n2c3h10w11k17r7s7:f32:pad=3:stride=2:backward-data:beta=1
 conv_taps    n2c2h9w8d5k5t2r3s3:f16:nhwc:stride=2:dil=2:pad=2:backward-data:bias
+conv_slab_packed  n2c18h20w30k38r3s3:f32:groups=2:pad=1:stride=2:backward-data
+conv_slab_packed  n2c9h53w31k17r3s2:f32:pad=1:nhwc
 conv_slab_filter  n2c21h13w11k37r3s3:f32:pad=1:stride=2:backward-filter
-conv_slab_filter  n1c9h30w31k24r3s3:f32:pad=1:backward-filter:beta=2
+conv_slab_filter  n1c9h30w31k24r3s3:f32:pad=1:backward-filter
 conv_repack  n2c9h13w11k17r3s3:f16:pad=1:stride=2
 conv_repack  n2c12h13w7k37r2s3:f32:backward-data'
 
