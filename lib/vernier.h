@@ -414,7 +414,8 @@ VN_API vn_status vn_attention(vn_queue *q, vn_tensor queries, vn_tensor keys, vn
  * out and options.lse are inputs here, as that call left them; d_out has the shape of out.  A gradient of
  * rank 0 or without a buffer is not computed; one at least must be there.  None may overlap an input or
  * another.  The same call gives the same bits.  Beside its operands a call needs at most 8 bytes for each
- * row of queries, and 512 for each compute unit.
+ * row of queries, and 512 for each compute unit; on CPUs the queries in f32 (f64 beside f64), rounded up in
+ * blocks, and as often as it takes to give each compute unit four blocks of heads at most.
  *
  * A query that sees nothing contributes nothing, and its gradient is 0.  A NaN or an infinity in an operand
  * makes those elements NaN that depend on it; and it may make others of its heads NaN, also where it is

@@ -13,17 +13,13 @@
 #endif
 
 #define STRIPS  (BLK_M / THR_M)
-#define CHUNKS  ((HEAD + THR_N - 1) / THR_N)    /* panels of values */
 #define VECTORS (BLK_N / VEC)
 #define MAX_LANES(a, b) PICK(a, b, b, a)        /* drops NaN in b; a is never NaN */
-
-#define WEIGHTS(a, a_row, i) (a)[(i) * (a_row)]
-#define WEIGHTS_NEXT(a)      a++
 
 CPU_PACK(pack_global, GLOBAL)
 CPU_PACK(pack_local, LOCAL)
 CPU_TILE(tile_scores, LOCAL, R, CPU_PANEL, GLOBAL)
-CPU_TILE(tile_values, LOCAL, R, WEIGHTS, GLOBAL)
+CPU_TILE(tile_values, LOCAL, R, CPU_LOCAL_ROWS, GLOBAL)
 
 /* Panels THR_N wide of a matrix, `width` elements across them and `depth` along; of v, s5 is the step across
  * the panels and s6 that along them, s4 and s3 those from head to head and batch to batch; of vP, s5 is the
@@ -48,11 +44,9 @@ DEVICE R weigh(LOCAL RV *S, int step, LOCAL RV *P, LOCAL R *max, LOCAL R *sum, i
                int end, R scale, R softcap, GLOBAL const T *mask, INDEX mask_col)
 {
     R lane[VEC], top = *max, factor, all = ZERO;
-    RV largest = (RV)(top), total = (RV)(ZERO), count;
+    const RV count = count_lanes();
+    RV largest = (RV)(top), total = (RV)(ZERO);
 
-    for (int i = 0; i < VEC; i++)
-        lane[i] = (R)i;
-    count = VLOAD(VEC, lane);
     for (int v = 0; v < vectors; v++) {
         LOCAL RV *const s = S + v / THR_V * step + v % THR_V;
         RV z = (RV)(scale) * *s;
@@ -65,11 +59,8 @@ DEVICE R weigh(LOCAL RV *S, int step, LOCAL RV *P, LOCAL R *max, LOCAL R *sum, i
             lane[i] = v * VEC + i < end ? LOAD(mask, (v * VEC + i) * mask_col) : ZERO;
         z = z + VLOAD(VEC, lane);
 #endif
-        if (v * VEC < first || (v + 1) * VEC > end) {
-            const RV at = count + (RV)((R)(v * VEC)), none = (RV)(ZERO - INFINITE);
-
-            z = PICK(at, (RV)((R)first), none, PICK(at, (RV)((R)end), z, none));
-        }
+        if (v * VEC < first || (v + 1) * VEC > end)
+            z = seen_lanes(count + (RV)((R)(v * VEC)), first, end, z, (RV)(ZERO - INFINITE));
         *s = z;
         largest = MAX_LANES(largest, z);
     }
@@ -77,7 +68,7 @@ DEVICE R weigh(LOCAL RV *S, int step, LOCAL RV *P, LOCAL R *max, LOCAL R *sum, i
     for (int i = 0; i < VEC; i++)
         top = MAX_LANES(top, lane[i]);
     for (int v = 0; v < vectors; v++) {
-        const RV p = exp_lanes(S[v / THR_V * step + v % THR_V] - (RV)(top));
+        const RV p = exp_below_lanes(S[v / THR_V * step + v % THR_V] - (RV)(top));
 
         total = total + p;
         P[v] = p;
@@ -89,24 +80,6 @@ DEVICE R weigh(LOCAL RV *S, int step, LOCAL RV *P, LOCAL R *max, LOCAL R *sum, i
     *sum = *sum * factor + all;
     *max = top;
     return factor;
-}
-
-/* One row of the output, from a strip of it; 0 where the factor is, also of NaN. */
-DEVICE void store_row(LOCAL const RV *strip, R inverse, GLOBAL T *o, INDEX col, int DV)
-{
-    for (int n = 0; n < DV; n += VEC) {
-        const RV sum = strip[n / THR_N * THR_M * THR_V + n % THR_N / VEC];
-        const RV v = inverse == ZERO ? (RV)(ZERO) : (RV)(inverse) * sum;
-        R lane[VEC];
-
-        if (col == 1 && n + VEC <= DV) {
-            STORE_VECTOR(VEC, o + n, v);
-            continue;
-        }
-        VSTORE(VEC, lane, v);
-        for (int i = 0; n + i < DV && i < VEC; i++)
-            STORE(o, (n + i) * col, lane[i]);
-    }
 }
 
 KERNEL(1) void
@@ -195,9 +168,9 @@ attention_cpu(int queries, int keys, int D, int DV, int group, int causal, int o
             *max = top;
             *sum = all;
         }
-        store_row(strip, factor * inverse_of(*sum),
-                  gO + (INDEX)vO.s0 + batch * (INDEX)vO.s3 + h * (INDEX)vO.s4 + m * (INDEX)vO.s5,
-                  (INDEX)vO.s6, DV);
+        store_strip_row(strip, factor * inverse_of(*sum),
+                        gO + (INDEX)vO.s0 + batch * (INDEX)vO.s3 + h * (INDEX)vO.s4 + m * (INDEX)vO.s5,
+                        (INDEX)vO.s6, DV);
         if (has_lse)
             gLse[(INDEX)vLse.s0 + batch * (INDEX)vLse.s4 + h * (INDEX)vLse.s5 + m * (INDEX)vLse.s6] =
                 logarithm_of(*max, *sum);

@@ -3,11 +3,13 @@ texts += \
 	%D%/attention.h \
 	%D%/attention.tune \
 	%D%/backward.cl \
+	%D%/backward_cpu.cl \
 	%D%/backward_tiled.cl \
 	%D%/backward_wgmma.cl \
 	%D%/backward_wgmma.h \
 	%D%/boxes.h \
 	%D%/cpu.cl \
+	%D%/cpu.h \
 	%D%/decode.cl \
 	%D%/decode.h \
 	%D%/decode_mma.cl \

@@ -26,6 +26,12 @@ void        vn__attention_backward_begin(struct vn_launch *l, const struct atten
 vn_status   vn__run_attention_backward(vn_queue *q, const struct vn_choice *it, const void *problem,
                                        const struct vn_plan *plan);
 
+/* backward_cpu.c: CPUs, through vectors written out */
+const char *vn__plan_attention_backward_cpu(struct vn_plan *out, const void *problem,
+                                            const struct vn_row *row, const struct vn_site *site);
+vn_status   vn__run_attention_backward_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                           const struct vn_plan *plan);
+
 /* backward_wgmma.c: 16-bit types on NVIDIA's sm_90 */
 const char *vn__fits_attention_backward_wgmma(const void *problem, const struct vn_facts *f);
 const char *vn__plan_attention_backward_wgmma(struct vn_plan *out, const void *problem,

@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/attention.h \
 	%D%/backward.c \
 	%D%/backward.h \
+	%D%/backward_cpu.c \
 	%D%/backward_tiled.c \
 	%D%/backward_trial.c \
 	%D%/backward_wgmma.c \

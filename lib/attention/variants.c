@@ -36,6 +36,13 @@ static const char *fits_backward(const void *problem, const struct vn_facts *f)
     return ((const struct attention *)problem)->backward ? NULL : "it computes gradients";
 }
 
+static const char *fits_backward_cpu(const void *problem, const struct vn_facts *f)
+{
+    const char *const why = vn__fits_vectors(problem, f);
+
+    return why ? why : fits_backward(problem, f);
+}
+
 static void causal_of(int *c, const void *problem)
 {
     c[0] = ((const struct attention *)problem)->causal;
@@ -57,6 +64,9 @@ static void head_of(int *c, const void *problem)
             "cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h cl/tile/operand.h "           \
             "cl/tile/accumulator.h cl/tile/store_row.h cl/tile/roles.h cl/attention/attention.h "
 
+#define CPU "cl/tile/activation.h cl/tile/epilogue.h cl/tile/cpu.h " \
+            "cl/attention/attention.h cl/attention/cpu.h "
+
 #define DECODE .plan = vn__plan_attention_decode,                                                   \
                .entries = "attention_decode attention_merge",                                       \
                .params = "ITEMS LANES_MOST KEYS STAGES UNROLLED",                                   \
@@ -68,8 +78,7 @@ static void head_of(int *c, const void *problem)
 const struct vn_variant vn__attention_variants[] = {
     { .name = "attention_cpu", .fits = fits_cpu, .plan = vn__plan_attention_cpu,
       .run = vn__run_attention_cpu,
-      .texts = "cl/tile/activation.h cl/tile/epilogue.h cl/tile/cpu.h cl/attention/attention.h "
-               "cl/attention/cpu.cl",
+      .texts = CPU "cl/attention/cpu.cl",
       .entries = "pack attention_cpu", .params = "THR_M THR_V VEC BLK_M BLK_N", CONSTANTS },
     { .name = "attention_wgmma", .fits = vn__fits_attention_wgmma, .plan = vn__plan_attention_wgmma,
       .run = vn__run_attention_wgmma, .trial = vn__trial_attention,
@@ -108,6 +117,10 @@ const struct vn_variant vn__attention_variants[] = {
       .constants_of = causal_of,
       .defines = "#define HAS_SOFTCAP 0\n#define PTX_MATH 1\n#define LAZY 0\n"
                  "#define ROLE_LEAST 1\n", .engine = "HGMMA" },
+    { .name = "attention_backward_cpu", .fits = fits_backward_cpu, .plan = vn__plan_attention_backward_cpu,
+      .run = vn__run_attention_backward_cpu, .texts = CPU "cl/attention/backward_cpu.cl",
+      .entries = "attention_gradients gather", .params = "THR_M THR_V VEC BLK_M BLK_N",
+      .constants = "HEAD 64 128 192 256", .constants_of = head_of, .defines = "#define HAS_SOFTCAP 1\n" },
     { .name = "attention", .fits = fits_forward, .run = vn__run_attention,
       .texts = "cl/tile/activation.h cl/tile/fma.h cl/attention/attention.h cl/attention/tiled.h "
                "cl/attention/tiled.cl",
