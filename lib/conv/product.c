@@ -16,7 +16,7 @@
 
 enum { IMAGES, GROUPS, ROWS, COLUMNS };         /* dimensions of a matrix here */
 enum { ITEMS };                                 /* of the tune row */
-enum { FEW_PIXELS };                            /* and its costs */
+enum { FEW_PIXELS, MANY_PIXELS, FILTERS };      /* and its costs */
 enum { WORKSPACE_ALIGN = 256 };
 
 struct product { struct gemm gemm; int64_t images; };   /* images: in as many matrices */
@@ -202,8 +202,12 @@ const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const s
                                              (double)sums / (site->rates->gbps * 1e9) : seconds;
         return NULL;
     }
-    return c->direction != BACKWARD_FILTER && pixels < row->cost[FEW_PIXELS]
-         ? "a matrix has few pixels: tiles of conv_slab fill better" : NULL;
+    if (c->direction != BACKWARD_FILTER)
+        return pixels < row->cost[FEW_PIXELS]
+             ? "a matrix has few pixels: tiles of conv_slab fill better" : NULL;
+    return c->w.extent[0] / c->groups >= row->cost[FILTERS] &&
+           (p.images > 1 || (c->x.stride[RANK - 1] == 1 && c->x.extent[RANK - 1] >= row->cost[MANY_PIXELS]))
+         ? "conv_slab_filter sums over images and many pixels in its tiles" : NULL;
 }
 
 vn_status vn__run_conv_gemm(vn_queue *q, const struct vn_choice *it, const void *problem,

@@ -33,6 +33,17 @@ struct vn_reach vn__slab_reach(const struct conv *c, int d)
     return r;
 }
 
+const char *vn__slab_fits(const struct conv *c, const int *p, const struct vn_facts *f)
+{
+    enum { ROW_BYTES = 4 + 3 * 8, STEP_BYTES = 4 + 8 };     /* of lists of places and offsets */
+    const size_t vec = (size_t)p[VN_SLAB_VEC], panel = (size_t)(p[VN_SLAB_BLK_K] * p[VN_SLAB_THR_V]) * vec;
+    const size_t elements = (size_t)p[VN_SLAB_BLK_S] + vec + panel + (size_t)p[VN_SLAB_BLK_C];
+    const size_t bytes = elements * (c->p.type == VN_F64 ? 8 : 4) +
+                         (size_t)p[VN_SLAB_BLK_C] / vec * ROW_BYTES + VN_STEPS_MOST * STEP_BYTES;
+
+    return bytes > f->local_bytes ? "its slab and sums need more local memory than there is" : NULL;
+}
+
 double vn__slab_elements(const struct vn_reach r[DIMS], const int64_t box[4])
 {
     double n = (double)box[0];
@@ -146,10 +157,10 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
 {
     const struct conv *c = problem;
     struct cut cut;
-    const char *why = cut_up(&cut, c, row->p, site->facts->units);
+    const char *why = vn__slab_fits(c, row->p, site->facts);
 
     (void)out;
-    if (why)
+    if (why || (why = cut_up(&cut, c, row->p, site->facts->units)))
         return why;
     return vn__conv_rows(c) < row->p[VN_SLAB_VEC] / 2
          ? "vectors of channels would be empty for the most part" : NULL;

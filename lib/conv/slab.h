@@ -22,6 +22,9 @@ struct vn_reach { int64_t beyond, pixel, extent; };
 
 struct vn_reach vn__slab_reach(const struct conv *c, int d);
 
+/* Why the arrays of a row do not fit the local memory, or NULL. */
+const char *vn__slab_fits(const struct conv *c, const int *p, const struct vn_facts *f);
+
 /* The elements of the slab for one channel. */
 double vn__slab_elements(const struct vn_reach r[DIMS], const int64_t box[1 + DIMS]);
 

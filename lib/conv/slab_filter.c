@@ -86,14 +86,14 @@ const char *vn__plan_conv_slab_filter(struct vn_plan *out, const void *problem, 
 {
     const struct conv *c = problem;
     struct cut cut;
-    const char *why = cut_up(&cut, c, row->p, site->facts->units);
+    const char *why = vn__slab_fits(c, row->p, site->facts);
     int64_t bytes = (c->p.type == VN_F64 ? 8 : 4) * row->p[VN_SLAB_VEC];
 
-    if (why)
+    if (why || (why = cut_up(&cut, c, row->p, site->facts->units)))
         return why;
-    if (cut.splits > 1)
-        out->workspace = vn__mul(&bytes, bytes, cut.vectors) && vn__mul(&bytes, bytes, cut.cells) &&
-                         vn__mul(&bytes, bytes, cut.splits) ? (size_t)bytes : SIZE_MAX;
+    if (cut.splits > 1 && vn__mul(&bytes, bytes, cut.vectors) && vn__mul(&bytes, bytes, cut.cells) &&
+        vn__mul(&bytes, bytes, cut.splits) && (uint64_t)bytes <= site->queue->workspace_limit)
+        out->workspace = (size_t)bytes;         /* else pixels are not divided */
     return c->w.extent[0] / c->groups < row->p[VN_SLAB_VEC] / 2
          ? "vectors of filters would be empty for the most part" : NULL;
 }
@@ -136,6 +136,8 @@ vn_status vn__run_conv_slab_filter(vn_queue *q, const struct vn_choice *it, cons
 
     if (why)
         return vn__fail(VN_UNSUPPORTED, "%s", why);
+    if (!plan->workspace)
+        cut.splits = 1;
     if ((s = vn__counters(&taken, q)) || (plan->workspace && (s = vn__workspace(&sums, q, plan->workspace))))
         return s;
     l.groups[0] = min_of(units, cut.cells * cut.splits);

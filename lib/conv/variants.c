@@ -96,7 +96,7 @@ const struct vn_variant vn__conv_variants[] = {
       .defines = "#define DEPTHWISE 1\n" },
     { .name = "conv_gemm", .fits = vn__fits_conv_gemm, .plan = vn__plan_conv_gemm, .run = vn__run_conv_gemm,
       .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS",
-      .costs = "FEW_PIXELS", .engine = "" },
+      .costs = "FEW_PIXELS MANY_PIXELS FILTERS", .engine = "" },
     { .name = "conv_window_filter", .fits = vn__fits_conv_window_filter, .plan = vn__plan_conv_window_filter,
       .run = vn__run_conv_window_filter, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/window_filter.cl "
