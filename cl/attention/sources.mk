@@ -11,6 +11,7 @@ texts += \
 	%D%/cpu.cl \
 	%D%/cpu.h \
 	%D%/decode.cl \
+	%D%/decode_cpu.cl \
 	%D%/decode.h \
 	%D%/decode_mma.cl \
 	%D%/merge.cl \

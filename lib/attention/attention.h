@@ -50,15 +50,21 @@ vn_status   vn__run_attention_cpu(vn_queue *q, const struct vn_choice *it, const
 /* decode.c: few queries, and many keys, of which several work-groups have a split each */
 const char *vn__fits_attention_decode(const void *problem, const struct vn_facts *f);
 const char *vn__fits_attention_decode_warps(const void *problem, const struct vn_facts *f);
+const char *vn__fits_attention_decode_cpu(const void *problem, const struct vn_facts *f);
 const char *vn__fits_attention_decode_mma(const void *problem, const struct vn_facts *f);
 void        vn__constants_attention_decode(int *c, const void *problem);
+void        vn__constants_attention_decode_cpu(int *c, const void *problem);
 void        vn__constants_attention_decode_mma(int *c, const void *problem);
 const char *vn__plan_attention_decode(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                       const struct vn_site *site);
+const char *vn__plan_attention_decode_cpu(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                          const struct vn_site *site);
 const char *vn__plan_attention_decode_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                           const struct vn_site *site);
 vn_status   vn__run_attention_decode(vn_queue *q, const struct vn_choice *it, const void *problem,
                                      const struct vn_plan *plan);
+vn_status   vn__run_attention_decode_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                         const struct vn_plan *plan);
 vn_status   vn__run_attention_decode_warps(vn_queue *q, const struct vn_choice *it, const void *problem,
                                            const struct vn_plan *plan);
 

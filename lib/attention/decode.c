@@ -11,9 +11,11 @@ enum { ROWS_MOST, GROUPS, FIXED_NS };           /* and costs */
 enum { MMA_ITEMS, MMA_KEYS, MMA_STAGES };       /* likewise, of attention_decode_mma */
 enum { MMA_GROUPS, MMA_FIXED_NS };
 enum { MMA_ROWS = 16 };
+enum { CPU_VEC, CPU_KEYS };                     /* and of attention_decode_cpu */
+enum { CPU_GROUPS };
 enum { BLOCKS, SPLITS };                        /* values of a plan */
 enum { DECODE, MERGE };                         /* kernels */
-enum { SPLITS_MOST = 128, DECODE_ROWS = 64 };
+enum { SPLITS_MOST = 128, DECODE_ROWS = 64, CPU_ROWS = 16 };
 enum { COMPUTED = 12 };                         /* instructions for an element and row, as multiply-adds */
 
 /* ---- fits ------------------------------------------------------------------------- */
@@ -60,6 +62,17 @@ const char *vn__fits_attention_decode_mma(const void *problem, const struct vn_f
     return why ? why : a->head.type != VN_F16 && a->head.type != VN_BF16 ? "it needs f16 or bf16" : NULL;
 }
 
+const char *vn__fits_attention_decode_cpu(const void *problem, const struct vn_facts *f)
+{
+    const struct attention *a = problem;
+    const char *const why = vn__fits_vectors(problem, f);
+
+    return why ? why : a->backward ? "it computes no gradients"
+         : (a->d > 1 && a->t[K].stride[3] != 1) || (a->dv > 1 && a->t[V].stride[3] != 1)
+         ? "keys and values must be contiguous along a row"
+         : a->queries * a->group > INT_MAX / 2 ? "the queries of a head of keys are more than 2^30" : NULL;
+}
+
 /* The rows of a work-group, of `count` in all. */
 static int rows_of(int64_t count)
 {
@@ -86,6 +99,12 @@ void vn__constants_attention_decode(int *c, const void *problem)
     c[1] = rows_of(all_rows(a));
     c[2] = a->has_mask || a->softcap > 0;
     c[3] = a->pages.buffer != NULL;
+}
+
+void vn__constants_attention_decode_cpu(int *c, const void *problem)
+{
+    c[0] = head_of(problem);
+    c[1] = rows_of(all_rows(problem));
 }
 
 void vn__constants_attention_decode_mma(int *c, const void *problem)
@@ -188,6 +207,23 @@ const char *vn__plan_attention_decode(struct vn_plan *out, const void *problem, 
                                        : too_many_queries(a);
 }
 
+/* Without a model: in the table it precedes the kernel for many queries, which copies keys and values. */
+const char *vn__plan_attention_decode_cpu(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                          const struct vn_site *site)
+{
+    const struct attention *a = problem;
+    const char *const why = a->d % row->p[CPU_VEC] || a->dv % row->p[CPU_VEC]
+                          ? "rows of keys and values must be whole vectors"
+                          : plan_splits(out, a, site, rows_of(all_rows(a)), row->p[CPU_KEYS],
+                                        row->cost[CPU_GROUPS]);
+
+    if (why) {
+        out->seconds = -1;
+        return why;
+    }
+    return all_rows(a) > CPU_ROWS ? "it would read the keys for few of the queries at a time" : NULL;
+}
+
 /* Of a work-group, as the kernel's LOCAL_BYTES. */
 static double mma_local_kib(const struct attention *a, const int *p)
 {
@@ -229,15 +265,16 @@ static void arg_all(struct vn_launch *l, const struct attention *a, const struct
     vn__arg_buffer(l, counters);
 }
 
-/* can_merge: the last work-group that has a split of some rows can see what the others left. */
+/* items: of a work-group.  can_merge: the last work-group that has a split of some rows can see what the
+ * others left. */
 static vn_status run(vn_queue *q, const struct vn_choice *it, const struct attention *a,
-                     const struct vn_plan *plan, int can_merge)
+                     const struct vn_plan *plan, int items, int can_merge)
 {
     const int64_t heads = a->heads / a->group, blocks = plan->v[BLOCKS];
     const int merges = can_merge && a->batches * heads * blocks <= VN_COUNTERS;
     struct vn_launch decode = { .groups = { blocks * plan->v[SPLITS], heads, a->batches },
-                                .items = it->p[ITEMS] };
-    struct vn_launch merge = { .groups = { blocks, heads, a->batches }, .items = it->p[ITEMS] };
+                                .items = items };
+    struct vn_launch merge = { .groups = { blocks, heads, a->batches }, .items = items };
     vn_buffer *splits, *counters;
     vn_status s;
 
@@ -252,11 +289,17 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const struct atten
 vn_status vn__run_attention_decode(vn_queue *q, const struct vn_choice *it, const void *problem,
                                    const struct vn_plan *plan)
 {
-    return run(q, it, problem, plan, 0);
+    return run(q, it, problem, plan, it->p[ITEMS], 0);
+}
+
+vn_status vn__run_attention_decode_cpu(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan)
+{
+    return run(q, it, problem, plan, 1, 0);
 }
 
 vn_status vn__run_attention_decode_warps(vn_queue *q, const struct vn_choice *it, const void *problem,
                                          const struct vn_plan *plan)
 {
-    return run(q, it, problem, plan, 1);
+    return run(q, it, problem, plan, it->p[ITEMS], 1);
 }

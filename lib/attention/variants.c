@@ -76,6 +76,12 @@ static void head_of(int *c, const void *problem)
 #define SPLITS "cl/attention/attention.h cl/attention/merge.cl "
 
 const struct vn_variant vn__attention_variants[] = {
+    { .name = "attention_decode_cpu", .fits = vn__fits_attention_decode_cpu,
+      .plan = vn__plan_attention_decode_cpu, .run = vn__run_attention_decode_cpu,
+      .texts = "cl/tile/activation.h cl/tile/lanes.h cl/tile/row_cpu.h " SPLITS "cl/attention/decode_cpu.cl",
+      .entries = "attention_decode_cpu attention_merge", .params = "VEC BLK_N", .costs = "GROUPS",
+      .constants = "HEAD 64 128 256  ROWS 1 4 8", .constants_of = vn__constants_attention_decode_cpu,
+      .defines = "#define HAS_SOFTCAP 1\n#define ITEMS 1\n" },
     { .name = "attention_cpu", .fits = fits_cpu, .plan = vn__plan_attention_cpu,
       .run = vn__run_attention_cpu,
       .texts = CPU "cl/attention/cpu.cl",
