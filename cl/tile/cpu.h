@@ -50,6 +50,19 @@ DEVICE void transpose(R out[4 * VEC], RV r0, RV r1, RV r2, RV r3)
         VSTORE(VEC, out + i * VEC, v[i]);
 }
 
+/* Transposes VEC rows of VEC elements: in log2(VEC) steps, rows half of them apart are interleaved. */
+DEVICE void transpose_square(RV r[VEC])
+{
+    UNROLL for (int step = 1; step < VEC; step *= 2) {
+        RV s[VEC];
+
+        UNROLL for (int i = 0; i < VEC / 2; i++)
+            ZIP(s[2 * i], s[2 * i + 1], r[i], r[i + VEC / 2]);
+        UNROLL for (int i = 0; i < VEC; i++)
+            r[i] = s[i];
+    }
+}
+
 /* CPU_PACK(name, SPACE) defines the function below. It packs `width` rows (or columns) of g, over `depth`
  * of k, into a panel of row pitch `pitch`, and fills that with zeros from `width` to `end`. x_step is the
  * step of g across the panel, k_step its step along K.                                             */
@@ -57,16 +70,36 @@ DEVICE void transpose(R out[4 * VEC], RV r0, RV r1, RV r2, RV r3)
 DEVICE void name(SPACE R *RESTRICT panel, const int pitch, int end, int width,                       \
                  GLOBAL const T *RESTRICT g, INDEX x_step, INDEX k_step, int depth)                  \
 {                                                                                                    \
-    const int fours = width / 4 * 4, whole = depth / VEC * VEC;                                      \
+    const int squares = pitch < VEC ? 0 : width / VEC * VEC, fours = width / 4 * 4;                  \
+    const int whole = depth / VEC * VEC;                                                             \
                                                                                                      \
     if (k_step == 1)                                                                                 \
-        for (int x = 0; x < fours; x += 4) {                                                         \
+        for (int x = 0; x < squares; x += VEC) {                                                     \
+            for (int k = 0; k < whole; k += VEC) {                                                   \
+                RV r[VEC];                                                                           \
+                                                                                                     \
+                UNROLL for (int i = 0; i < VEC; i++) {                                               \
+                    PREFETCH(g + (x + i) * x_step + k + 4 * VEC);                                    \
+                    r[i] = LOAD_VECTOR(VEC, g + (x + i) * x_step + k);                               \
+                }                                                                                    \
+                transpose_square(r);                                                                 \
+                UNROLL for (int i = 0; i < VEC; i++)                                                 \
+                    CPU_STORE_PANEL(SPACE, panel + (k + i) * pitch + x, r[i]);                       \
+            }                                                                                        \
+            for (int k = whole; k < depth; k++)                                                      \
+                for (int i = 0; i < VEC; i++)                                                        \
+                    panel[k * pitch + x + i] = LOAD(g, (x + i) * x_step + k);                        \
+        }                                                                                            \
+    if (k_step == 1)                                                                                 \
+        for (int x = squares; x < fours; x += 4) {                                                   \
             GLOBAL const T *from = g + x * x_step;                                                   \
                                                                                                      \
             for (int k = 0; k < whole; k += VEC) {                                                   \
                 SPACE R *to = panel + k * pitch + x;                                                 \
                 R four[4 * VEC];                                                                     \
                                                                                                      \
+                UNROLL for (int i = 0; i < 4; i++)                                                   \
+                    PREFETCH(from + i * x_step + k + 4 * VEC);                                       \
                 transpose(four, LOAD_VECTOR(VEC, from + k), LOAD_VECTOR(VEC, from + x_step + k),     \
                           LOAD_VECTOR(VEC, from + 2 * x_step + k),                                   \
                           LOAD_VECTOR(VEC, from + 3 * x_step + k));                                  \
