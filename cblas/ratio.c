@@ -4,10 +4,10 @@
  *
  *     VERNIER_BLAS_FROM=0 ./ratio FILE-OF-THE-SHIM FILE-OF-THE-BLAS [MxNxK...]
  *
- * Both run alternately in one process, each behind a pause in which the other's threads come to rest: those of
- * OpenBLAS spin for a while after a product.  A sample is the median of the ratios of neighbours.  All shapes are
- * gone through five times, so that what disturbs one sample of a shape does not disturb the others; a line has the
- * median of its five samples, the least and the largest of them, and what all five agree on.
+ * Both run alternately in one process, each behind a pause in which the other's threads come to rest: those
+ * of OpenBLAS spin for a while after a product.  A sample is the median of the ratios of neighbours.  All
+ * shapes are gone through five times, so that what disturbs one sample of a shape does not disturb the others;
+ * a line has the median of its five samples, the least and the largest of them, and what all five agree on.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -159,9 +159,9 @@ static void print(struct line *l)
 {
     const double middle = median(l->ratio, SAMPLES), least = l->ratio[0], most = l->ratio[SAMPLES - 1];
 
-    printf("%-5s %5d %5d %5d %12.1f %12.1f %7.2f   %5.2f %5.2f   %s\n", l->is_f64 ? "f64" : "f32", l->size[0],
-           l->size[1], l->size[2], 1e6 * median(l->own, SAMPLES), 1e6 * median(l->other, SAMPLES), middle, least,
-           most, least > 1 ? "faster" : most < 1 ? "slower" : "neither");
+    printf("%-5s %5d %5d %5d %12.1f %12.1f %7.2f   %5.2f %5.2f   %s\n", l->is_f64 ? "f64" : "f32",
+           l->size[0], l->size[1], l->size[2], 1e6 * median(l->own, SAMPLES), 1e6 * median(l->other, SAMPLES),
+           middle, least, most, least > 1 ? "faster" : most < 1 ? "slower" : "neither");
 }
 
 static struct line line_of(int is_f64, const int *s)

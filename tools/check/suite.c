@@ -455,7 +455,7 @@ void suite_case(struct suite *s, const struct problem *p, enum kind kind)
     if (kind == SPECIAL && s->specials++ % share_of_specials(s))
         return;
     run_once(s, p, kind, NULL, FIRST, 0);
-    if (s->extent == SUITE_SMALL)           /* a simulator sees the same accesses again, and looks at no numbers */
+    if (s->extent == SUITE_SMALL)       /* a simulator would see the same accesses, and looks at no numbers */
         return;
     for (int way = 1; p->op->restate && run_once(s, p, kind, NULL, FIRST, way) == 0; way++)
         ;
@@ -575,8 +575,9 @@ static struct suite *suite_make(void)
     return s;
 }
 
-/* PoCL keeps what it builds by itself.  Asked for a binary, as the library's cache asks, it compiles each kernel
- * once more, for work-groups of any size: half the time of a suite, for programs that no application will load.  */
+/* PoCL keeps what it builds by itself.  Asked for a binary, as the library's cache asks, it compiles each
+ * kernel once more, for work-groups of any size: half the time of a suite, for programs that no application
+ * will load.                                                                                            */
 void suite_spare_cache(const vn_device_info *i)
 {
     if (!strcmp(i->platform, "Portable Computing Language"))

@@ -61,8 +61,8 @@ vn_status suite_open(struct suite **out, const char *spec);
 /* Another on the device of one that stays open longer, with a queue and memory of its own. */
 vn_status suite_open_beside(struct suite **out, const struct suite *lender);
 void      suite_close(struct suite *s);
-/* Turns the library's cache off for this process where the driver has one of its own, before anything is built;
- * VERNIER_CACHE=1 keeps it on. */
+/* Turns the library's cache off for this process where the driver has one of its own, before anything is
+ * built; VERNIER_CACHE=1 keeps it on. */
 void      suite_spare_cache(const vn_device_info *i);
 
 /* All cases of an operation; or those of one problem, if that is not NULL. */
