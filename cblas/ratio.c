@@ -6,8 +6,8 @@
  *
  * Both run alternately in one process, each behind a pause in which the other's threads come to rest: those
  * of OpenBLAS spin for a while after a product.  A sample is the median of the ratios of neighbours.  All
- * shapes are gone through five times, so that what disturbs one sample of a shape does not disturb the others;
- * a line has the median of its five samples, the least and the largest of them, and what all five agree on.
+ * shapes are gone through five times, so that what disturbs one sample of a shape disturbs no other; a line
+ * has the median of its five samples, the least and the largest of them, and what all five agree on.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
