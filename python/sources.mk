@@ -27,6 +27,7 @@ EXTRA_DIST += \
 	%D%/vernier/tests/test_opencl.py \
 	%D%/vernier/tests/test_report.py \
 	%D%/vernier/tests/test_softmax.py \
+	%D%/vernier/tests/test_torch.py \
 	%D%/wheel.py
 
 PYTHON = python3
