@@ -186,7 +186,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
             first = 0;
         }
         if (first)                              /* nothing to sum */
-            for (int i = 0; i < BLK_C / VEC; i++)
+            for (int i = 0; i < ((int)((INT64)panel1 * all_vectors / all_panels) - vector0) * pixels; i++)
                 sC[i] = (RV)(ZERO);
 
         find_places(sPlace, nn, nd, nh, nw, n0, phase_d, phase_h, phase_w, d0, h0, w0, vStep, vC);
