@@ -12,7 +12,7 @@
  * A row is processed in blocks, so that a block stays in the first-level cache from the search for
  * its maximum to its sum. Where T is R, y temporarily holds exp(z - max), with the maximum so far,
  * and the maximum of each block is noted: what remains is to scale y by exp(block's max - row's max)
- * / sum, so that each element costs one exponential.
+ * / sum, so that each element costs one exponential.  Short rows keep them in private memory.
  *
  * With SPLIT several work-groups share a row: `partial` writes the pair of each split to the
  * workspace; `finish` merges the pairs of a row, in order, and writes the result.
@@ -268,6 +268,57 @@ DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
     *row_sum = lanes_sum(sum);
 }
 
+#if !BACKWARD && !SPLIT
+/* All of a row of at most SHORT vectors, which is contiguous.  Its exponentials stay in the cache, and y is
+ * written once; CHAINS maxima and sums run side by side, since each waits for itself.                     */
+#define SHORT  (KEEPS ? 128 : 512)             /* 16-bit results cannot hold exponentials */
+#define CHAINS 4
+
+DEVICE void short_row(const struct row_view *it)
+{
+    const INDEX fours = it->full / CHAINS * CHAINS;
+    vector kept[SHORT], tops[CHAINS], sums[CHAINS], factor;
+    R max, sum;
+
+    UNROLL for (int i = 0; i < CHAINS; i++) {
+        tops[i] = (vector)FIRST_MAX;
+        sums[i] = (vector)ZERO;
+    }
+    for (INDEX j = 0; j < fours; j += CHAINS)
+        UNROLL for (int i = 0; i < CHAINS; i++) {
+            kept[j + i] = read_z(it, j + i, 1);
+            tops[i] = MAX_LANES(tops[i], kept[j + i]);
+        }
+    for (INDEX j = fours; j < it->count; j++) {
+        kept[j] = read_z(it, j, 0);
+        tops[0] = MAX_LANES(tops[0], kept[j]);
+    }
+    tops[0] = MAX_LANES(tops[0], tops[1]);
+    tops[2] = MAX_LANES(tops[2], tops[3]);
+    max = lanes_max(MAX_LANES(tops[0], tops[2]));
+
+#define ADD_KEPT(j, chain)                                       \
+    {                                                            \
+        const vector z = kept[j] - (vector)max, e = exp_lanes(z);\
+                                                                 \
+        sums[chain] = sums[chain] + e;                           \
+        kept[j] = it->is_log ? z : e;                            \
+    }
+
+    for (INDEX j = 0; j < fours; j += CHAINS)
+        UNROLL for (int i = 0; i < CHAINS; i++)
+            ADD_KEPT(j + i, i)
+    for (INDEX j = fours; j < it->count; j++)
+        ADD_KEPT(j, 0)
+    sum = lanes_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    factor = (vector)of_sum(sum, it->is_log);
+    for (INDEX j = 0; j < it->full; j++)
+        write_y(it, j, 1, it->is_log ? kept[j] - factor : kept[j] * factor);
+    for (INDEX j = it->full; j < it->count; j++)
+        write_y(it, j, 0, it->is_log ? kept[j] - factor : kept[j] * factor);
+}
+#endif
+
 /* Writes elements [from, to) of a row, which the causal mask hides. */
 DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_log)
 {
@@ -367,9 +418,16 @@ softmax(ARGUMENTS, int across)
             const struct row_view it = VIEW_ALONG(i, visible);
             R row_max = FIRST_MAX, row_sum = ZERO;
 
-            reduce(&it, 0, it.count, keep, tops, &max, &sum);
-            merge_lanes(max, sum, &row_max, &row_sum);
-            write(&it, 0, it.count, keep, tops, (vector)row_max, (vector)of_sum(row_sum, is_log));
+#if !BACKWARD
+            if (it.plain && it.count <= SHORT)
+                short_row(&it);
+            else
+#endif
+            {
+                reduce(&it, 0, it.count, keep, tops, &max, &sum);
+                merge_lanes(max, sum, &row_max, &row_sum);
+                write(&it, 0, it.count, keep, tops, (vector)row_max, (vector)of_sum(row_sum, is_log));
+            }
             write_hidden(it.y, it.y_lane, visible, (INDEX)shape.s6, is_log);
         }
     }
