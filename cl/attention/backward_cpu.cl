@@ -69,13 +69,11 @@ DEVICE R sum_row(LOCAL const R *d, GLOBAL const T *o, INDEX col, int width)
 {
     const int whole = col == 1 ? width / VEC * VEC : 0;
     RV sums = (RV)(ZERO);
-    R lane[VEC], sum = ZERO;
+    R sum;
 
     for (int n = 0; n < whole; n += VEC)
         sums = FMA(LOAD_VECTOR(VEC, o + n), VLOAD(VEC, d + n), sums);
-    VSTORE(VEC, lane, sums);
-    for (int i = 0; i < VEC; i++)
-        sum = sum + lane[i];
+    sum = lanes_sum(sums);
     for (int n = whole; n < width; n++)
         sum = FMA(LOAD(o, n * col), d[n], sum);
     return sum;

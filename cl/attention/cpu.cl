@@ -14,7 +14,6 @@
 
 #define STRIPS  (BLK_M / THR_M)
 #define VECTORS (BLK_N / VEC)
-#define MAX_LANES(a, b) PICK(a, b, b, a)        /* drops NaN in b; a is never NaN */
 
 CPU_PACK(pack_global, GLOBAL)
 CPU_PACK(pack_local, LOCAL)
@@ -43,9 +42,9 @@ pack(int width, int depth, int block, int heads, GLOBAL const T *RESTRICT g, VIE
 DEVICE R weigh(LOCAL RV *S, int step, LOCAL RV *P, LOCAL R *max, LOCAL R *sum, int vectors, int first,
                int end, R scale, R softcap, GLOBAL const T *mask, INDEX mask_col)
 {
-    R lane[VEC], top = *max, factor, all = ZERO;
     const RV count = count_lanes();
-    RV largest = (RV)(top), total = (RV)(ZERO);
+    RV largest = (RV)(*max), total = (RV)(ZERO);
+    R top, factor;
 
     for (int v = 0; v < vectors; v++) {
         LOCAL RV *const s = S + v / THR_V * step + v % THR_V;
@@ -55,6 +54,8 @@ DEVICE R weigh(LOCAL RV *S, int step, LOCAL RV *P, LOCAL R *max, LOCAL R *sum, i
         z = (RV)(softcap) * tanh_lanes(z / (RV)(softcap));
 #endif
 #if HAS_MASK
+        R lane[VEC];
+
         for (int i = 0; i < VEC; i++)
             lane[i] = v * VEC + i < end ? LOAD(mask, (v * VEC + i) * mask_col) : ZERO;
         z = z + VLOAD(VEC, lane);
@@ -64,20 +65,15 @@ DEVICE R weigh(LOCAL RV *S, int step, LOCAL RV *P, LOCAL R *max, LOCAL R *sum, i
         *s = z;
         largest = MAX_LANES(largest, z);
     }
-    VSTORE(VEC, lane, largest);
-    for (int i = 0; i < VEC; i++)
-        top = MAX_LANES(top, lane[i]);
+    top = lanes_max(largest);
     for (int v = 0; v < vectors; v++) {
         const RV p = exp_below_lanes(S[v / THR_V * step + v % THR_V] - (RV)(top));
 
         total = total + p;
         P[v] = p;
     }
-    VSTORE(VEC, lane, total);
-    for (int i = 0; i < VEC; i++)
-        all = all + lane[i];
-    factor = exp_of(*max - top);
-    *sum = *sum * factor + all;
+    factor = exp_below(*max - top);
+    *sum = *sum * factor + lanes_sum(total);
     *max = top;
     return factor;
 }

@@ -1,6 +1,6 @@
 /* cl/attention/cpu.h - what attention and its gradients share on CPUs
  *
- * Takes  HEAD; cl/tile/cpu.h
+ * Takes  HEAD; cl/tile/cpu.h; cl/tile/row_cpu.h
  * Gives  CHUNKS CPU_LOCAL_ROWS exp_below_lanes() count_lanes() seen_lanes() store_strip_row()
  */
 #define CHUNKS ((HEAD + THR_N - 1) / THR_N)     /* tiles beside each other in a strip of THR_M rows */

@@ -64,7 +64,7 @@ static void head_of(int *c, const void *problem)
             "cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h cl/tile/operand.h "           \
             "cl/tile/accumulator.h cl/tile/store_row.h cl/tile/roles.h cl/attention/attention.h "
 
-#define CPU "cl/tile/activation.h cl/tile/epilogue.h cl/tile/cpu.h " \
+#define CPU "cl/tile/activation.h cl/tile/epilogue.h cl/tile/cpu.h cl/tile/row_cpu.h " \
             "cl/attention/attention.h cl/attention/cpu.h "
 
 #define DECODE .plan = vn__plan_attention_decode,                                                   \
