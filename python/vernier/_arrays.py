@@ -6,6 +6,8 @@ or on a device of CUDA or OpenCL) or __array_interface__, or a vernier.Tensor.
 """
 from __future__ import annotations
 
+import sys
+from ctypes import c_void_p
 from typing import Any, Sequence
 
 import numpy as np
@@ -151,6 +153,25 @@ def _view_of(a: Any, name: str) -> Any:
     return view
 
 
+def _slow_address(a: Any) -> int:
+    return a.__array_interface__["data"][0]     # type: ignore[no-any-return]
+
+
+_pointer_at = c_void_p.from_address
+
+
+def _quick_address(a: Any) -> int:
+    """The first member of NumPy's C struct of an array, PyArrayObject, behind what all objects begin with."""
+    return _pointer_at(id(a) + _HEADER).value or 0
+
+
+# A call asks for each operand's address; making __array_interface__ costs a tenth of a small product.
+_HEADER = object.__basicsize__
+_samples = [np.arange(4, dtype="f4")[i:] for i in range(3)]
+_address = _quick_address if sys.implementation.name == "cpython" and all(
+    _quick_address(a) == _slow_address(a) for a in _samples) else _slow_address
+
+
 def _is_opencl(x: Any) -> bool:
     """Whether it is an array of pyopencl."""
     return type(x).__module__.startswith("pyopencl") and hasattr(x, "base_data")
@@ -165,20 +186,29 @@ class Call:
     """One operation: its queue, its operands as structs, and what is to be done after it."""
 
     def __init__(self, queue: Queue | None, *operands: Any) -> None:
+        self._taken: dict[int, Any] = {}        # tensors of other libraries' arrays, by their ids
+        self._after: list[Any] = []
+        self.on_device = self.is_lent = False
+        self.cl_queue = None
+        for x in operands:
+            if type(x) is not np.ndarray and x is not None:
+                queue = self._inspect(queue, operands)
+                break
+        self.queue = _defaults.last = queue or default_queue()
+
+    def _inspect(self, queue: Queue | None, operands: Sequence[Any]) -> Queue | None:
+        """Where operands are that may not be NumPy's; the queue on them, if none is given."""
         self._taken = {id(x): as_array(x, "out") for x in operands
                        if not isinstance(x, (np.ndarray, Tensor)) and _is_lent(x)}
-        if self._taken:
-            operands = tuple(self._taken.get(id(x), x) for x in operands)
-        self.on_device = any(isinstance(x, Tensor) for x in operands)
-        self.cl_queue = next((x.cl_queue for x in operands if hasattr(x, "cl_queue")), None) if self.on_device else None
+        tensors = [t for t in (self._taken.get(id(x), x) for x in operands) if isinstance(t, Tensor)]
+        self.on_device = bool(tensors)
+        self.cl_queue = next((t.cl_queue for t in tensors if hasattr(t, "cl_queue")), None)
         if queue is None and self.cl_queue is not None:
             from ._opencl import queue_on
             queue = queue_on(self.cl_queue)
-        own = next((x.own_queue for x in operands if isinstance(x, Tensor) and x.own_queue), None) \
-            if self.on_device else None
+        own = next((t.own_queue for t in tensors if t.own_queue), None)
         self.is_lent = own is not None          # then what lent its memory may use it when the call returns
-        self.queue = _defaults.last = queue or own or default_queue()
-        self._after: list[Any] = []
+        return queue or own
 
     def input(self, x: Any, name: str, rank: int = 0) -> CTensor:
         """The operand, with leading dimensions of 1 up to `rank`."""
@@ -258,7 +288,7 @@ class Call:
 
     def _shared(self, a: Any, name: str, is_read: bool, target: Any = None) -> CTensor:
         view = _view_of(a, name)
-        address = a.__array_interface__["data"][0]
+        address = _address(a)
         if view is None or address % view[5]:
             a = a.copy() if is_read else np.empty(a.shape, a.dtype)
             if target is not None:
@@ -266,7 +296,7 @@ class Call:
             else:
                 self._after.append((a, a, None))            # kept until the work is done
             view = _view_of(a, name)
-            address = a.__array_interface__["data"][0]
+            address = _address(a)
         code, rank, extents, strides, span, size = view
         if not span:
             return CTensor(None, code, rank, 0, extents, strides)
