@@ -301,8 +301,14 @@ class Call:
         if not span:
             return CTensor(None, code, rank, 0, extents, strides)
         lead = address % HOST_ALIGN
-        return CTensor(self.queue._on_host(address - lead, lead + span), code, rank, lead // size, extents,
-                       strides)
+        buffer = self.queue._host_buffer(address - lead, lead + span)
+        kept = buffer._views.get((id(view), lead))          # `view` is kept with it, so that its id is no other's
+        if kept is None:
+            if len(buffer._views) > 64:
+                buffer._views.clear()
+            kept = buffer._views[id(view), lead] = (
+                CTensor(buffer._open, code, rank, lead // size, extents, strides), view)
+        return kept[0]              # type: ignore[no-any-return]
 
     def _copied(self, a: Any, name: str, is_read: bool, target: Any = None) -> CTensor:
         """On the device: a copy in its scratch memory for this operand."""

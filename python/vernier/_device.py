@@ -146,6 +146,7 @@ class Buffer(Handle):
     def _adopt(self, device: Device, nbytes: int, opened: c_void_p) -> None:
         super().__init__(opened, lib.vn_buffer_close)
         self.device, self.nbytes = device, nbytes
+        self._views: dict[tuple[int, int], Any] = {}        # _arrays.py: structs made before, with what they are of
 
 
 class Event(Handle):
@@ -249,7 +250,11 @@ class Queue(Handle):
         return int(lib.vn_queue_workspace(self.handle))
 
     def _on_host(self, memory: int, nbytes: int) -> int:
-        """The handle of a buffer on that memory of the host.
+        """The handle of a buffer on that memory of the host."""
+        return self._host_buffer(memory, nbytes)._open     # type: ignore[return-value]
+
+    def _host_buffer(self, memory: int, nbytes: int) -> Buffer:
+        """A buffer on that memory of the host.
 
         It stays right when the memory is freed and allocated again: nothing but an operation's own operands
         is ever looked up here.
@@ -261,7 +266,7 @@ class Queue(Handle):
                 self._host.pop(next(iter(self._host))).close()
             buffer = Buffer(self.device, nbytes, memory)
         self._host[key] = buffer
-        return buffer._open         # type: ignore[return-value]
+        return buffer
 
     def _scratch_of(self, name: str, nbytes: int) -> int:
         """The handle of a buffer for an operand of this name, of at least so many bytes."""
