@@ -31,6 +31,8 @@
  *     to be prefetched while a tile computes.
  *   - Packing B for all (PACKED_B) pays where many rows, or many products, use it. It packs a few
  *     rows of B at a time for all panels, since panel after panel would touch a page for 128 bytes.
+ *     The next block of it is prefetched in the last rows of tiles, where the cache holds two: a core
+ *     that waits for each line of a block takes three times as long for the first row of tiles.
  *   - Tasks are scheduled statically first, then dynamically, since a core may begin late.
  *
  * Parameters, from gemm.tune: THR_M THR_V VEC BLK_M BLK_N BLK_K. The second-level cache holds, with
@@ -81,6 +83,23 @@ name(int rows, int K, int k_block, int panels, VIEW e, GLOBAL const T *RESTRICT 
 PACK(pack, THR_M)
 #if PACKED_B
 PACK(pack_b, THR_N)
+#endif
+
+#if PACKED_B
+/* The last `rows` rows of tiles, of which `left` are left, prefetch the panels of B of the next block of K, or
+ * of the first one, with which a task of the rows below begins: each tile its share of a panel.           */
+DEVICE struct stream prefetch_block(GLOBAL const R *b, int rows, int left, int depth)
+{
+    const INDEX lines = THR_N * (INDEX)sizeof(R) / (INDEX)sizeof(T);
+    struct stream next = { (GLOBAL const T *)b, 0, 0 };
+
+    if (left <= rows) {
+        next.step = lines / rows;
+        next.at = next.at + (rows - left) * depth * next.step;
+        next.advance = 16 * next.step;
+    }
+    return next;
+}
 #endif
 
 #if !PACKED
@@ -152,10 +171,11 @@ DEVICE void leave(GLOBAL int *taken, int all, int groups)
 /* ---- the product ------------------------------------------------------------------- */
 
 /* A block of C is M x `cols`, and a task at most `rows` rows of it; a work unit is `unit` columns wide, and
- * there are `all` of them. in_place: B is read in place. in_c: partial sums between blocks of K stay in C. */
+ * there are `all` of them. in_place: B is read in place. in_c: partial sums between blocks of K stay in C.
+ * ahead_rows: rows of tiles that prefetch packed B. */
 KERNEL(1) void
 gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int all,
-         int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
+         int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, OUTPUT_PARAMS)
 {
@@ -222,7 +242,8 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
 #if PACKED_B
                 GLOBAL R *const at = batch_b + n / THR_N * (INDEX)vQ.s5 + (INDEX)k0 * THR_N;
                 GLOBAL RV *b = (GLOBAL RV *)at;
-                const struct stream ahead = { gB, 0, 0 };
+                const struct stream ahead = prefetch_block(
+                    at + (is_last ? -(INDEX)k0 : (INDEX)depth) * THR_N, ahead_rows, count - m, depth);
                 const int fills = 0;
 #else
                 LOCAL RV *b = PACKED ? sB + n / VEC * depth : sB;

@@ -184,6 +184,16 @@ static struct schedule schedule_for(const struct blocks *cut, int64_t all, int64
     return (struct schedule){ groups, quota, cut->in_place && groups > 1 ? SMALL * groups : groups };
 }
 
+/* Rows of tiles that prefetch the next block of packed B, where the cache holds two of them beside the partial
+ * sums. In one or two rows the prefetches would wait for each other.                                     */
+static int64_t rows_ahead(const vn_queue *q, const struct gemm *g, const int *p)
+{
+    enum { ROWS = 4 };
+    const size_t elements = ((size_t)2 * p[CPU_BLK_K] + p[CPU_BLK_M]) * p[CPU_BLK_N];
+
+    return elements * real_bytes(g) <= q->device->facts.local_bytes ? ROWS : 0;
+}
+
 static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int kernel,
                          const struct place *a, const struct place *b)
 {
@@ -211,6 +221,7 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     vn__arg_int(&l, cut.in_place);
     vn__arg_int(&l, cut.in_c);
     vn__arg_int(&l, all);
+    vn__arg_int(&l, rows_ahead(q, g, it->p));
     vn__arg_int(&l, schedule.groups);
     vn__arg_int(&l, schedule.quota);
     vn__arg_int(&l, schedule.divisor);
