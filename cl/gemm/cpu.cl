@@ -86,8 +86,8 @@ PACK(pack_b, THR_N)
 #endif
 
 #if PACKED_B
-/* The last `rows` rows of tiles, of which `left` are left, prefetch the panels of B of the next block of K, or
- * of the first one, with which a task of the rows below begins: each tile its share of a panel.           */
+/* The last `rows` rows of tiles, of which `left` are left, prefetch the panels of B of the next block of K,
+ * or of the first one, with which a task of the rows below begins: each tile its share of a panel.        */
 DEVICE struct stream prefetch_block(GLOBAL const R *b, int rows, int left, int depth)
 {
     const INDEX lines = THR_N * (INDEX)sizeof(R) / (INDEX)sizeof(T);

@@ -184,8 +184,8 @@ static struct schedule schedule_for(const struct blocks *cut, int64_t all, int64
     return (struct schedule){ groups, quota, cut->in_place && groups > 1 ? SMALL * groups : groups };
 }
 
-/* Rows of tiles that prefetch the next block of packed B, where the cache holds two of them beside the partial
- * sums. In one or two rows the prefetches would wait for each other.                                     */
+/* Rows of tiles that prefetch the next block of packed B, where the cache holds two of them beside the
+ * partial sums. In one or two rows the prefetches would wait for each other.                             */
 static int64_t rows_ahead(const vn_queue *q, const struct gemm *g, const int *p)
 {
     enum { ROWS = 4 };
