@@ -10,7 +10,10 @@ examples = \
 	%D%/two_queues
 test_programs         += $(examples)
 examplesdir            = $(docdir)/examples
-dist_examples_DATA     = $(examples:=.c) %D%/example.h %D%/conformance.yml %D%/gap.ipynb
+dist_examples_DATA     = $(examples:=.c) %D%/cuda_stream.c %D%/example.h %D%/conformance.yml \
+	%D%/gap.ipynb
+
+# cuda_stream.c is built by tests/tools/cuda_stream.sh where CUDA is.
 
 # Of several machines, by MPI: built by tests/tools/mpi.sh where MPI is.
 examples_mpidir        = $(examplesdir)/mpi

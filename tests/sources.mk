@@ -156,6 +156,7 @@ test_scripts  += \
 	%D%/tools/warm.sh \
 	%D%/tools/gap.sh \
 	%D%/tools/messages.sh \
+	%D%/tools/cuda_stream.sh \
 	%D%/tools/mpi.sh \
 	%D%/tools/new_operation.sh \
 	%D%/tools/python.sh \
