@@ -79,6 +79,11 @@ static int say(json_t *message)
     return failed ? -1 : 0;
 }
 
+static int refuse_ended(char *why, size_t why_size)
+{
+    return peer_refuse(why, why_size, "the process that runs PyTorch has ended");
+}
+
 /* The answer, which the caller releases; its bytes go to `data`, where there must be `room`.  NULL: why. */
 static json_t *hear(void *data, size_t room, char *why, size_t why_size)
 {
@@ -88,7 +93,7 @@ static json_t *hear(void *data, size_t room, char *why, size_t why_size)
 
     do
         if (at == sizeof line - 1 || receive_all(line + at, 1)) {
-            peer_refuse(why, why_size, "the process that runs PyTorch has ended");
+            refuse_ended(why, why_size);
             return NULL;
         }
     while (line[at++] != '\n');
@@ -108,13 +113,26 @@ static json_t *hear(void *data, size_t room, char *why, size_t why_size)
     return answer;
 }
 
+/* The answer to a message, likewise. */
+static json_t *exchange(json_t *message, void *data, size_t room, char *why, size_t why_size)
+{
+    if (!say(message))
+        return hear(data, room, why, why_size);
+    refuse_ended(why, why_size);
+    return NULL;
+}
+
 /* A message whose answer is that it was done. */
 static int ask(json_t *message)
 {
     char why[512];
     json_t *answer;
 
-    if (!torch.process || say(message) || !(answer = hear(NULL, 0, why, sizeof why)))
+    if (!torch.process) {
+        json_decref(message);
+        return -1;
+    }
+    if (!(answer = exchange(message, NULL, 0, why, sizeof why)))
         return -1;
     json_decref(answer);
     return 0;
@@ -162,8 +180,8 @@ static int torch_open(const struct peer_context *c, char *why, size_t why_size)
         return 0;
     if (start(why, why_size))
         return -1;
-    if (say(json_pack("{s:s, s:b, s:s}", "do", "open", "cpu", c->is_cpu, "uuid", c->uuid)) ||
-        !(answer = hear(NULL, 0, why, why_size))) {
+    if (!(answer = exchange(json_pack("{s:s, s:b, s:s}", "do", "open", "cpu", c->is_cpu, "uuid", c->uuid),
+                            NULL, 0, why, why_size))) {
         torch_close();
         return -1;
     }
@@ -266,7 +284,7 @@ static int torch_prepare(void **out, const struct problem *p, const struct value
             failed = send_all(data->operand[i], operand_bytes(&r->o, i));
     if (failed || !(answer = hear(NULL, 0, why, why_size))) {
         free(r);
-        return failed ? peer_refuse(why, why_size, "the process that runs PyTorch has ended") : -1;
+        return failed ? refuse_ended(why, why_size) : -1;
     }
     json_decref(answer);
     *out = r;
@@ -287,7 +305,7 @@ static double torch_timed(void *state, int repeats)
     const struct run *r = state;
     char why[512];
     json_t *const message = json_pack("{s:s, s:i, s:i}", "do", "time", "id", r->id, "repeats", repeats);
-    json_t *const answer = say(message) ? NULL : hear(NULL, 0, why, sizeof why);
+    json_t *const answer = exchange(message, NULL, 0, why, sizeof why);
     const double seconds = answer ? json_number_value(json_object_get(answer, "seconds")) : -1;
 
     json_decref(answer);
@@ -314,8 +332,8 @@ static int torch_read(void *state, int i, void *to)
     const size_t bytes = (size_t)count * vn_type_bytes(t->type);
 
     if ((elements = malloc(bytes ? bytes : 1)) &&
-        !say(json_pack("{s:s, s:i, s:i}", "do", "read", "id", r->id, "index", i)) &&
-        (answer = hear(elements, bytes, why, sizeof why)))
+        (answer = exchange(json_pack("{s:s, s:i, s:i}", "do", "read", "id", r->id, "index", i), elements,
+                           bytes, why, sizeof why)))
         peer_place(to, t, elements, &packed);
     free(elements);
     json_decref(answer);
