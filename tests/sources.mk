@@ -19,7 +19,6 @@ test_programs += \
 	%D%/api/test_pack \
 	%D%/api/test_relations \
 	%D%/api/test_sizes \
-	%D%/api/test_suite \
 	%D%/api/test_threads \
 	%D%/api/test_transfers \
 	%D%/api/test_tune \
@@ -242,7 +241,7 @@ EXTRA_DIST     += $(test_scripts) %D%/counts.sh %D%/timed.sh
 # Two at a time, unless the user says how many: most tests keep one core busy.
 AM_MAKEFLAGS    = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
-# The suite keeps one core busy for long: before what keeps both, not alone after it.
+# The suite keeps one core busy for long: it is the first of $(test_programs), and before what keeps both.
 $(filter %D%/kernels/compile.log,$(TEST_LOGS)): $(filter %D%/api/test_suite.log,$(TEST_LOGS))
 
 # Counts what the others did, so it comes last.
