@@ -155,7 +155,8 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
             fill_slab(sSlab, &slab, nn, count, gB, (INDEX)vB.s0 + group * (INDEX)vB.s1 + n0 * (INDEX)vB.s2 +
                       c0 * (INDEX)vB.s3, vB, (INDEX)eIn.s0);
             if (count != listed)
-                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, vPacked.s1 ? vPacked : vA);
+                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, vPacked.s1 ? vPacked : vA,
+                                   vPacked.s1 ? vPacked : vA);
             listed = count;
             for (int panel = panel0; panel < panel1; panel++) {
                 const int v0 = (int)((INT64)panel * all_vectors / all_panels);

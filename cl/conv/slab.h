@@ -207,13 +207,15 @@ DEVICE void fill_slab(LOCAL R *slab, const struct slab *s, int images, int chann
 
 /* ---- steps and the filter ---------------------------------------------------------- */
 
-/* Lists the steps of a block of channels: their offsets in the slab and in the filter. */
+/* Lists the steps of a block of channels: their offsets in the slab and in a tensor of the filter's extents,
+ * in the order of the filter, so that it is read in runs. */
 DEVICE int list_steps(LOCAL int *in_slab, LOCAL INDEX *in_filter, const struct slab *s, int channels,
-                      const struct taps *td, const struct taps *th, const struct taps *tw, VIEW vA)
+                      const struct taps *td, const struct taps *th, const struct taps *tw, VIEW vFilter,
+                      VIEW vA)
 {
     const INDEX c_step = (INDEX)vA.s3;
     const int taps = (int)(td->count * th->count * tw->count);
-    const int by_tap = c_step < (INDEX)vA.s6;   /* in the order of the filter, so that it is read in runs */
+    const int by_tap = (INDEX)vFilter.s3 < (INDEX)vFilter.s6;
     int t = 0;
 
     for (int d = 0; d < td->count; d++)

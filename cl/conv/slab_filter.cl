@@ -46,11 +46,11 @@ DEVICE void store_panel(const struct output *o, LOCAL const RV *sums, int rows, 
 /* The places of a cell's rows in dw, the residual and the bias; their number. */
 #define LIST_ROWS(count, rows)                                                    \
     do {                                                                          \
-        (rows) = list_steps(sRow, sPlace, &slab, count, &t, &r, &s, vC);          \
+        (rows) = list_steps(sRow, sPlace, &slab, count, &t, &r, &s, vC, vC);      \
         if (RESIDUAL)                                                             \
-            list_steps(sRow, sResidual, &slab, count, &t, &r, &s, vR);            \
+            list_steps(sRow, sResidual, &slab, count, &t, &r, &s, vC, vR);        \
         if (BIAS)                                                                 \
-            list_steps(sRow, sBias, &slab, count, &t, &r, &s, vBias);             \
+            list_steps(sRow, sBias, &slab, count, &t, &r, &s, vC, vBias);         \
     } while (0)
 
 /* eBox: the extents of a box, s0 the elements of dy's buffer, s1 the splits, s3 the panels of a task; eBoxes:
