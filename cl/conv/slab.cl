@@ -149,14 +149,15 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
         find_steps(&slab, (int)eBox.s2, some);
         list_pixels(sPixel, &slab, nn, nd, nh, nw);
 
+        const VIEW vFilter = vPacked.s1 ? vPacked : vA;
+
         for (INDEX c0 = 0; c0 < channels && t.count * r.count * s.count; c0 += some) {
             const int count = (int)imin(some, channels - c0);
 
             fill_slab(sSlab, &slab, nn, count, gB, (INDEX)vB.s0 + group * (INDEX)vB.s1 + n0 * (INDEX)vB.s2 +
                       c0 * (INDEX)vB.s3, vB, (INDEX)eIn.s0);
             if (count != listed)
-                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, vPacked.s1 ? vPacked : vA,
-                                   vPacked.s1 ? vPacked : vA);
+                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, vFilter, vFilter);
             listed = count;
             for (int panel = panel0; panel < panel1; panel++) {
                 const int v0 = (int)((INT64)panel * all_vectors / all_panels);

@@ -19,8 +19,6 @@
 
 /* ---- the problem as a matrix product ------------------------------------------- */
 
-static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
-
 const vn_tensor *vn__conv_output(const struct conv *c)
 {
     return c->direction == FORWARD ? &c->y : c->direction == BACKWARD_DATA ? &c->x : &c->w;

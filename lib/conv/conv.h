@@ -7,6 +7,9 @@
 
 #include "core.h"
 
+static inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
 enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER };
 enum { DIMS = 3, RANK = 2 + DIMS };     /* each problem is seen with three spatial dimensions */
 
@@ -121,7 +124,7 @@ const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, 
 vn_status   vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan);
 
-/* slab_filter.c: likewise, the gradient of a filter */
+/* slab_filter.c: the gradient of a filter on CPUs, out of a slab */
 const char *vn__plan_conv_slab_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                       const struct vn_site *site);
 vn_status   vn__run_conv_slab_filter(vn_queue *q, const struct vn_choice *it, const void *problem,

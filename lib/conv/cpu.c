@@ -4,9 +4,6 @@
  */
 #include "conv.h"
 
-static int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
-
 enum { CPU_THR_M, CPU_THR_V, CPU_VEC, CPU_BLK_M, CPU_BLK_K };
 enum { GROUPS_PER_UNIT = 4, PANELS_PER_GROUP = 4 };     /* work-groups wanted; tiles that repay a gathering */
 

@@ -6,9 +6,6 @@
 
 #include "slab.h"
 
-static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* What a task is: a box of pixels, of some panels of channels, summed over blocks of channels. */
 struct cut {
     struct vn_boxes pixels;

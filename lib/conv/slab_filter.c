@@ -10,9 +10,6 @@ enum { LEAST_PIXELS = 64, MOST_PIXELS = 512 };  /* of a box */
 enum { SPLIT_PIXELS = 384 };                    /* that repay storing and adding sums of their own */
 enum { NARROW_TAPS = 4 };                       /* with more, one panel repays filling the slab */
 
-static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* What a task is: a block of channels by some panels of filters, summed over a part of the boxes. */
 struct cut {
     struct vn_boxes pixels;
