@@ -44,6 +44,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define STORE_VECTOR_0(n, p, v)  VSTORE(n, p, v)
 #define LOAD_ALIGNED_0(n, p)     VLOAD_ALIGNED(VECTOR(float, n), p)
 #define STORE_ALIGNED_0(n, p, v) VSTORE_ALIGNED(VECTOR(float, n), p, v)
+#define STORE_STREAM_0(n, p, v)  VSTORE_STREAM(VECTOR(float, n), p, v)
 
 #define T_OF_1                 HALF
 #define BYTES_1                2
@@ -53,6 +54,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define STORE_VECTOR_1(n, p, v)  VHALF_STORE(n, p, v)
 #define LOAD_ALIGNED_1(n, p)     VHALF_LOAD_ALIGNED(n, p)
 #define STORE_ALIGNED_1(n, p, v) VHALF_STORE_ALIGNED(n, p, v)
+#define STORE_STREAM_1(n, p, v)  VHALF_STORE_ALIGNED(n, p, v)
 
 #define T_OF_2                 unsigned short
 #define BYTES_2                2
@@ -65,6 +67,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define LOAD_ALIGNED_2(n, p) \
     AS(VECTOR(float, n), CONVERT(VECTOR(UINT32, n), VLOAD_ALIGNED(VECTOR(UINT16, n), p)) << 16)
 #define STORE_ALIGNED_2(n, p, v) VSTORE_ALIGNED(VECTOR(UINT16, n), p, BF16_VECTOR(n, v))
+#define STORE_STREAM_2(n, p, v)  VSTORE_STREAM(VECTOR(UINT16, n), p, BF16_VECTOR(n, v))
 
 #define T_OF_3                 double
 #define BYTES_3                8
@@ -74,6 +77,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define STORE_VECTOR_3(n, p, v)  VSTORE(n, p, v)
 #define LOAD_ALIGNED_3(n, p)     VLOAD_ALIGNED(VECTOR(double, n), p)
 #define STORE_ALIGNED_3(n, p, v) VSTORE_ALIGNED(VECTOR(double, n), p, v)
+#define STORE_STREAM_3(n, p, v)  VSTORE_STREAM(VECTOR(double, n), p, v)
 
 /* OF(LOAD, TYPE) is the word LOAD of that type, whose number is a literal. */
 #define OF_(word, type)        word##_##type
@@ -87,6 +91,7 @@ DEVICE unsigned short bf16_bits(float x)
 #define STORE_VECTOR(n, p, v)  OF(STORE_VECTOR, TYPE)(n, p, v)
 #define LOAD_ALIGNED(n, p)     OF(LOAD_ALIGNED, TYPE)(n, p)
 #define STORE_ALIGNED(n, p, v) OF(STORE_ALIGNED, TYPE)(n, p, v)
+#define STORE_STREAM(n, p, v)  OF(STORE_STREAM, TYPE)(n, p, v)
 
 #if TYPE == TYPE_F64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

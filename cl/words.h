@@ -12,6 +12,8 @@
 /* functions */
 #define KERNEL(items)        __kernel __attribute__((reqd_work_group_size(items, 1, 1)))
 #define KERNEL_ALONE(items)  KERNEL(items)         /* a compute unit holds one work-group of it */
+#define KERNEL_ROOM(items, n) KERNEL(items)        /* ... has room for n; begins with ROOM_FOR(n) */
+#define ROOM_FOR(n)          asm volatile("//@room %0" :: "n"(n))
 #define DEVICE               static inline __attribute__((always_inline))
 
 /* address spaces */
@@ -100,6 +102,8 @@ DEVICE uint group_in_line(int d)
 #define VHALF_LOAD_ALIGNED(n, p) VHALF_LOAD_ALIGNED_(n, p)
 #define VHALF_STORE_ALIGNED_(n, p, v) vstorea_half##n##_rte(v, 0, p)
 #define VHALF_STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED_(n, p, v)
+/* likewise past the caches of a CPU: for results that none of them holds until they are read */
+#define VSTORE_STREAM(V, p, v)   __builtin_nontemporal_store(v, (GLOBAL V *)(p))
 /* declares a vector type like V that is aligned to `bytes` only */
 #define UNALIGNED(V, name, bytes) typedef V name __attribute__((aligned(bytes)))
 

@@ -10,6 +10,8 @@
 /* functions */
 #define KERNEL(items)        extern "C" __global__ __launch_bounds__(items)
 #define KERNEL_ALONE(items)  extern "C" __global__ __launch_bounds__(items, 1)
+#define KERNEL_ROOM(items, n) extern "C" __global__ __launch_bounds__(items, n)
+#define ROOM_FOR(n)
 #define DEVICE               static __device__ __forceinline__
 
 /* address spaces */
@@ -84,6 +86,8 @@
 #define VHALF_LOAD_ALIGNED(n, p) VHALF_LOAD_ALIGNED_(n, p)
 #define VHALF_STORE_ALIGNED_(n, p, v) vec_half_store_aligned(p, v)
 #define VHALF_STORE_ALIGNED(n, p, v) VHALF_STORE_ALIGNED_(n, p, v)
+/* likewise past the caches of a CPU: for results that none of them holds until they are read */
+#define VSTORE_STREAM(V, p, v)   (*(GLOBAL V *)(p) = (v))
 /* declares a vector type like V that is aligned to `bytes` only */
 #define UNALIGNED(V, name, bytes) typedef V name
 

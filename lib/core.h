@@ -283,13 +283,13 @@ enum { VN_SLOTS = 1 << 18 };
 vn_status vn__slots(vn_buffer **out, vn_queue *q);
 
 /* team.c: rows of `places` elements, each in PARTS parts of SPAN places, a multiple of 16 bytes.  The
- * parameters are ITEMS and VALUES, the cost is ALONE.  The launch adds the arguments of cl/tile/team.h, which
- * come last. */
+ * parameters are ITEMS, VALUES and ROOM, the costs ALONE and PARTS.  The launch adds the arguments of
+ * cl/tile/team.h, which come last. */
 enum { VN_TEAM_ITEMS };
 enum { VN_TEAM_PARTS, VN_TEAM_SPAN };           /* of a plan */
-#define VN_TEAM .params = "ITEMS VALUES", .costs = "ALONE"
+#define VN_TEAM .params = "ITEMS VALUES ROOM", .costs = "ALONE PARTS"
 const char *vn__plan_team(struct vn_plan *out, int64_t rows, int64_t places, vn_type type,
-                          const struct vn_row *row, const struct vn_facts *f);
+                          const struct vn_row *row);
 vn_status vn__launch_team(vn_queue *q, const struct vn_choice *it, struct vn_launch *l, int64_t rows,
                           const struct vn_plan *plan);
 
@@ -440,6 +440,23 @@ void      vn__handle_close(void *handle);
 uint64_t  vn__handles_closed(void);
 /* VN_INVALID naming `argument` if it is NULL, closed or of another kind. */
 vn_status vn__handle_check(const void *handle, enum vn_kind kind, const char *argument);
+
+/* ---- packs (pack.c) -------------------------------------------------------- */
+
+struct vn_pack {
+    struct vn_handle head;
+    vn_device       *device;
+    vn_tensor        of;              /* what it was made of */
+    vn_buffer       *buffer;          /* NULL: that is read as it lies */
+    struct vn_layout layout;
+};
+
+/* VN_INVALID unless it is a pack of the queue's device. */
+vn_status vn__pack_check(const vn_pack *p, const vn_queue *q, const char *argument);
+/* Of the operand `of`, called `name` in sentences, as the variant chosen for the problem wants it.  it: NULL
+ * where there is nothing to compute.                                                                     */
+vn_status vn__pack_open(vn_pack **out, vn_queue *q, const vn_tensor *of, const char *name,
+                        const struct vn_choice *it, const void *problem);
 
 /* ---- views (tensor.c) ------------------------------------------------------ */
 

@@ -14,7 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { MEMOS = 64 };
+enum { MEMOS = 1024 };      /* a network has many layers; those that are not used take no memory */
 enum { PROBLEM_HASHED = 240, CALL_HASHED = 168 };   /* bytes: what mostly differs; XXH3 slows
                                                        down above 240 */
 
@@ -55,13 +55,26 @@ static size_t place_of(const void *bytes, size_t size, size_t hashed)
 
 /* ---- problems ------------------------------------------------------------------------ */
 
+static int is_of(const struct vn_memo *m, const void *problem, size_t size)
+{
+    return m->table && m->problem_size == size && !memcmp(m->problem, problem, size);
+}
+
+/* Its place, or the one beside that if another problem has it. */
 struct vn_memo *vn__memo_of(vn_queue *q, const void *problem, size_t size)
 {
+    size_t place;
+
     if (!q->memos && !(q->memos = calloc(1, sizeof *q->memos))) {
         vn__fail(VN_NO_MEMORY, "host memory ran out: %zu bytes for what was chosen", sizeof *q->memos);
         return NULL;
     }
-    return &q->memos->by_problem[place_of(problem, size, PROBLEM_HASHED)];
+    place = place_of(problem, size, PROBLEM_HASHED);
+    if (is_of(&q->memos->by_problem[place ^ 1], problem, size) ||
+        (q->memos->by_problem[place].table && !is_of(&q->memos->by_problem[place], problem, size) &&
+         !q->memos->by_problem[place ^ 1].table))
+        place ^= 1;
+    return &q->memos->by_problem[place];
 }
 
 int vn__memo_holds(const struct vn_memo *m, const struct vn_variant *table, const void *problem, size_t size)
@@ -125,14 +138,30 @@ void vn__memos_forget(vn_queue *q)
 
 /* ---- calls --------------------------------------------------------------------------- */
 
+static int is_call(const struct vn_memo *m, const void *call, size_t size)
+{
+    return m && m->call_size == size && !memcmp(m->call, call, size);
+}
+
+/* Where a call is noted, or is to be: its place, or the one beside that if another call has it. */
+static struct vn_memo **noted_at(vn_queue *q, const void *call, size_t size)
+{
+    struct vn_memo **const at = q->memos->by_call, **const first = &at[place_of(call, size, CALL_HASHED)];
+    struct vn_memo **const second = &at[(size_t)(first - at) ^ 1];
+
+    if (is_call(*first, call, size))
+        return first;
+    return is_call(*second, call, size) || (*first && !*second) ? second : first;
+}
+
 int vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size)
 {
     struct vn_memo *m;
 
     if (!q->memos)
         return 0;
-    m = q->memos->by_call[place_of(call, size, CALL_HASHED)];
-    if (!m || m->call_size != size || m->closed != vn__handles_closed() || memcmp(m->call, call, size))
+    m = *noted_at(q, call, size);
+    if (!is_call(m, call, size) || m->closed != vn__handles_closed())
         return 0;
     vn__memo_use(q, m);
     q->workspace_used = m->workspace_used;
@@ -181,7 +210,7 @@ vn_status vn__call(vn_queue *q, const struct vn_choice *it, const struct vn_plan
         m->workspace_used = q->workspace_used;
         m->packed_used = q->packed_used;
         m->closed = vn__handles_closed();
-        q->memos->by_call[place_of(call, size, CALL_HASHED)] = m;
+        *noted_at(q, call, size) = m;
     }
     q->noting = NULL;
     return s;

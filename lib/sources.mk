@@ -16,6 +16,7 @@ libcore_la_SOURCES += \
 	%D%/team.c \
 	%D%/log.c \
 	%D%/memo.c \
+	%D%/pack.c \
 	%D%/operation.c \
 	%D%/operations.c \
 	%D%/operations.h \

@@ -285,6 +285,7 @@ typedef struct {
     uint32_t      size;           /* sizeof(vn_conv_options); 0: what follows variant is not read */
     const char   *variant;
     vn_tensor     residual;       /* what beta multiplies, in place of the output; shapes as of the bias */
+    const vn_pack *packed_w;      /* w, packed by vn_conv_pack_open(); or NULL */
 } vn_conv_options;
 
 /* Convolution, without flipping the filter, over one to three spatial dimensions:
@@ -312,6 +313,19 @@ VN_API vn_status vn_conv_backward_data(vn_queue *q, double alpha, vn_tensor dy, 
                                                     double beta, vn_tensor dx, const vn_conv_options *o);
 VN_API vn_status vn_conv_backward_filter(vn_queue *q, double alpha, vn_tensor x, vn_tensor dy,
                                                       double beta, vn_tensor dw, const vn_conv_options *o);
+
+/* Packs w, a filter used many times, for convolutions like vn_conv_forward(q, 1, x, w, 0, y, o), or, in the
+ * other direction, vn_conv_backward_data(q, 1, y, w, 0, x, o): x and y are the tensors of such a call, and
+ * nothing of them is read or written.  A convolution that is given the pack in `packed_w` is also given w,
+ * the very same view, and its result is right whatever its direction, extents and options: those that would
+ * not gain ignore the pack and read w.  So w's buffer must stay open, and must not be written to.
+ * vn_conv_backward_filter() reads no filter, and refuses a pack.
+ *
+ * vn_pack_bytes() and vn_pack_close() are as of vn_pack_open(), and so is what is queued.                  */
+typedef enum { VN_CONV_FORWARD, VN_CONV_BACKWARD_DATA, VN_CONV_DIRECTION_COUNT } vn_conv_direction;
+
+VN_API vn_status vn_conv_pack_open(vn_pack **out, vn_queue *q, vn_conv_direction d, vn_tensor x, vn_tensor w,
+                                   vn_tensor y, const vn_conv_options *o);
 
 typedef struct {
     int         axis;             /* counted from the last: 0 is the last, 1 the one before */

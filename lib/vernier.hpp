@@ -522,6 +522,7 @@ public:
     conv_options &bias(const vn_tensor &t) noexcept { return o_.bias = t, *this; }
     conv_options &activation(vn_activation a) noexcept { return o_.activation = a, *this; }
     conv_options &residual(const vn_tensor &t) noexcept { return o_.residual = t, *this; }
+    conv_options &packed_w(const vn_pack *p) noexcept { return o_.packed_w = p, *this; }
     conv_options &variant(const char *name) noexcept { return o_.variant = name, *this; }
     operator const vn_conv_options *() const noexcept { return &o_; }
 
@@ -602,11 +603,22 @@ public:
     {
         return opened([&](vn_pack **out) { return vn_pack_open(out, q, b, m, o); });
     }
+    /* A filter: w of that convolution. */
+    static result<pack> try_open(vn_queue *q, vn_conv_direction d, const vn_tensor &x, const vn_tensor &w,
+                                 const vn_tensor &y, const vn_conv_options *o = nullptr) noexcept
+    {
+        return opened([&](vn_pack **out) { return vn_conv_pack_open(out, q, d, x, w, y, o); });
+    }
     std::size_t bytes() const noexcept { return vn_pack_bytes(it_); }
 #if VERNIER_EXCEPTIONS
     static pack open(vn_queue *q, const vn_tensor &b, std::int64_t m, const vn_gemm_options *o = nullptr)
     {
         return try_open(q, b, m, o).value();
+    }
+    static pack open(vn_queue *q, vn_conv_direction d, const vn_tensor &x, const vn_tensor &w,
+                     const vn_tensor &y, const vn_conv_options *o = nullptr)
+    {
+        return try_open(q, d, x, w, y, o).value();
     }
 #endif
 };

@@ -61,7 +61,8 @@ void      vn__cl_awake_close(struct vn_cl_awake *w);
 void      vn__cl_stay_awake(struct vn_cl_awake *w, cl_event launch);
 
 /* ptx.c: turns PTX for the architecture in general ("sm_90") into PTX for the exact one ("sm_90a"), with the
- * instructions that ARCH_ONLY had commented out. 0: there was nothing to do.               */
+ * instructions that ARCH_ONLY had commented out, and with what ROOM_FOR asked for. 0: there was nothing to
+ * do. */
 int       vn__cl_retarget(void **ptx, size_t *bytes, const char *arch);
 
 /* host.c: whether kernels work in the host's memory itself: 1, or -1 if not. */

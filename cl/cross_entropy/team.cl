@@ -3,129 +3,161 @@
  * As cl/softmax/team.cl: a part of a row lies in registers as it was read, and pairs are exchanged.  The
  * work-group that has the logit of the target writes the loss.
  *
- * Parameters, from cross_entropy.tune: ITEMS VALUES; constant of the problem: WHOLE.
+ * Parameters, from cross_entropy.tune: ITEMS VALUES ROOM; constant of the problem: WHOLE.
  */
 
-/* What a work-item finds in its values; base: as row_max() takes it. */
-DEVICE void reduce_part(struct sums *out, LOCAL R *base, const UINT32 *u, const struct span *at, INDEX from,
-                        int smooth)
+/* What values add to a sum of logits, which has no part in what is past the end; e: the first. */
+DEVICE R plain_sum(const R *a, INDEX e, INDEX n)
 {
-    struct sums own = { LOWEST, ZERO, ZERO };
+    R s = ZERO;
 
-    EACH_RUN {
-        R a[RUN];
-
-        held_run(u + WORDS_OF(i), a);
-        own.max = MAX(own.max, values_max(a, RUN, (R)1));
-        if (smooth)
-            UNROLL for (int o = 0; o < RUN; o++)
-                own.all = own.all + (IS_IN(ELEMENT(at, from) + o, at->n) ? a[o] : ZERO);
-    }
-    out->max = row_max(base, 0, 0, at->k, own.max);
-    EACH_RUN {
-        R a[RUN];
-
-        held_run(u + WORDS_OF(i), a);
-        own.sum = own.sum + values_sum(a, RUN, (R)1, out->max, 0);
-    }
-    out->sum = row_sum(base, ROW_ROOM, 0, at->k, own.sum);
-    out->all = smooth ? row_sum(base, 2 * ROW_ROOM, 0, at->k, own.all) : ZERO;
+    UNROLL for (int o = 0; o < RUN; o++)
+        s = s + (IS_IN(e + o, n) ? a[o] : ZERO);
+    return s;
 }
 
-/* The sums of the row, of those of its parts; by one warp. */
-DEVICE void merge_parts(GLOBAL const UINT64 *slots, int parts, int lane, int smooth, struct sums *s)
+/* What a work-group finds in a part.  VALUES_OF defines a, the values of the run of value i; base: as
+ * row_max() takes it. */
+#define FIND_SUMS(out, base, at, from, smooth, EACH, VALUES_OF)                          \
+    do {                                                                                 \
+        R top = LOWEST, own = ZERO, all = ZERO;                                          \
+                                                                                         \
+        EACH {                                                                           \
+            VALUES_OF;                                                                   \
+            top = MAX(top, values_max(a, RUN, (R)1));                                    \
+            if (smooth)                                                                  \
+                all = all + plain_sum(a, ELEMENT(at, from), (at)->n);                    \
+        }                                                                                \
+        top = row_max(base, 0, 0, (at)->k, top);                                         \
+        EACH {                                                                           \
+            VALUES_OF;                                                                   \
+            own = own + values_sum(a, RUN, (R)1, top, 0);                                \
+        }                                                                                \
+        (out)->max = top;                                                                \
+        (out)->sum = row_sum(base, ROW_ROOM, 0, (at)->k, own);                           \
+        (out)->all = smooth ? row_sum(base, 2 * ROW_ROOM, 0, (at)->k, all) : ZERO;       \
+    } while (0)
+
+/* What another work-group would find in its part, which it has not announced. */
+DEVICE void find_again(struct sums *out, LOCAL R *base, const struct line *x, const struct span *at,
+                       INDEX from, int smooth)
+{
+#define READ_AGAIN                                                                       \
+    UINT32 w[RUN_WORDS];                                                                 \
+    R a[RUN];                                                                            \
+    hold_run(w, x, at, ELEMENT(at, from), -INFINITE);                                    \
+    held_run(w, a)
+
+    FIND_SUMS(out, base, at, from, smooth, NO_UNROLL for (int i = 0; i < VALUES; i += RUN), READ_AGAIN);
+}
+
+/* The sums of the row, of those of its parts, from base[first]. */
+DEVICE void merge_parts(LOCAL R *base, int first, int parts, int lane, int smooth, struct sums *s)
 {
     R own = LOWEST, sum = ZERO, all = ZERO;
 
     for (int i = lane; i < parts; i += LANES) {
-        UINT32 low, high;
+        const R max = MAX(own, base[first + 3 * i]);
 
-        team_get(slots + i, &low, &high);
-
-        const R max = MAX(own, BITS_FLOAT(low));
-
-        sum = sum * power(own - max) + BITS_FLOAT(high) * power(BITS_FLOAT(low) - max);
+        sum = sum * power(own - max) + base[first + 3 * i + 1] * power(base[first + 3 * i] - max);
         own = max;
-        if (smooth) {
-            team_get(slots + parts + i, &low, &high);
-            all = all + BITS_FLOAT(high);
-        }
+        if (smooth)
+            all = all + base[first + 3 * i + 2];
     }
-    s->max = team_max(own);
-    s->sum = team_sum(sum * power(own - s->max));
-    s->all = team_sum(all);
+    s->max = team_max(base, own);
+    s->sum = team_sum(base, sum * power(own - s->max));
+    if (smooth)
+        s->all = team_sum(base, all);
 }
 
-/* A row has `parts` parts, each of shape.s6 places, a multiple of RUN and at most CHUNK. */
-KERNEL(ITEMS) void
-cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, GLOBAL int *gTickets, int parts)
+/* A row has `parts` parts, each of shape.s6 places, a multiple of RUN and at most CHUNK; at most ITEMS. */
+KERNEL_ROOM(ITEMS, ROOM) void
+cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
 {
-    LOCAL_ARRAY(R, sRow, 3 * ROW_ROOM);
-    LOCAL_ARRAY(R, sSums, 3);
-    LOCAL_ARRAY(int, sTicket, 1);
+    LOCAL_ARRAY(R, sSums, 3 * ROW_ROOM + 3 * ITEMS);
+    LOCAL_ARRAY(int, sNext, 1);
+    ROOM_FOR(ROOM);
 
     const int k = LOCAL_ID(), lane = k % LANES, smooth = smoothing != ZERO;
-
-    if (k == 0)
-        sTicket[0] = team_ticket(gTickets, (int)shape.s0 * parts);
-    BARRIER();
-
-    const int ticket = sTicket[0], part = ticket % parts;
-    const INDEX row = ticket / parts, n = (INDEX)shape.s1, from = part * (INDEX)shape.s6;
+    const int group = GROUP_ID(0), part = group % parts;
+    const INDEX row = group / parts, n = (INDEX)shape.s1, span = (INDEX)shape.s6, from = part * span;
     GLOBAL UINT64 *const slots = gSlots + row * TEAM_SLOTS(parts);
     LINES(x, dx, row);
-    const INDEX last = from + (INDEX)shape.s6 - skip, end = last < n ? last : n;
-    UINT32 u[HELD_WORDS];
+    UINT32 u[HELD_WORDS], last[RUN_WORDS];
     struct target t;
     struct gradient g;
     struct sums s;
 
     find_target(&t, gTargets, shape, row);
 
-    const struct span at = { end, t.state == IGNORED && !has_lse ? 0 : end, skip, k };
+    const struct span whole = { n, t.state == IGNORED && !has_lse ? 0 : n, skip, k };
+    const struct span at = part_of(&whole, part, span);
     const INDEX place = t.at + skip - from;
-    const int is_owner = IS_IN(place, (INDEX)shape.s6) && k == (int)(place / RUN % ROW_ITEMS);
+    const int is_owner = IS_IN(place, span) && k == (int)(place / RUN % ROW_ITEMS);
     const R at_target = is_owner ? LOAD(x.p, t.at * x.step) : ZERO;
-    R weight = t.state == NOWHERE ? not_a_number() : (R)1;
 
     hold_line(&x, &at, u, from, -INFINITE);
-    reduce_part(&s, sRow, u, &at, from, smooth);
-    if (k < LANES) {
-        if (k == 0) {
-            team_put(slots + part, FLOAT_BITS(s.max), FLOAT_BITS(s.sum));
-            if (smooth)
-                team_put(slots + parts + part, 1, FLOAT_BITS(s.all));
-        }
-        merge_parts(slots, parts, lane, smooth, &s);
-        if (k == 0) {
-            sSums[0] = s.max;
-            sSums[1] = s.sum;
-            sSums[2] = s.all;
-        }
-    }
-    BARRIER();
-    s.max = sSums[0];
-    s.sum = sSums[1];
-    s.all = sSums[2];
 
+#define HELD_AGAIN R a[RUN]; held_run(u + WORDS_OF(i), a)
+
+    FIND_SUMS(&s, sSums, &at, from, smooth, EACH_RUN, HELD_AGAIN);
+
+    for (int found = part;;) {
+        if (k == 0) {
+            if (smooth)
+                team_put(slots + parts + found, 1, FLOAT_BITS(s.all), found == part);
+            team_put(slots + found, FLOAT_BITS(s.max), FLOAT_BITS(s.sum), found == part);
+            sNext[0] = -1;
+        }
+        warp_meet();
+        if (k < LANES)
+            for (int i = k; i < parts; i += LANES) {
+                UINT32 low, high, all = 0;
+
+                if (!team_get(slots + i, &low, &high) || (smooth && !team_get(slots + parts + i, &all, &all)))
+                    sNext[0] = i;
+                sSums[3 * (ROW_ROOM + i)] = BITS_FLOAT(low);
+                sSums[3 * (ROW_ROOM + i) + 1] = BITS_FLOAT(high);
+                sSums[3 * (ROW_ROOM + i) + 2] = BITS_FLOAT(all);
+            }
+        BARRIER();
+        found = sNext[0];
+        if (found < 0)
+            break;
+
+        const struct span other = part_of(&whole, found, span);
+
+        find_again(&s, sSums, &x, &other, found * span, smooth);
+    }
+    merge_parts(sSums, 3 * ROW_ROOM, parts, lane, smooth, &s);
+
+    const int left = k == 0 ? team_leave(slots, parts) : 0;
     const R lse = lse_of(s.max, s.sum);
+    R weight = t.state == NOWHERE ? not_a_number() : (R)1;
 
     if (has_weights)
         weight = weight * WEIGHT_OF(row);
     if (is_owner)
         WRITE_LOSS(row, t, s, weight, lse, at_target);
     find_gradient(&g, weight, lse, s.max, s.sum, n, smoothing, z_loss);
-    if (has_dx)
-        EACH_RUN {
-            const INDEX e = from + RUN_AT(&at, i) - skip;
-            R a[RUN];
 
-            held_run(u + WORDS_OF(i), a);
-            UNROLL for (int o = 0; o < RUN; o++)
-                a[o] = t.state == IGNORED ? ZERO
-                     : FMA(power(a[o] - s.max), g.factor, -(e + o == t.at ? g.others + g.hit : g.others));
-            write_run(&dx, &at, a, e);
-        }
-    if (k < LANES)
-        team_leave(slots, parts, lane);
+#define FINISH(WRITE)                                                                                      \
+    EACH_RUN {                                                                                             \
+        const INDEX e = from + RUN_AT(&at, i) - skip;                                                      \
+        R a[RUN];                                                                                          \
+                                                                                                           \
+        held_run(u + WORDS_OF(i), a);                                                                      \
+        UNROLL for (int o = 0; o < RUN; o++)                                                               \
+            a[o] = t.state == IGNORED ? ZERO                                                               \
+                 : FMA(power(a[o] - s.max), g.factor, -(e + o == t.at ? g.others + g.hit : g.others));     \
+        WRITE;                                                                                             \
+    }
+
+    if (has_dx && (WHOLE || dx.in_runs)) {
+        FINISH(write_held(&dx, &at, a, e, i, last))
+        write_last(&dx, &at, from, last);
+    } else if (has_dx)
+        FINISH(write_run(&dx, &at, a, e))
+    if (k == 0)
+        team_clear(slots, parts, left);
 }

@@ -12,7 +12,8 @@
  * A row is processed in blocks, so that a block stays in the first-level cache from the search for
  * its maximum to its sum. Where T is R, y temporarily holds exp(z - max), with the maximum so far,
  * and the maximum of each block is noted: what remains is to scale y by exp(block's max - row's max)
- * / sum, so that each element costs one exponential.  Short rows keep them in private memory.
+ * / sum, so that each element costs one exponential.  Short rows keep them in private memory, and
+ * y, where it outgrows the caches, is written past them, without being read into them first.
  *
  * With SPLIT several work-groups share a row: `partial` writes the pair of each split to the
  * workspace; `finish` merges the pairs of a row, in order, and writes the result.
@@ -41,6 +42,7 @@ struct row_view {
     R     scale;
     int   is_log, has_w;
     int   plain;                               /* lanes are contiguous in memory; forward without w */
+    int   streams;                             /* plain vectors of y are aligned, and y outgrows the caches */
 };
 
 /* ---- vectors ---------------------------------------------------------------- */
@@ -80,6 +82,15 @@ DEVICE void write_y(const struct row_view *it, INDEX j, int plain, vector v)
         STORE_VECTOR(VEC, y, v);
     else
         write_lanes(y, it->y_lane, lanes_of(it, j), v);
+}
+
+/* What is not read again here. */
+DEVICE void write_last(const struct row_view *it, INDEX j, int plain, vector v)
+{
+    if (plain && it->streams)
+        STORE_STREAM(VEC, it->y + j * it->y_step, v);
+    else
+        write_y(it, j, plain, v);
 }
 
 /* The vectors of [from, to) before this index are plain. */
@@ -128,10 +139,10 @@ DEVICE void write(const struct row_view *it, INDEX from, INDEX to, int kept, con
 
 #define WRITE(first, end, plain)                                \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(it, j, plain, scale * (read_x(it, j, plain) * (read_w(it, j, plain) - sum)));
+        write_last(it, j, plain, scale * (read_x(it, j, plain) * (read_w(it, j, plain) - sum)));
 #define WRITE_LOG(first, end, plain)                            \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(it, j, plain, scale * (read_w(it, j, plain) - exp_lanes(read_x(it, j, plain)) * sum));
+        write_last(it, j, plain, scale * (read_w(it, j, plain) - exp_lanes(read_x(it, j, plain)) * sum));
 
     if (it->is_log)
         PLAIN_FIRST(from, to, WRITE_LOG)
@@ -226,10 +237,10 @@ DEVICE void write(const struct row_view *it, INDEX from, INDEX to, int kept, con
 {
 #define WRITE(first, end, plain)                                \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(it, j, plain, exp_lanes(read_z(it, j, plain) - max) * factor);
+        write_last(it, j, plain, exp_lanes(read_z(it, j, plain) - max) * factor);
 #define WRITE_LOG(first, end, plain)                            \
     for (INDEX j = first; j < end; j++)                         \
-        write_y(it, j, plain, read_z(it, j, plain) - max - factor);
+        write_last(it, j, plain, read_z(it, j, plain) - max - factor);
 
     if (kept)
         scale_kept(it, from, to, tops, max, factor);
@@ -271,7 +282,7 @@ DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
 #if !BACKWARD && !SPLIT
 /* All of a row of at most SHORT vectors, which is contiguous.  Its exponentials stay in the cache, and y is
  * written once; CHAINS maxima and sums run side by side, since each waits for itself.                     */
-#define SHORT  (KEEPS ? 128 : 512)             /* 16-bit results cannot hold exponentials */
+#define SHORT  2048
 #define CHAINS 4
 
 DEVICE void short_row(const struct row_view *it)
@@ -313,7 +324,7 @@ DEVICE void short_row(const struct row_view *it)
     sum = lanes_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
     factor = (vector)of_sum(sum, it->is_log);
     for (INDEX j = 0; j < it->full; j++)
-        write_y(it, j, 1, it->is_log ? kept[j] - factor : kept[j] * factor);
+        write_last(it, j, 1, it->is_log ? kept[j] - factor : kept[j] * factor);
     for (INDEX j = it->full; j < it->count; j++)
         write_y(it, j, 0, it->is_log ? kept[j] - factor : kept[j] * factor);
 }
@@ -334,6 +345,14 @@ DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_l
 #define PLAIN(d)                                                                      \
     (x_view.d == 1 && y_view.d == 1 && (BACKWARD ? w_view.d == 1 : !has_w))
 
+/* Whether the plain vectors of a row that begins at `at` are written past the caches: of a y that the
+ * second-level caches of a few cores may hold, its reader has more than the store saves. */
+#define STREAMED_BYTES (8 << 20)
+
+#define STREAMS(d, at)                                                                \
+    (PLAIN(d) && (INT64)shape.s0 * shape.s6 * T_BYTES >= STREAMED_BYTES &&            \
+     ((UINT64)(gY + (at)) & (VEC * T_BYTES - 1)) == 0)
+
 /* The view of a row, lanes along it, whose elements from `visible` on are hidden. */
 #define VIEW_ALONG(row, visible)                                                           \
     {                                                                                      \
@@ -342,7 +361,7 @@ DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_l
         (INDEX)x_view.s6,       (INDEX)w_view.s6,       (INDEX)y_view.s6,                  \
         (INDEX)x_view.s6 * VEC, (INDEX)w_view.s6 * VEC, (INDEX)y_view.s6 * VEC,            \
         (visible) / VEC, ((visible) + VEC - 1) / VEC, (int)((visible) % VEC),              \
-        scale, is_log, has_w, PLAIN(s6)                                                    \
+        scale, is_log, has_w, PLAIN(s6), STREAMS(s6, row_at(y_view, shape, row))           \
     }
 
 /* The view of up to VEC rows from `row` on, lanes across them. */
@@ -353,7 +372,7 @@ DEVICE void write_hidden(GLOBAL T *y, INDEX step, INDEX from, INDEX to, int is_l
         (INDEX)x_view.s5, (INDEX)w_view.s5, (INDEX)y_view.s5,                         \
         (INDEX)x_view.s6, (INDEX)w_view.s6, (INDEX)y_view.s6,                         \
         (rows) < VEC ? 0 : (INDEX)shape.s6, (INDEX)shape.s6, (int)(rows),             \
-        scale, is_log, has_w, PLAIN(s5)                                               \
+        scale, is_log, has_w, PLAIN(s5), 0                                            \
     }
 
 #if SPLIT

@@ -1,8 +1,8 @@
 /* cl/tile/held.h - rows in registers as they were read: two 16-bit elements in a word
  *
- * Takes  row.h, with ACROSS 0; T of 16 or 32 bits; load16() anew() pair_of() LOWER_1 ...
+ * Takes  row.h, with ACROSS 0; T of 16 or 32 bits; load16_once() store16_once() anew() pair_of() LOWER_1 ...
  *        (atoms/nvidia/memory.h)
- * Gives  HELD_WORDS, RUN_WORDS; hold_line(), held_run()
+ * Gives  HELD_WORDS RUN_WORDS; hold_run() hold_line() held_run(); part_of(); write_held() write_last()
  */
 #define RUN_WORDS  4                            /* 16 bytes */
 #define HELD_WORDS (VALUES / RUN * RUN_WORDS)
@@ -52,22 +52,115 @@ DEVICE void hold_run(UINT32 *u, const struct line *l, const struct span *at, IND
     run_words(u, r);
 }
 
-/* Reads the values of the chunk at place `from`, as read_line() does.  All vectors are in flight at once: a
- * run that is not whole is read as the work-item's first whole one, and then again one by one. */
+/* The first element of the run that n elements end in, or n. */
+#define LAST_RUN(at, n) (((n) + (at)->skip) / RUN * RUN - (at)->skip)
+
+/* Whether the run of element e is one of this work-item's in the chunk at place `from`. */
+DEVICE int is_own_run(const struct span *at, INDEX from, INDEX e)
+{
+    const INDEX place = e + at->skip - from;
+
+    return IS_IN(place, CHUNK) && (int)(place / RUN) % ROW_ITEMS == at->k;
+}
+
+/* Of a row in parts of `span` places, the elements of part `part`. */
+DEVICE struct span part_of(const struct span *row, int part, INDEX span)
+{
+    const INDEX end = (part + 1) * span - row->skip;
+    struct span at = *row;
+
+    at.n = end < at.n ? end : at.n;
+    at.seen = end < at.seen ? end : at.seen;
+    return at;
+}
+
+/* Reads the values of the chunk at place `from`, as read_line() does, each element once.  All vectors are in
+ * flight at once: in place of a run that is not whole, the work-item's first whole one is read again.  Of the
+ * runs of a row that is aligned, only the first and the last that is seen may not be whole; they are read
+ * one by one. */
 DEVICE void hold_line(const struct line *l, const struct span *at, UINT32 *u, INDEX from, R none)
 {
-    const INDEX e0 = from + RUN_AT(at, 0) - at->skip, own = e0 < 0 ? e0 + RUN * ROW_ITEMS : e0;
+    const INDEX first = from + RUN_AT(at, 0) - at->skip, own = first < 0 ? first + RUN * ROW_ITEMS : first;
+    const INDEX rest = LAST_RUN(at, at->seen);
+    UINT32 some[RUN_WORDS];
+    R nones[RUN];
 
-    if (l->in_runs && own + RUN <= at->seen)
+#if !WHOLE
+    if (!l->in_runs) {
+        EACH_RUN
+            hold_run(u + WORDS_OF(i), l, at, from + RUN_AT(at, i) - at->skip, none);
+        return;
+    }
+#endif
+    if (own < rest)
         EACH_RUN {
             const INDEX e = from + RUN_AT(at, i) - at->skip;
 
-            load16(u + WORDS_OF(i), l->p + (e >= own && e + RUN <= at->seen ? e : own), 1);
+            load16_once(u + WORDS_OF(i), l->p + (e >= own && e < rest ? e : own));
         }
-    EACH_RUN {
-        const INDEX e = from + RUN_AT(at, i) - at->skip;
-
-        if (!(l->in_runs && own + RUN <= at->seen && e >= own && e + RUN <= at->seen))
-            hold_run(u + WORDS_OF(i), l, at, e, none);
+    UNROLL for (int o = 0; o < RUN; o++)
+        nones[o] = none;
+    run_words(some, nones);
+    EACH_RUN
+        if (from + RUN_AT(at, i) - at->skip >= rest)
+            UNROLL for (int j = 0; j < RUN_WORDS; j++)
+                u[WORDS_OF(i) + j] = some[j];
+    if (rest < at->seen && is_own_run(at, from, rest)) {
+        hold_run(some, l, at, rest, none);
+        EACH_RUN
+            if (from + RUN_AT(at, i) - at->skip == rest)
+                UNROLL for (int j = 0; j < RUN_WORDS; j++)
+                    u[WORDS_OF(i) + j] = some[j];
     }
+#if !WHOLE
+    if (first < 0)
+        hold_run(u, l, at, first, none);
+#endif
+}
+
+DEVICE void write_once(GLOBAL T *p, const R *r)
+{
+    UINT32 u[RUN_WORDS];
+
+    run_words(u, r);
+    store16_once(p, u);
+}
+
+/* Writes the run of value i, whose first element is e, where runs are aligned.  Of the last run of a row, if
+ * it is not whole, leaves the words in `last` for write_last(). */
+DEVICE void write_held(const struct line *l, const struct span *at, const R *r, INDEX e, const int i,
+                       UINT32 *last)
+{
+    GLOBAL T *const p = (GLOBAL T *)l->p;
+
+#if WHOLE
+    if (e < at->n)
+        write_once(p + e, r);
+#else
+    if (e >= 0 && e + RUN <= at->n)
+        write_once(p + e, r);
+    else if (i == 0)
+        UNROLL for (int o = 0; o < RUN; o++) {
+            if (IS_IN(e + o, at->n))
+                STORE(p, e + o, r[o]);
+        }
+    else if (e < at->n)
+        run_words(last, r);
+#endif
+}
+
+DEVICE void write_last(const struct line *l, const struct span *at, INDEX from, const UINT32 *last)
+{
+#if !WHOLE
+    const INDEX e = LAST_RUN(at, at->n);
+
+    if (e < at->n && e + at->skip - from >= RUN * ROW_ITEMS && is_own_run(at, from, e)) {
+        R r[RUN];
+
+        held_run(last, r);
+        UNROLL for (int o = 0; o < RUN; o++)
+            if (e + o < at->n)
+                STORE((GLOBAL T *)l->p, e + o, r[o]);
+    }
+#endif
 }

@@ -11,14 +11,6 @@
 
 enum { ALIGNED = 64 };                          /* bytes: any vector */
 
-struct vn_pack {
-    struct vn_handle head;
-    vn_device       *device;
-    vn_tensor        b;                         /* what it was made of */
-    vn_buffer       *buffer;                    /* NULL: B is read as it lies */
-    struct vn_layout layout;
-};
-
 /* ---- where B lies ------------------------------------------------------------------ */
 
 int vn__is_packed_as(const struct gemm *g, const struct vn_layout *l)
@@ -62,14 +54,12 @@ vn_status vn__lay_out_b(vn_buffer **b, size_t *at, vn_buffer **workspace, vn_que
 
 vn_status vn__gemm_take(struct gemm *g, const vn_queue *q, const vn_pack *pack)
 {
-    vn_status s = vn__handle_check(pack, VN_PACK, "options.packed_b");
+    const vn_status s = vn__pack_check(pack, q, "options.packed_b");
     vn_tensor b;
 
     if (s)
         return s;
-    if ((s = vn__check_device(pack->device, "options.packed_b", q->device, "the queue")))
-        return s;
-    b = pack->b;
+    b = pack->of;
     if (b.rank != g->b.rank || vn__gemm_batches(&b, "options.packed_b", &g->c) || !vn__same_view(&b, &g->b))
         return vn__fail(VN_INVALID,
                         "options.packed_b was made of another view than B; it needs the buffer, start, "
@@ -124,35 +114,6 @@ static vn_status expect(struct gemm *g, const vn_queue *q, int64_t m, const vn_g
     return VN_OK;
 }
 
-/* Its buffer and what is in it. */
-static vn_status fill(vn_pack *p, vn_queue *q, const struct vn_choice *it, const struct gemm *g)
-{
-    const vn_device *d = q->device;
-    const size_t bytes = p->layout.bytes;
-    const int preparing = q->preparing;
-    vn_status s;
-
-    if (bytes > d->facts.buffer_bytes)
-        return vn__fail(VN_NO_MEMORY, "B takes %zu bytes as %s wants it; %s has buffers of at most %zu",
-                        bytes, it->variant->name, d->facts.name, d->facts.buffer_bytes);
-    if ((s = vn__buffer_open(&p->buffer, q->device, bytes, NULL)))
-        return s;
-    q->packed_used = bytes;
-    q->preparing = 0;                           /* what it holds is read later */
-    s = p->layout.pack(q, it, g, p->buffer, 0);
-    q->preparing = preparing;
-    return s;
-}
-
-static void pack_close(vn_pack *p)
-{
-    vn_device *d = p->device;
-
-    vn__buffer_close(p->buffer);                /* work already queued keeps it alive */
-    vn__handle_close(p);
-    vn__device_drop(d);
-}
-
 static vn_status pack_open(vn_pack **out, vn_queue *q, const vn_tensor *b, int64_t m,
                            const vn_gemm_options *o)
 {
@@ -160,25 +121,10 @@ static vn_status pack_open(vn_pack **out, vn_queue *q, const vn_tensor *b, int64
     const struct vn_choice *it = NULL;
     const struct vn_plan *plan;
     vn_status s = expect(&g, q, m, o);
-    vn_pack *p;
 
     if (s == VN_OK && g.m && g.n && g.k && g.batches)
         s = vn__choose(&it, &plan, q, vn__gemm_variants, &g, sizeof g, o->variant);
-    if (s)
-        return s;
-    if (!(p = vn__handle_open(VN_PACK, sizeof *p)))
-        return VN_NO_MEMORY;
-    p->device = q->device;
-    p->b = *b;
-    vn__device_keep(p->device);
-    if (it && it->variant->layout)
-        p->layout = it->variant->layout(&g, it->p);
-    if (p->layout.bytes && (s = fill(p, q, it, &g))) {
-        pack_close(p);
-        return s;
-    }
-    *out = p;
-    return VN_OK;
+    return s ? s : vn__pack_open(out, q, b, "B", it, &g);
 }
 
 vn_status vn_pack_open(vn_pack **out, vn_queue *q, vn_tensor b, int64_t m, const vn_gemm_options *o)
@@ -192,16 +138,4 @@ vn_status vn_pack_open(vn_pack **out, vn_queue *q, vn_tensor b, int64_t m, const
         return vn__fail(VN_INVALID, "out is NULL; it needs the address of a vn_pack *");
     *out = NULL;
     return vn__leave(pack_open(out, q, &b, m, o ? o : &usual));
-}
-
-void vn_pack_close(vn_pack *p)
-{
-    if (vn__enter("vn_pack_close") == VN_OK && p && vn__handle_check(p, VN_PACK, "pack") == VN_OK)
-        pack_close(p);
-}
-
-size_t vn_pack_bytes(const vn_pack *p)
-{
-    return vn__enter("vn_pack_bytes") || vn__handle_check(p, VN_PACK, "pack") || !p->buffer
-         ? 0 : p->layout.bytes;
 }

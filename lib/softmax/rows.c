@@ -74,7 +74,8 @@ const char *vn__plan_softmax_team(struct vn_plan *out, const void *problem, cons
 {
     const struct softmax *s = problem;
 
-    return vn__plan_team(out, s->rows, vn__softmax_places(s), s->head.type, row, site->facts);
+    (void)site;
+    return vn__plan_team(out, s->rows, vn__softmax_places(s), s->head.type, row);
 }
 
 vn_status vn__run_softmax_team(vn_queue *q, const struct vn_choice *it, const void *problem,

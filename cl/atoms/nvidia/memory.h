@@ -96,6 +96,9 @@ DEVICE void shift_words(UINT32 *w, int by)
 
 /* Local memory by address, in order with copies and barriers. */
 #define LOAD_F64(x, at) asm volatile("ld.shared.f64 %0, [%1];" : "=d"(x) : "r"(at))
+#define LOAD_F32X4(x, at) \
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" \
+                 : "=f"((x)[0]), "=f"((x)[1]), "=f"((x)[2]), "=f"((x)[3]) : "r"(at))
 #define LOAD_B32(x, at) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at))
 #define STORE_B32X4(at, x, y, z, w) \
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" \
@@ -116,6 +119,19 @@ DEVICE void load16(unsigned int *u, GLOBAL const void *from, int go)
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0; @p ld.global.v4.b32 {%0, %1, %2, %3}, [%4]; }"
                  : "+r"(u[0]), "+r"(u[1]), "+r"(u[2]), "+r"(u[3])
                  : "l"((unsigned INT64)from), "r"(go));
+}
+
+/* 16 bytes that are used once: the caches may give their place to others first. */
+DEVICE void store16_once(GLOBAL void *to, const unsigned int *u)
+{
+    asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};"
+                 :: "l"((unsigned INT64)to), "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]) : "memory");
+}
+
+DEVICE void load16_once(unsigned int *u, GLOBAL const void *from)
+{
+    asm volatile("ld.global.cs.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(u[0]), "=r"(u[1]), "=r"(u[2]), "=r"(u[3]) : "l"((unsigned INT64)from));
 }
 
 /* Asks for a line of the cache, at any address of device memory. */
@@ -180,6 +196,13 @@ DEVICE UINT64 get_word(GLOBAL const UINT64 *p)
 
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"((unsigned INT64)p) : "memory");
     return x;
+}
+
+/* Puts x where 0 is.  What was read before is what it was when 0 was found, or else x is not put. */
+DEVICE void put_word_if_none(GLOBAL UINT64 *p, UINT64 x)
+{
+    asm volatile("{ .reg .b64 was; atom.acq_rel.gpu.global.cas.b64 was, [%0], 0, %1; }"
+                 :: "l"((unsigned INT64)p), "l"(x) : "memory");
 }
 
 /* Adds n to *p.  What the warp wrote before warp_meet() is visible to whoever acquires the new value. */

@@ -25,6 +25,13 @@ DEVICE void map_release_own(GLOBAL unsigned INT64 *map, UINT32 from)
                  "[%0], [%1], 128;" :: "l"((unsigned INT64)map), "r"(from) : "memory");
 }
 
+/* ... for copies by any. */
+DEVICE void map_release(GLOBAL unsigned INT64 *map, UINT32 from)
+{
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+                 "[%0], [%1], 128;" :: "l"((unsigned INT64)map), "r"(from) : "memory");
+}
+
 /* Before the first copy by a map that this work-group released. */
 DEVICE void map_acquire_own(GLOBAL const unsigned INT64 *map)
 {

@@ -94,3 +94,11 @@ DEVICE void transpose4(unsigned int *u, const int sets, int lane, int apart)
             }
     }
 }
+
+/* Lane 4 g + c holds elements 2 c and 2 c + 1, of 16 bits, of row g of an 8 x 8 matrix, and gets those of
+ * column g. */
+DEVICE UINT32 transpose8(UINT32 u)
+{
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(u));
+    return u;
+}
