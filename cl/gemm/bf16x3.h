@@ -79,23 +79,24 @@ bf16x3_split(int group, int span, int rows, int K, int whole, int per, VIEW e,
     }
 }
 
-/* The products of a slice, the small ones first.  PRODUCT(k, i, j, add) is that of parts i and j of the
- * k-th 16 of K. */
-#define BF16X3_CHAIN(PRODUCT)                                       \
+/* The products of a slice of so many times 16 of K, the small ones first.  PRODUCT(k, i, j, add) is that of
+ * parts i and j of the k-th 16 of K. */
+#define BF16X3_CHAIN(PRODUCT) BF16X3_CHAIN_OF(BLK_K / 16, PRODUCT)
+#define BF16X3_CHAIN_OF(steps, PRODUCT)                             \
     do {                                                            \
         PRODUCT(0, 1, 1, 0);                                        \
         PRODUCT(0, 0, 2, 1);                                        \
         PRODUCT(0, 2, 0, 1);                                        \
-        UNROLL for (int k = 1; k < BLK_K / 16; k++) {               \
+        UNROLL for (int k = 1; k < (steps); k++) {                  \
             PRODUCT(k, 1, 1, 1);                                    \
             PRODUCT(k, 0, 2, 1);                                    \
             PRODUCT(k, 2, 0, 1);                                    \
         }                                                           \
-        UNROLL for (int k = 0; k < BLK_K / 16; k++) {               \
+        UNROLL for (int k = 0; k < (steps); k++) {                  \
             PRODUCT(k, 0, 1, 1);                                    \
             PRODUCT(k, 1, 0, 1);                                    \
         }                                                           \
-        UNROLL for (int k = 0; k < BLK_K / 16; k++)                 \
+        UNROLL for (int k = 0; k < (steps); k++)                    \
             PRODUCT(k, 0, 0, 1);                                    \
     } while (0)
 

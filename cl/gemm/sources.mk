@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 texts += \
+	%D%/batched.cl \
+	%D%/batched.h \
+	%D%/batched_fma.cl \
 	%D%/bf16x3.cl \
 	%D%/bf16x3.h \
 	%D%/bf16x3_rows.cl \

@@ -13,14 +13,18 @@
  * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS, RASTER.
  * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's CUTLASS for Hopper.
  */
-#define ITEMS (128 * WARPGROUPS + 32)
+/* Where registers are enough, the residual waits in them while the tensor cores are busy; with many
+ * accumulators, those of the producer are needed for that.  lib/gemm/wgmma.c has it, too. */
+#define HOLDS (RESIDUAL_IN_VECTORS && ACCUMULATORS * WARPGROUPS <= 256)
+#define MOVES (HOLDS && ACCUMULATORS * WARPGROUPS > 128)
+#define ITEMS (128 * WARPGROUPS + (MOVES ? 128 : 32))
 
 LARGE_LOCAL(gemm_wgmma, STAGES * STAGE)
 
 KERNEL(ITEMS) void
 gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
            GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
-           OUTPUT_PARAMS)
+           int first_maps, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -30,20 +34,21 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     const int batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
-    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + (first_maps + GROUP_ID(0)) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
 
     if (warp == 0)                              /* what must be done first, by a warp each */
-        gemm_describe(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
+        gemm_describe_again(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
     else if (me == 32)
         pipe_init(p, STAGES, WARPGROUPS);
     else if (warp == ROLE_WARPS)
         t = tile_at(schedule, GROUP_ID(0));
     BARRIER();
 
-    if (warp == ROLE_WARPS) {
-        if (is_elected()) {
+    if (warp >= ROLE_WARPS) {
+        role_give_registers(MOVES);
+        if (warp == ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
                 p = gemm_load(p, stages, maps, t, 0, slices, vA.s4 != 0, vB.s4 != 0);
@@ -54,6 +59,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
         const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
         const int r = acc_first_row(warp, lane);
 
+        role_take_registers(MOVES);
         for (int at = GROUP_ID(0); at < tiles; at += groups) {
             float d[ACCUMULATORS];
 
@@ -61,12 +67,18 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             t = tile_at(schedule, at);          /* while the tensor cores are busy */
 
             const struct output c = OUTPUT(t.batch);
+            const int m = t.m0 + r;
             float bias_row[BIAS_ROW(ACCUMULATORS)];
+            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
 
             prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
-            prefetch_tile(&c, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, lane);
+            if (HOLDS)
+                hold_tile(held, &c, ACCUMULATORS, m, m + 8, t.n0, lane);
+            else
+                prefetch_tile(&c, ACCUMULATORS, m, m + 8, t.n0, lane);
             p = gemm_multiply(d, p, a, b, slices);
-            store_tile(&c, d, bias_row, ACCUMULATORS, t.m0 + r, t.m0 + r + 8, t.n0, lane, UNALIGNED_C);
+            finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m + 8, t.n0, lane);
+            store_finished(&c, d, ACCUMULATORS, m, m + 8, t.n0, lane, UNALIGNED_C);
         }
     }
 }

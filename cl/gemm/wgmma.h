@@ -27,12 +27,15 @@
 #define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
 #if TYPE == TYPE_F32
 #define MAP_KIND     MAP_TF32
+#define OPERAND_TYPE MAP_TYPE_TF32
 #define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_TF32, "", d, a, b, add)
 #elif TYPE == TYPE_BF16
 #define MAP_KIND     MAP_BF16
+#define OPERAND_TYPE MAP_TYPE_BF16
 #define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_BF16, WGMMA_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
 #else
 #define MAP_KIND     MAP_F16
+#define OPERAND_TYPE MAP_TYPE_F16
 #define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_F16, WGMMA_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
 #endif
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
@@ -61,11 +64,47 @@ DEVICE void gemm_describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *roo
     map_release_own(maps + MAP_WORDS, LOCAL_ADDRESS(room) + MAP_BYTES);
 }
 
+/* The same, by 8 bytes of a map in each lane.  Where an earlier launch left these maps, they are kept: to
+ * release them takes as long as all else. */
+DEVICE void gemm_describe_again(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int lane, int M,
+                                int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB,
+                                VIEW vB)
+{
+    const UINT64 kept = maps[lane];
+    const int is_b = lane / MAP_WORDS, word = lane % MAP_WORDS * 2, wide = is_b ? N : M;
+    const int mn_major = is_b ? MN_MAJOR_B : MN_MAJOR_A;
+    const INDEX row = is_b ? (MN_MAJOR_B ? vB.s5 : vB.s6) : (MN_MAJOR_A ? vA.s6 : vA.s5);
+    const INDEX step = is_b ? vB.s4 : vA.s4;
+    UINT64 now = 0;
+    struct tensor_map m;
+
+    m.address = (UINT64)(is_b ? gB + vB.s0 : gA + vA.s0);
+    m.type = OPERAND_TYPE;
+    m.rank = 3;
+    m.pixels = 0;
+    m.extent[0] = mn_major ? wide : K;
+    m.extent[1] = mn_major ? K : wide;
+    m.extent[2] = step ? batches : 1;
+    m.stride[0] = (UINT64)row * T_BYTES;
+    m.stride[1] = step ? (UINT64)step * T_BYTES : 16;
+    m.box[0] = BLK_K;
+    m.box[1] = mn_major ? BLK_K : is_b ? BLK_N : BLK_M;
+    m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
+    if (word < 16)
+        now = (UINT64)map_word(m, word + 1) << 32 | map_word(m, word);
+    if (any_in_warp(now != kept)) {
+        room[lane] = now;
+        warp_meet();
+        map_release(maps, LOCAL_ADDRESS(room));
+        map_release(maps + MAP_WORDS, LOCAL_ADDRESS(room) + MAP_BYTES);
+    }
+}
+
 /* The producer, before its first slice. */
 DEVICE void gemm_acquire_maps(GLOBAL const unsigned INT64 *maps)
 {
-    map_acquire_own(maps);
-    map_acquire_own(maps + MAP_WORDS);
+    map_acquire(maps);
+    map_acquire(maps + MAP_WORDS);
 }
 
 /* The producer: `count` slices of K, from number `first` on, of a tile; step_a, step_b: 0 if all batches

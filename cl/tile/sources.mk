@@ -7,6 +7,7 @@ texts += \
 	%D%/epilogue.h \
 	%D%/exponentials.h \
 	%D%/fma.h \
+	%D%/fma_operand.h \
 	%D%/fragment.h \
 	%D%/half.h \
 	%D%/held.h \
@@ -18,6 +19,7 @@ texts += \
 	%D%/row_cpu.h \
 	%D%/scheduler.h \
 	%D%/store.h \
+	%D%/store_across.h \
 	%D%/store_blocks.h \
 	%D%/store_f32.h \
 	%D%/store_fragment.h \

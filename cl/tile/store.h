@@ -4,8 +4,8 @@
  * columns from n on.
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
- * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); finish_tile(), finish_across(), store_finished(),
- *        store_tile().
+ * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); HELD() hold_tile(); finish_tile(), finish_tile_held(),
+ *        finish_across(), store_finished(), store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */
@@ -75,12 +75,12 @@ DEVICE void add_row_vectors(float *d, unsigned int *u, R by, int lane)
 
 /* A bias that is the same for all rows is loaded before the products, to registers: a warp has the columns of
  * its tile once, in pairs, and exchanges them when they are added. */
-#define BIAS_ROW(count) (BIAS == SAME_ROWS ? (count) / 16 : 1)
+#define BIAS_ROW(count) (BIAS == SAME_ROWS ? ((count) + 31) / 32 * 2 : 1)
 
 DEVICE void prepare_tile(float *bias_row, const struct output *o, const int count, int n0, int lane)
 {
 #if BIAS == SAME_ROWS
-    UNROLL for (int i = 0; i < count / 16; i++) {
+    UNROLL for (int i = 0; i < BIAS_ROW(count); i++) {
         const int n = n0 + i / 2 * 64 + lane * 2 + i % 2;
 
         bias_row[i] = LOAD_BIAS(o->bias, (n < o->N ? n : o->N - 1) * o->bias_col);
@@ -106,9 +106,25 @@ DEVICE void prefetch_tile(const struct output *o, const int count, int m, int m8
 #endif
 }
 
-/* n0: the tile's first column.  What is outside of C becomes any value. */
-DEVICE void finish_tile(const struct output *o, float *all, const float *bias_row, const int count, int m,
-                        int m8, int n0, int lane)
+/* Or loads it to so many registers, where it is in 16-byte vectors of 16-bit elements. */
+#define RESIDUAL_IN_VECTORS (RESIDUAL > SAME_COLUMNS && OF(BYTES, TYPE_RESIDUAL) == 2)
+#define HELD(count)         ((count) / 2)
+
+DEVICE void hold_tile(unsigned int *held, const struct output *o, const int count, int m, int m8, int n0,
+                      int lane)
+{
+#if RESIDUAL_IN_VECTORS
+    if (ROWS_OF_VECTORS(o->residual, o->residual_row, o->residual_col, o->N))
+        UNROLL for (int piece = 0; piece < count; piece += FINISH_PIECE)
+            load_row_vectors(held + piece / 2, o, m, m8, n0 + ACC_COL(piece), lane);
+    else
+#endif
+        prefetch_tile(o, count, m, m8, n0, lane);
+}
+
+/* n0: the tile's first column.  What is outside of C becomes any value.  held: by hold_tile(); or 0. */
+DEVICE void finish_tile_held(const struct output *o, float *all, const float *bias_row,
+                             const unsigned int *held, const int count, int m, int m8, int n0, int lane)
 {
     const int M = o->M, N = o->N;
 #if SCALE
@@ -122,7 +138,7 @@ DEVICE void finish_tile(const struct output *o, float *all, const float *bias_ro
                            ROWS_OF_VECTORS(o->residual, o->residual_row, o->residual_col, N);
     unsigned int next[8];
 
-    if (in_vectors)
+    if (in_vectors && !held)
         load_row_vectors(next, o, m, m8, n0, lane);
 #endif
 #endif
@@ -145,8 +161,8 @@ DEVICE void finish_tile(const struct output *o, float *all, const float *bias_ro
             unsigned int here[8];
 
             UNROLL for (int i = 0; i < 8; i++)
-                here[i] = next[i];
-            if (piece + FINISH_PIECE < count)
+                here[i] = held ? held[piece / 2 + i] : next[i];
+            if (!held && piece + FINISH_PIECE < count)
                 load_row_vectors(next, o, m, m8, first + ACC_COL(FINISH_PIECE), lane);
             add_row_vectors(d, here, o->beta, lane);
         } else
@@ -169,6 +185,12 @@ DEVICE void finish_tile(const struct output *o, float *all, const float *bias_ro
         UNROLL for (int i = 0; i < FINISH_PIECE; i++)
             d[i] = activate(d[i]);
     }
+}
+
+DEVICE void finish_tile(const struct output *o, float *all, const float *bias_row, const int count, int m,
+                        int m8, int n0, int lane)
+{
+    finish_tile_held(o, all, bias_row, 0, count, m, m8, n0, lane);
 }
 
 /* ... of a d that is the transposed: the item's columns are n and the next one, its first row is m. */

@@ -43,6 +43,7 @@
 #define MAP_TYPE_F16  6
 #define MAP_TYPE_F32  7
 #define MAP_TYPE_BF16 10
+#define MAP_TYPE_TF32 11
 
 /* stride[i], in bytes, is that of dimension i + 1.  im2col: box[0] is the channels of a pixel, and pixels
  * > 0 how many a copy brings; lower, upper: the corners, in pixels from the first (last) one, of W, H and D,

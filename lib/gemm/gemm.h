@@ -161,6 +161,8 @@ VN_VARIANT(matrix_mfma); VN_VARIANT(matrix_wmma); VN_VARIANT(matrix_dpas); /* ma
 VN_VARIANT(pipelined); VN_CONSTANTS_OF(pipelined); int vn__turns_pipelined(const void *problem);
                                                          /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
 VN_VARIANT(mma);       VN_CONSTANTS_OF(mma);             /* mma.c: matrix engines of sm_80 and up */
+VN_VARIANT(batched);   VN_CONSTANTS_OF(batched);         /* batched.c: many small matrices */
+VN_VARIANT(batched_fma);
 VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma);           /* wgmma.c: 16-bit types on sm_90 */
 VN_VARIANT(wgmma_splitk);
 VN_VARIANT(padded);    VN_CONSTANTS_OF(padded); VN_LAYOUT_OF(padded);  /* padded.c: the same, unaligned */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libcore_la_SOURCES += \
+	%D%/batched.c \
 	%D%/bf16x3.c \
 	%D%/bf16x3.h \
 	%D%/bf16x3_rows.c \

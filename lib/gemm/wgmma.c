@@ -13,7 +13,8 @@
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* their parameters */
 enum { TILES, GROUPS, SPLITS, SPAN };           /* values of a plan; SPAN: slices of K in each split,
                                                    but the last */
-enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_SPLITS = 64 };
+enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_SPLITS = 64,
+       KEPT = 16 };                             /* launches whose tensor maps are kept, at most */
 
 const char *vn__fits_wgmma(const void *problem, const struct vn_facts *f)
 {
@@ -93,13 +94,17 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, int64_
         return "C has more than 2^30 tiles";
     }
     out->v[GROUPS] = groups_of(row->p, out->v[TILES], site);
-    out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
+    out->workspace = KEPT * (size_t)out->v[GROUPS] * MAPS_BYTES;
     return NULL;
 }
 
 const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
                                  const struct vn_site *site)
 {
+    if (row->p[BLK_N] % BLK_K && !vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b))) {
+        out->seconds = -1;
+        return "a tile of an N-major B must be made of whole boxes";
+    }
     out->seconds = seconds_of(g, 1, slices_of(g), row, site);
     return share_tiles(out, g, 1, slices_of(g), row, site);
 }
@@ -112,13 +117,24 @@ const char *vn__plan_wgmma(struct vn_plan *out, const void *problem, const struc
 
 /* ---- launches ----------------------------------------------------------------------- */
 
+/* Whether the producer gives registers to the consumers, which hold a residual in them: as the kernel's
+ * text says.                                                                                         */
+static int moves_registers(const struct gemm *g, const int *p)
+{
+    const struct vn_epilogue *e = &g->head.epilogue;
+    const int accumulators = p[BLK_N] / 2 * p[WARPGROUPS];
+
+    return e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2 &&
+           accumulators > 128 && accumulators <= 256;
+}
+
 /* All up to the tensor maps, which are at the start of `room`. */
 static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm *g,
-                                  const struct vn_plan *plan, vn_buffer *room)
+                                  const struct vn_plan *plan, int moves, vn_buffer *room)
 {
-    enum { PRODUCER = 32, CONSUMERS = 128 };
+    enum { WARP = 32, WARPGROUP = 128 };
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
-                           .items = CONSUMERS * it->p[WARPGROUPS] + PRODUCER };
+                           .items = WARPGROUP * it->p[WARPGROUPS] + (moves ? WARPGROUP : WARP) };
 
     vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
@@ -129,6 +145,19 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
     vn__arg_tensor(&l, &g->b);
     vn__arg_buffer(&l, room);
     return l;
+}
+
+/* Where the tensor maps of a product are among those that are kept, so that the next launch with the same
+ * operands finds them; others may overwrite them.                                                      */
+static int64_t place_of_maps(const struct gemm *g)
+{
+    const uint64_t golden = 0x9e3779b97f4a7c15u;
+    uint64_t x = (uint64_t)(uintptr_t)g->a.buffer;
+
+    x = x * golden + (uint64_t)g->a.start;
+    x = x * golden + (uint64_t)(uintptr_t)g->b.buffer;
+    x = (x * golden + (uint64_t)g->b.start) * golden;
+    return (int64_t)(x >> 32) % KEPT;
 }
 
 /* The rows and columns of C that the first tiles of all work-groups have:
@@ -172,12 +201,14 @@ vn_status vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct
 {
     struct vn_launch l;
     vn_buffer *maps;
-    vn_status s = vn__workspace(&maps, q, (size_t)plan->v[GROUPS] * MAPS_BYTES);
+    vn_status s = vn__workspace(&maps, q, KEPT * (size_t)plan->v[GROUPS] * MAPS_BYTES);
 
     if (s)
         return s;
-    l = launch_of(it, g, plan, maps);
-    if (repack && (s = arg_repack(&l, q, g, it->p, plan->v[GROUPS], repack)))
+    l = launch_of(it, g, plan, !repack && moves_registers(g, it->p), maps);
+    if (!repack)
+        vn__arg_int(&l, place_of_maps(g) * plan->v[GROUPS]);
+    else if ((s = arg_repack(&l, q, g, it->p, plan->v[GROUPS], repack)))
         return s;
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
@@ -247,7 +278,7 @@ vn_status vn__run_wgmma_splitk(vn_queue *q, const struct vn_choice *it, const vo
 
     if (s)
         return s;
-    l = launch_of(it, g, plan, room);
+    l = launch_of(it, g, plan, 0, room);
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_buffer(&l, room);
     vn__arg_int(&l, start);
