@@ -104,11 +104,7 @@ attention_by_keys(int queries, int keys, int D, int DV, int group, int offset, i
                 }
             }
         }
-        x = producer_acquire(x);
-        tile_at[0] = -1;
-        barrier_arrive(pipe_full(x));
-        if (ATOMIC_ADD(counters + 1, 1) == groups - 1)
-            counters[0] = counters[1] = 0;
+        attention_no_more(x, tile_at, counters, groups);
         return;
     }
     role_take_registers(1);
@@ -258,11 +254,7 @@ attention_by_queries(int queries, int keys, int D, int DV, int group, int offset
                 y = pipe_next(y, QUERIES_STAGES);
             }
         }
-        x = producer_acquire(x);
-        tile_at[0] = -1;
-        barrier_arrive(pipe_full(x));
-        if (ATOMIC_ADD(counters + 1, 1) == groups - 1)
-            counters[0] = counters[1] = 0;
+        attention_no_more(x, tile_at, counters, groups);
         return;
     }
     role_take_registers(1);

@@ -67,15 +67,7 @@ attention_decode(DECODE_PARAMS)
     LOCAL R *const scratch = (LOCAL R *)room;
 
     const int me = LOCAL_ID(), team = me / TEAM, lane = me % TEAM;
-    const int block = GROUP_ID(0) % blocks, split = GROUP_ID(0) / blocks, shared = GROUP_ID(1);
-    const int batch = GROUP_ID(2), row0 = block * ROWS, keys_here = KEYS_OF(batch);
-    const int queries_here = QUERIES_OF(batch), rows = queries_here * group;
-    const struct sight sight = { keys_here, causal, OFFSET_OF(keys_here, queries_here), window };
-    const int first = row0 / group, last = (row0 + ROWS < rows ? row0 + ROWS - 1 : rows - 1) / group;
-    const int begin = sight_begin(&sight, first), end = row0 < rows ? sight_end(&sight, last) : 0;
-    const int all_begin = sight_begin(&sight, last), all_end = sight_end(&sight, first);   /* all rows see */
-    const int chunk = end > begin ? (end - begin + splits - 1) / splits : 0;
-    const int from = begin + split * chunk, to = from + chunk < end ? from + chunk : end;
+    SPLIT_HERE;
     GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + (PAGED ? 0 : batch) * (INDEX)vK.s3 + shared * (INDEX)vK.s4;
     GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + (PAGED ? 0 : batch) * (INDEX)vV.s3 + shared * (INDEX)vV.s4;
     struct stream stream;

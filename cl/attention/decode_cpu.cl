@@ -124,14 +124,7 @@ attention_decode_cpu(DECODE_PARAMS)
     LOCAL_ARRAY(vector, sOut, ROWS * VECTORS);
     LOCAL_ARRAY(vector, sScores, ROWS * SCORES);
 
-    const int block = GROUP_ID(0) % blocks, split = GROUP_ID(0) / blocks, shared = GROUP_ID(1);
-    const int batch = GROUP_ID(2), row0 = block * ROWS, keys_here = KEYS_OF(batch);
-    const int queries_here = QUERIES_OF(batch), rows = queries_here * group;
-    const struct sight sight = { keys_here, causal, OFFSET_OF(keys_here, queries_here), window };
-    const int first = row0 / group, last = (row0 + ROWS < rows ? row0 + ROWS - 1 : rows - 1) / group;
-    const int begin = sight_begin(&sight, first), end = row0 < rows ? sight_end(&sight, last) : 0;
-    const int chunk = end > begin ? (end - begin + splits - 1) / splits : 0;
-    const int from = begin + split * chunk, to = from + chunk < end ? from + chunk : end;
+    SPLIT_HERE;
     GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + (page ? 0 : batch) * (INDEX)vK.s3 + shared * (INDEX)vK.s4;
     GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + (page ? 0 : batch) * (INDEX)vV.s3 + shared * (INDEX)vV.s4;
     GLOBAL R *const own_split = SPLIT_OF(split);

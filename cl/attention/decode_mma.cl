@@ -85,15 +85,7 @@ attention_decode_mma(DECODE_PARAMS)
     LOCAL_ARRAY(int, before, 1);                /* splits that were done before */
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
-    const int block = GROUP_ID(0) % blocks, split = GROUP_ID(0) / blocks, shared = GROUP_ID(1);
-    const int batch = GROUP_ID(2), row0 = block * ROWS, keys_here = KEYS_OF(batch);
-    const int queries_here = QUERIES_OF(batch), rows = queries_here * group;
-    const struct sight sight = { keys_here, causal, OFFSET_OF(keys_here, queries_here), window };
-    const int first = row0 / group, last = (row0 + ROWS < rows ? row0 + ROWS - 1 : rows - 1) / group;
-    const int begin = sight_begin(&sight, first), end = row0 < rows ? sight_end(&sight, last) : 0;
-    const int all_begin = sight_begin(&sight, last), all_end = sight_end(&sight, first);   /* all rows see */
-    const int chunk = end > begin ? (end - begin + splits - 1) / splits : 0;
-    const int from = begin + split * chunk, to = from + chunk < end ? from + chunk : end;
+    SPLIT_HERE;
     const int row_of = lane / ROW_VECTORS, vector = lane % ROW_VECTORS;
     const int in_pairs = vQ.s6 == 1 && (vQ.s0 | vQ.s3 | vQ.s4 | vQ.s5) % 2 == 0;         /* queries */
     const UINT32 ring = LOCAL_ADDRESS(room) + warp * (STAGES * STAGE_BYTES);

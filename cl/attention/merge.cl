@@ -6,8 +6,8 @@
  * by head of each query.
  *
  * Takes  ROWS ITEMS; LANES power() (lanes.h); attention.h; where LANES > 1, count_acquire()
- * Gives  DECODE_PARAMS SPLITS_MOST SPLITS_ROOM SPLIT_OF RESULT merge_splits() is_last_split(), the kernel
- *        attention_merge
+ * Gives  DECODE_PARAMS SPLIT_HERE SPLITS_MOST SPLITS_ROOM SPLIT_OF RESULT merge_splits() is_last_split(), the
+ *        kernel attention_merge
  */
 #define SPLITS_MOST 128
 #define SPLITS_ROOM (2 * ROWS * SPLITS_MOST + ROWS)     /* elements of local memory that merging takes */
@@ -18,6 +18,19 @@
     GLOBAL const T *RESTRICT gV, VIEW vV, GLOBAL T *RESTRICT gO, VIEW vO,                               \
     GLOBAL const T *RESTRICT gMask, VIEW vMask, GLOBAL R *RESTRICT gLse, VIEW vLse, int has_lse,        \
     MORE_PARAMS, int shareds, int blocks, int splits, GLOBAL R *gSplits, int merges, GLOBAL int *counters
+
+/* Which split of the keys the work-group has, keys [from, to), and for which ROWS rows: `first` and `last`
+ * are the queries of these, all of which see keys [all_begin, all_end). */
+#define SPLIT_HERE                                                                                        \
+    const int block = GROUP_ID(0) % blocks, split = GROUP_ID(0) / blocks, shared = GROUP_ID(1);           \
+    const int batch = GROUP_ID(2), row0 = block * ROWS, keys_here = KEYS_OF(batch);                       \
+    const int queries_here = QUERIES_OF(batch), rows = queries_here * group;                              \
+    const struct sight sight = { keys_here, causal, OFFSET_OF(keys_here, queries_here), window };         \
+    const int first = row0 / group, last = (row0 + ROWS < rows ? row0 + ROWS - 1 : rows - 1) / group;     \
+    const int begin = sight_begin(&sight, first), end = row0 < rows ? sight_end(&sight, last) : 0;        \
+    const int all_begin = sight_begin(&sight, last), all_end = sight_end(&sight, first);                  \
+    const int chunk = end > begin ? (end - begin + splits - 1) / splits : 0;                              \
+    const int from = begin + split * chunk, to = from + chunk < end ? from + chunk : end
 
 /* In the workspace a split of ROWS rows has their weighted values, then their maxima, then their sums. */
 #define SPLIT_ELEMENTS (ROWS * (DV + 2))

@@ -7,14 +7,21 @@
  * Exponentials are 2^(s scale - m), where m is the largest s scale: one fused multiply-add each.  A maximum
  * begins at -infinity; as long as it is that, m is 0, so that hidden scores give 0 and not NaN.
  *
+ * Of f32 the maximum is subtracted before the scale is applied: the weight of the largest score is 1.
+ *
  * LAZY: the old maximum stays where no row of the warp has one that is more than 2^LAZY_LIMIT times larger.
  * Then sums need not be multiplied, and weights are at most 2^LAZY_LIMIT, which the types hold as well as 1.
  * From Shah et al., "FlashAttention-3", 2024, and its successor.
  *
- * Takes: INFINITE, struct sight, sight_*() of attention.h; acc_*(); atoms/nvidia/math.h, warp.h; CAUSAL LAZY.
+ * Takes: T_BYTES; INFINITE, struct sight, sight_*() of attention.h; acc_*(); atoms/nvidia/math.h, warp.h;
+ *        CAUSAL LAZY.
  * Gives: online_hide(), online_hides(), online_update(), online_sum(), online_rescale().
  */
 #define LAZY_LIMIT 8.0f
+
+/* The exponent of a weight; m: the maximum, of 16-bit types times the scale. */
+#define ONLINE_SCALED(top, scale)      (T_BYTES == 2 ? (top) * (scale) : (top))
+#define ONLINE_EXPONENT(s, m, scale)   (T_BYTES == 2 ? FMA(s, scale, -(m)) : ((s) - (m)) * (scale))
 
 /* Whether a block of keys from n0 on hides any from the 64 rows from `row` on. */
 DEVICE int online_hides(const struct sight *sight, int row, int n0, const int width)
@@ -53,16 +60,18 @@ DEVICE int online_update(float *s, const int count, float *max, float *sum, floa
     }
 #endif
     UNROLL for (int below = 0; below < 2; below++) {
-        m[below] = top[below] == -INFINITE ? 0.0f : top[below] * scale;
-        rescale[below] = is_first ? 1.0f : ptx_exp2(max[below] * scale - m[below]);
+        m[below] = top[below] == -INFINITE ? 0.0f : ONLINE_SCALED(top[below], scale);
+        rescale[below] = is_first ? 1.0f
+                       : ptx_exp2(T_BYTES == 2 ? max[below] * scale - m[below]
+                                               : ONLINE_EXPONENT(max[below], m[below], scale));
         max[below] = top[below];
     }
     UNROLL for (int below = 0; below < 2; below++) {
         float even = 0.0f, odd = 0.0f;
 
         UNROLL for (int i = 2 * below; i < count; i += 4) {
-            s[i] = ptx_exp2(FMA(s[i], scale, -m[below]));
-            s[i + 1] = ptx_exp2(FMA(s[i + 1], scale, -m[below]));
+            s[i] = ptx_exp2(ONLINE_EXPONENT(s[i], m[below], scale));
+            s[i + 1] = ptx_exp2(ONLINE_EXPONENT(s[i + 1], m[below], scale));
             even = even + s[i];
             odd = odd + s[i + 1];
         }

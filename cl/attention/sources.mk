@@ -7,6 +7,8 @@ texts += \
 	%D%/backward_tiled.cl \
 	%D%/backward_wgmma.cl \
 	%D%/backward_wgmma.h \
+	%D%/bf16x3.cl \
+	%D%/bf16x3.h \
 	%D%/boxes.h \
 	%D%/cpu.cl \
 	%D%/cpu.h \
@@ -14,6 +16,7 @@ texts += \
 	%D%/decode_cpu.cl \
 	%D%/decode.h \
 	%D%/decode_mma.cl \
+	%D%/jobs.h \
 	%D%/merge.cl \
 	%D%/online.h \
 	%D%/tiled.cl \

@@ -110,11 +110,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
                 }
             }
         }
-        q = producer_acquire(q);
-        job_of[q.stage] = -1;
-        barrier_arrive(pipe_full(q));
-        if (ATOMIC_ADD(counters + 1, 1) == groups - 1)
-            counters[0] = counters[1] = 0;
+        attention_no_more(q, &job_of[q.stage], counters, groups);
         return;
     }
     role_take_registers(1);

@@ -7,13 +7,9 @@
  *     scores = queries keys^T           the first operand from registers, or local memory
  *     sums  += weights values           the first operand from registers: the scores' accumulators
  *
- * Tiles are numbered by sections of heads, of which L2 holds the keys and values; those of a section from the
- * last queries, which see the most keys, to the first.
- *
  * Takes: boxes.h; FORM HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS.
- * Gives: MORE GENERAL BYTES_* SCORES SUMS, attention_*(), struct job.
+ * Gives: GENERAL BYTES_* SCORES SUMS, attention_*().
  */
-#define MORE      (FORM > 0)                    /* lengths, sinks */
 #define GENERAL   (FORM > 1)                    /* and a mask, a softcap */
 #define BYTES_Q   (BLK_M * BOXES * 128)
 #define BYTES_K   (BLK_N * BOXES * 128)         /* and of values */
@@ -79,40 +75,3 @@ DEVICE void attention_store(GLOBAL T *o, INDEX step, float *sums, const int belo
     }
     store_row_vectors(o + (left ? m : 0) * step, sums, SUMS, below, lane, left);
 }
-
-/* ---- tiles ---------------------------------------------------------------------------- */
-
-/* The first query, its head and batch, and the blocks that its tile needs, at least one. */
-struct job { int m0, head, batch, block, blocks; };
-
-DEVICE struct job attention_place(int at, int queries, int heads, int all_heads, int section)
-{
-    const int tiles = (queries + BLK_M - 1) / BLK_M, before = quotient(at, section * tiles) * section;
-    const int in = at - before * tiles, here = all_heads - before < section ? all_heads - before : section;
-    const int m = quotient(in, here), head = before + in - m * here, batch = quotient(head, heads);
-    const struct job job = { (tiles - 1 - m) * BLK_M, head - batch * heads, batch, 0, 1 };
-
-    return job;
-}
-
-/* queries: that the batch has. */
-DEVICE void attention_blocks(struct job *job, const struct sight *sight, int queries)
-{
-    const int last = job->m0 + BLK_M < queries ? job->m0 + BLK_M - 1 : queries - 1;
-    const int from = sight_begin(sight, job->m0) / BLK_N, to = (sight_end(sight, last) + BLK_N - 1) / BLK_N;
-
-    if (job->m0 < queries && to > from) {
-        job->block = from;
-        job->blocks = to - from;
-    }
-}
-
-/* A tile as kernels see it: also sight, keys_here and queries_here. */
-#define ATTENTION_JOB(t, at)                                                                     \
-    struct job t = attention_place(at, queries, heads, all_heads, section);                      \
-    const int keys_here = MORE ? KEYS_OF(t.batch) : keys;                                        \
-    const int queries_here = MORE ? QUERIES_OF(t.batch) : queries;                               \
-    const int shift = MORE ? OFFSET_OF(keys_here, queries_here) : offset;                        \
-    const struct sight sight = { keys_here, CAUSAL, shift, window };                             \
-                                                                                                 \
-    attention_blocks(&t, &sight, queries_here)

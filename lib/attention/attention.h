@@ -77,6 +77,22 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
 vn_status   vn__run_attention_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan);
 
+/* Of a tile of blk_m queries and blocks of blk_n keys: the blocks of one head's tiles; and heads whose keys
+ * and values, of so many bytes each, L2 holds. */
+double      vn__attention_blocks(const struct attention *a, int64_t blk_m, int64_t blk_n);
+int64_t     vn__attention_section(const struct attention *a, const struct vn_rates *r, double bytes);
+/* Of tiles that as many work-groups as there are units take; block, tile: nanoseconds. */
+double      vn__attention_tile_seconds(const struct attention *a, double blocks, double block, double tile,
+                                       double tiles, double units);
+
+/* bf16x3.c: f32 in three bf16 parts on NVIDIA's sm_90 */
+const char *vn__fits_attention_bf16x3(const void *problem, const struct vn_facts *f);
+void        vn__constants_attention_bf16x3(int *c, const void *problem);
+const char *vn__plan_attention_bf16x3(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site);
+vn_status   vn__run_attention_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                     const struct vn_plan *plan);
+
 /* backward.c: what all that compute gradients share. */
 vn_status vn__check_attention_backward(const vn_tensor t[VIEWS], const vn_tensor d[GRADIENTS],
                                        const struct attention *a, const vn_queue *q);

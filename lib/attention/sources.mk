@@ -8,6 +8,7 @@ libcore_la_SOURCES += \
 	%D%/backward_tiled.c \
 	%D%/backward_trial.c \
 	%D%/backward_wgmma.c \
+	%D%/bf16x3.c \
 	%D%/cpu.c \
 	%D%/decode.c \
 	%D%/tiled.c \

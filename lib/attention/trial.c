@@ -31,11 +31,13 @@ static int element(const struct attention *a, int view, int head, int i, int e)
     return view == K ? bit_of(i, e) : 2 * bit_of(key_of(a, head, i), e);
 }
 
+static size_t bytes_of(const struct attention *a) { return MOST * vn_type_bytes(a->head.type); }
+
 static vn_status fill(vn_queue *q, const struct attention *a, int view)
 {
     const vn_tensor *const t = &a->t[view];
     void *room;
-    vn_status s = vn__trial_room(&room, MOST * sizeof(uint16_t));
+    vn_status s = vn__trial_room(&room, bytes_of(a));
 
     if (s)
         return s;
@@ -44,7 +46,7 @@ static vn_status fill(vn_queue *q, const struct attention *a, int view)
             for (int e = 0; e < t->extent[3]; e++)
                 vn__trial_encode(room, t->type, (size_t)(h * t->stride[1] + i * t->stride[2] + e),
                                  element(a, view, h, i, e));
-    s = q->device->backend->write(q, t->buffer, 0, room, MOST * sizeof(uint16_t), 1);
+    s = q->device->backend->write(q, t->buffer, 0, room, bytes_of(a), 1);
     free(room);
     return s;
 }
@@ -70,7 +72,7 @@ static vn_status compare_elements(const struct attention *a, const void *room)
 
 static vn_status compare(vn_queue *q, const struct attention *a)
 {
-    const size_t bytes = MOST * sizeof(uint16_t);
+    const size_t bytes = bytes_of(a);
     void *room;
     vn_status s = vn__trial_room(&room, bytes);
 
@@ -184,12 +186,13 @@ static vn_status fill_more(vn_queue *q, struct attention *a)
 vn_status vn__trial_attention(vn_queue *q, const struct vn_choice *it, vn_type type)
 {
     struct attention a = { .head = { .op = "attention", .type = type }, .batches = 1, .heads = HEADS,
-                           .group = HEADS / SHARED, .queries = QUERIES, .keys = KEYS, .scale = SCALE,
+                           .group = HEADS / SHARED, .queries = QUERIES, .keys = KEYS,
+                           .scale = type == VN_F32 ? 2 * SCALE : SCALE,    /* f32 has smaller weights */
                            .units = q->device->facts.units };
     vn_status s = VN_OK;
 
     for (int i = Q; i <= OUT && s == VN_OK; i++)
-        s = vn__buffer_open(&a.t[i].buffer, q->device, MOST * sizeof(uint16_t), NULL);
+        s = vn__buffer_open(&a.t[i].buffer, q->device, bytes_of(&a), NULL);
     if (s == VN_OK)
         s = vn__buffer_open(&a.sinks.buffer, q->device, (HEADS + KEYS) * sizeof(float), NULL);
     if (s == VN_OK && (s = fill_more(q, &a)) == VN_OK)

@@ -82,32 +82,31 @@ static double local_kib(const int *p)
     return 2.0 / 1024 * VN_CEIL_DIV(p[HEAD], BOX) * BOX * rows + OTHER;
 }
 
-/* The blocks of keys that the tiles of one head have. */
-static double blocks_of(const struct attention *a, const int *p)
+double vn__attention_blocks(const struct attention *a, int64_t blk_m, int64_t blk_n)
 {
     double blocks = 0;
 
     if (!a->causal)
-        return (double)(VN_CEIL_DIV(a->queries, blk_m(p)) * VN_CEIL_DIV(a->keys, p[BLK_N]));
-    for (int64_t m = 0; m < a->queries; m += blk_m(p)) {
-        const int64_t last = (m + blk_m(p) < a->queries ? m + blk_m(p) : a->queries) - 1;
+        return (double)(VN_CEIL_DIV(a->queries, blk_m) * VN_CEIL_DIV(a->keys, blk_n));
+    for (int64_t m = 0; m < a->queries; m += blk_m) {
+        const int64_t last = (m + blk_m < a->queries ? m + blk_m : a->queries) - 1;
         const int64_t seen = last + a->offset + 1, begin = m + a->offset + 1 - a->window;
         const int64_t end = seen < a->keys ? seen : a->keys, from = a->window && begin > 0 ? begin : 0;
 
-        blocks += end > from ? (double)(VN_CEIL_DIV(end, p[BLK_N]) - from / p[BLK_N]) : 1;
+        blocks += end > from ? (double)(VN_CEIL_DIV(end, blk_n) - from / blk_n) : 1;
     }
     return blocks;
 }
 
 /* Work-groups take tiles as they come: of equal tiles the last round may be a partial one, of unequal ones
  * the longest come first, and the work is shared evenly.                                              */
-static double seconds_of(const struct attention *a, const struct vn_row *row, double tiles, double units)
+double vn__attention_tile_seconds(const struct attention *a, double blocks, double block, double tile,
+                                  double tiles, double units)
 {
     const double heads = (double)(a->batches * a->heads), rounds = tiles / units;
-    const double blocks = blocks_of(a, row->p) * heads / tiles;         /* of a tile */
-    const double tile = (blocks * row->cost[BLOCK_NS] + row->cost[TILE_NS]) * 1e-9;
 
-    return tile * (a->causal && rounds > 1 ? rounds : ceil(rounds));
+    return (blocks * heads / tiles * block + tile) * 1e-9 *
+           (a->causal && rounds > 1 ? rounds : ceil(rounds));
 }
 
 /* Of all keys and values, each once. */
@@ -118,11 +117,11 @@ static double read_seconds(const struct attention *a, const struct vn_rates *r)
     return 2.0 * heads * (double)a->keys * (double)(a->d + a->dv) / (r->gbps * 1e9) + r->launch_ns * 1e-9;
 }
 
-/* Heads whose keys and values, of 16 bits, take less than L2 holds. */
-static int64_t section_of(const struct attention *a, const struct vn_rates *r)
+int64_t vn__attention_section(const struct attention *a, const struct vn_rates *r, double bytes)
 {
-    const double bytes = 2.0 * (double)a->keys * (double)(a->d + a->dv) / (double)a->group;
-    const double fit = 0.8e6 * r->l2_mb / bytes, heads = (double)(a->batches * a->heads);
+    const double fit = 0.8e6 * r->l2_mb * (double)a->group /
+                       (bytes * (double)a->keys * (double)(a->d + a->dv));
+    const double heads = (double)(a->batches * a->heads);
     const int64_t group = a->group;
 
     if (!a->causal)
@@ -150,9 +149,11 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
         return "the queries have more than 2^30 tiles";
     }
     out->v[GROUPS] = out->v[TILES] < units ? out->v[TILES] : units;
-    out->v[SECTION] = section_of(a, site->rates);
+    out->v[SECTION] = vn__attention_section(a, site->rates, 2);
     out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
-    out->seconds = seconds_of(a, row, (double)out->v[TILES], (double)units);
+    out->seconds = vn__attention_tile_seconds(a, vn__attention_blocks(a, blk_m(row->p), row->p[BLK_N]),
+                                              row->cost[BLOCK_NS], row->cost[TILE_NS],
+                                              (double)out->v[TILES], (double)units);
     if (out->seconds < read_seconds(a, site->rates))
         out->seconds = read_seconds(a, site->rates);
     return row->p[HEAD] / 2 >= a->d && row->p[HEAD] / 2 >= a->dv ? "this row is for larger heads" : NULL;
