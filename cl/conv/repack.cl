@@ -86,10 +86,70 @@ DEVICE void repack_store(GLOBAL uint4 *to, LOCAL const REPACK_BITS *s, int c0, i
     }
 }
 
+#if T_BYTES == 2
+/* Where contiguous pixels can be loaded `vector` at a time, 8 or 4, a tile's rows of 64 pixels lie in local
+ * memory without gaps, their 16-byte vectors exchanged so that channels 8 apart are in other banks. */
+#define REPACK_PIXELS    (REPACK_TILE / REPACK_WIDE)
+#define REPACK_AT(c, p)  ((c) * REPACK_PIXELS + (((p) / 8 ^ (c) / 8 % 4) * 8 + (p) % 8))
+
+DEVICE int repack_pixels_vector(VIEW vFrom, VIEW eFrom, VIEW eTo, GLOBAL const REPACK_BITS *from)
+{
+    const INDEX all = (INDEX)(eFrom.s4 * eFrom.s5 * eFrom.s6);
+    const int follow = vFrom.s6 == 1 && (vFrom.s5 == eFrom.s6 || eFrom.s5 == 1) &&
+                       (vFrom.s4 == eFrom.s6 * eFrom.s5 || eFrom.s4 == 1) && eTo.s1 == 0 &&
+                       eTo.s6 == eFrom.s6;
+    const UINT64 bits = (UINT64)from | (UINT64)(vFrom.s2 | vFrom.s3 | all) * 2;
+
+    return !follow ? 1 : bits % 16 == 0 ? 8 : bits % 8 == 0 ? 4 : 1;
+}
+
+DEVICE void repack_load_vectors(LOCAL REPACK_BITS *s, GLOBAL const REPACK_BITS *from, int c0, int p0, int all,
+                                INDEX step, int channels, const int vector)
+{
+    UNROLL for (int i = 0; i < REPACK_VECTOR / vector; i++) {
+        const int at = i * REPACK_ITEMS + LOCAL_ID(), each = REPACK_PIXELS / vector;
+        const int c = at / each, p = at % each * vector, is = p0 + p < all && c0 + c < channels;
+        GLOBAL const REPACK_BITS *const v = from + (is ? (c0 + c) * (INT64)step + p0 + p : 0);
+
+        if (vector == 8) {
+            uint4 u;
+
+            u.x = u.y = u.z = u.w = 0;
+            if (is)
+                u = *(GLOBAL const uint4 *)v;
+            *(LOCAL uint4 *)(s + REPACK_AT(c, p)) = u;
+        } else {
+            *(LOCAL UINT64 *)(s + REPACK_AT(c, p)) = is ? *(GLOBAL const UINT64 *)v : 0;
+        }
+    }
+}
+
+DEVICE void repack_store_vectors(GLOBAL uint4 *to, LOCAL const REPACK_BITS *s, int c0, int p0, int channels,
+                                 int all)
+{
+    const int vectors = REPACK_WIDE / REPACK_VECTOR, at = LOCAL_ID();
+    const int c = at % vectors * REPACK_VECTOR, p = at / vectors;
+    LOCAL const REPACK_BITS *const v = s + REPACK_AT(c, p);
+    uint4 u;
+
+    u.x = v[0] | (UINT32)v[REPACK_PIXELS] << 16;
+    u.y = v[2 * REPACK_PIXELS] | (UINT32)v[3 * REPACK_PIXELS] << 16;
+    u.z = v[4 * REPACK_PIXELS] | (UINT32)v[5 * REPACK_PIXELS] << 16;
+    u.w = v[6 * REPACK_PIXELS] | (UINT32)v[7 * REPACK_PIXELS] << 16;
+    if (p0 + p < all && c0 + c < channels)
+        to[((INT64)(p0 + p) * channels + c0 + c) / REPACK_VECTOR] = u;
+}
+#else
+#define repack_pixels_vector(vFrom, eFrom, eTo, from)                   1
+#define repack_load_vectors(s, from, c0, p0, all, step, channels, vector)
+#define repack_store_vectors(to, s, c0, p0, channels, all)
+#endif
+
 KERNEL(REPACK_ITEMS) void
 repack(GLOBAL const T *RESTRICT gFrom, VIEW vFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW eTo)
 {
-    LOCAL_ARRAY(REPACK_BITS, s, REPACK_TILE + REPACK_WIDE);
+    LOCAL_ARRAY(uint4, room, (REPACK_TILE + REPACK_WIDE) * T_BYTES / 16);
+    LOCAL REPACK_BITS *const s = (LOCAL REPACK_BITS *)room;
     const int channels = (int)eTo.s3, wide = channels > REPACK_VECTOR ? REPACK_WIDE : REPACK_VECTOR;
     const int pixels = REPACK_TILE / wide, all = (int)(eTo.s4 * eTo.s5 * eTo.s6);
     const int tiles_c = (channels + wide - 1) / wide, tiles_p = (all + pixels - 1) / pixels;
@@ -99,14 +159,22 @@ repack(GLOBAL const T *RESTRICT gFrom, VIEW vFrom, VIEW eFrom, GLOBAL T *RESTRIC
         (GLOBAL const REPACK_BITS *)gFrom + (INDEX)vFrom.s0 + image * (INDEX)vFrom.s2;
     GLOBAL uint4 *const to = (GLOBAL uint4 *)gTo + (eTo.s0 + (INT64)image * all * channels) / REPACK_VECTOR;
 
-    if (wide != REPACK_WIDE)
+    const int vector = wide == REPACK_WIDE ? repack_pixels_vector(vFrom, eFrom, eTo, from) : 1;
+
+    if (vector == 8) {
+        repack_load_vectors(s, from, c0, p0, all, (INDEX)vFrom.s3, (int)eFrom.s3, 8);
+    } else if (vector == 4) {
+        repack_load_vectors(s, from, c0, p0, all, (INDEX)vFrom.s3, (int)eFrom.s3, 4);
+    } else if (wide != REPACK_WIDE)
         repack_load(s, from, c0, p0, all, vFrom, eFrom, eTo, REPACK_VECTOR, 0);
     else if (vFrom.s3 < vFrom.s6)
         repack_load(s, from, c0, p0, all, vFrom, eFrom, eTo, REPACK_WIDE, 1);
     else
         repack_load(s, from, c0, p0, all, vFrom, eFrom, eTo, REPACK_WIDE, 0);
     BARRIER();
-    if (wide != REPACK_WIDE)
+    if (vector > 1) {
+        repack_store_vectors(to, s, c0, p0, channels, all);
+    } else if (wide != REPACK_WIDE)
         repack_store(to, s, c0, p0, channels, all, REPACK_VECTOR);
     else
         repack_store(to, s, c0, p0, channels, all, REPACK_WIDE);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 texts += \
+	%D%/adjacent.h \
 	%D%/bf16x3.cl \
 	%D%/bf16x3_filter.cl \
 	%D%/conv.h \
@@ -9,12 +10,21 @@ texts += \
 	%D%/filter_sum.cl \
 	%D%/filter_tiles.h \
 	%D%/im2col.h \
+	%D%/output.h \
+	%D%/parts_sum.cl \
+	%D%/phases.cl \
+	%D%/phases.h \
+	%D%/planes.cl \
+	%D%/planes_filter.cl \
 	%D%/repack.cl \
 	%D%/sides.h \
 	%D%/slab.cl \
 	%D%/slab.h \
 	%D%/slab_filter.cl \
+	%D%/strip.h \
+	%D%/strip_rows.h \
 	%D%/strips.cl \
+	%D%/strips_filter.cl \
 	%D%/taps.cl \
 	%D%/tiled.cl \
 	%D%/unpack.cl \

@@ -25,7 +25,7 @@
  * `start` on; gemm_sum adds them, always in the same order (cl/gemm/splitk_sum.cl).
  *
  * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.  Constants: DIRECTION;
- * IMAGE_RANK; BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; SPLITK.
+ * IMAGE_RANK; BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; TWINS; SPLITK.
  * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
  */
 #define ITEMS   (128 * WARPGROUPS * TEAMS + 32)
@@ -46,7 +46,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
     const int M = (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6), N = (int)eOut.s3;
-    const int pixels = (int)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6);
+    const int rows = conv_rows(eOut, vC);
     const int count = (int)eGrid.s1, channels = ((int)eX.s3 + BLK_K - 1) / BLK_K;  /* slices of them */
     const struct window win = window_of(eGrid, vFirst, vWindow);
     const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
@@ -54,9 +54,11 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);
     const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
+    struct tile first = { 0, 0, 0, 0 };
+    struct pixel at_first = { 0, 0, 0, 0 };
 
     if (warp == 0) {
-        im2col_map(maps, described, lane, MAP_NUMBER, T_BYTES, gX + vX.s0, vX, eX, win, BLK_M);
+        conv_source_map(maps, described, lane, gX + vX.s0, vX, eX, win);
     } else if (warp == 1) {
         filter_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, MAP_NUMBER, T_BYTES, gW + vW.s0, vW,
                    eTaps, MN_MAJOR_B ? BLK_K : BLK_N);
@@ -70,6 +72,9 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
 
         CONV_PHASE(&f, lane);
         phases[lane] = f;
+    } else if (warp == TEAMS * ROLE_WARPS) {
+        first = tile_of_split(schedule, GROUP_ID(0), count);
+        at_first = pixel_of(win, first.m0);
     }
     BARRIER();
 
@@ -77,17 +82,17 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         if (is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
-                const struct tile t = tile_of_split(schedule, at, count);
-
-                p = conv_load(p, stages, maps, t, &phases[t.batch], win, channels, t.part * span,
-                              slices_of(t, phases, span, channels));
+                p = conv_load(p, stages, maps, first, at_first, &phases[first.batch], win, channels,
+                              first.part * span, slices_of(first, phases, span, channels));
+                first = tile_of_split(schedule, at + groups, count);
+                at_first = pixel_of(win, first.m0);
             }
         }
     } else {
         const int team = warp / ROLE_WARPS, own = warp - team * ROLE_WARPS, r = acc_first_row(own, lane);
         const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
         const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
-        const struct output c = CONV_TILE_OUTPUT(pixels, N);
+        const struct output c = CONV_TILE_OUTPUT(rows, N);
         int passed = GROUP_ID(0), turned = team == 0;
         struct tile t = tile_of_split(schedule, GROUP_ID(0) + team * groups, count);
 
@@ -105,14 +110,16 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
                 turned ^= 1;
             }
             gemm_issue(d, p, a, b, 1);
-            m = conv_row(t.m0 + r, &phases[t.batch], win, eOut, vStep, pixels); /* while it is multiplied */
-            m8 = conv_row(t.m0 + r + 8, &phases[t.batch], win, eOut, vStep, pixels);
+            m = conv_row(t.m0 + r, &phases[t.batch], win, eOut, vStep, vC, eX, rows);   /* meanwhile */
+            m8 = conv_row(t.m0 + r + 8, &phases[t.batch], win, eOut, vStep, vC, eX, rows);
             prepare_tile(bias_row, &c, ACCUMULATORS, n0, lane);
             t = tile_of_split(schedule, at + TEAMS * groups, count);
             p = gemm_multiply_turn(d, p, a, b, slices, turn);
             if (SPLITK)
-                store_pairs(gSums, start + (INDEX)part * pixels * N, N, 1, d, ACCUMULATORS, m, m8,
-                            n0 + acc_first_col(lane), pixels, N);
+                store_pairs(gSums, start + (INDEX)part * rows * N, N, 1, d, ACCUMULATORS, m, m8,
+                            n0 + acc_first_col(lane), rows, N);
+            else if (ACROSS)
+                store_tile_across(&c, d, bias_row, ACCUMULATORS, m, m8, n0, lane);
             else
                 store_tile(&c, d, bias_row, ACCUMULATORS, m, m8, n0, lane, 0);
         }

@@ -8,7 +8,9 @@
  * A tile's products are those of cl/gemm/wgmma.h, with A the pixels, K-major, and B the filter: K-major in
  * forward, N-major in backward data.
  *
- * Takes: DIRECTION; conv.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
+ * With TWINS images number `images` and on are twins of those before, of which the last row of taps reads.
+ *
+ * Takes: DIRECTION TWINS; conv.h, output.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
  * Gives: MAP_NUMBER, struct phase, MOST_PHASES, CONV_PHASE(), slices_of(), CONV_TILE_OUTPUT(), conv_row(),
  *        conv_load_filter(), conv_load().
  */
@@ -22,17 +24,45 @@ DEVICE int phase_taps(LOCAL const struct phase *f)
     return (int)(f->t.count * f->r.count * f->s.count);
 }
 
+#if DIRECTION == 1
+/* As find_taps() of conv.h, with few divisions, and those of 32 bits: the first tile waits for it. */
+DEVICE void conv_taps(struct taps *m, int taps, int dilation, int stride, int pad, int phase, int step,
+                      int inverse)
+{
+    const int g = step == stride ? 1 : stride / step, at = phase + pad, u = g == 1 ? at : at / g;
+    const int first = step == 1 ? 0 : step < 1 << 15 ? u % step * inverse % step
+                                    : (int)((INT64)(u % step) * inverse % step);
+    const int count = u * g != at || first >= taps ? 0 : step == 1 ? taps : (taps - 1 - first) / step + 1;
+
+    m->first = first;
+    m->step = step;
+    m->count = count;
+    m->shift = count ? stride == 1 ? at : (at - first * dilation) / stride : 0;
+    m->delta = g == 1 ? -dilation : -(dilation / g);
+}
+#else
+#define conv_taps find_taps
+#endif
+
 /* The i-th in the order that phases are computed in: eGrid.s0 has four bits for each. */
 #define MOST_PHASES 16
 #define CONV_PHASE(f, i)                                                                            \
     do {                                                                                            \
         INDEX at_ = (INDEX)((UINT64)eGrid.s0 >> 4 * (i) & 15);                                      \
                                                                                                     \
-        (f)->w = (int)divmod(&at_, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));                  \
-        (f)->h = (int)divmod(&at_, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));                  \
+        (f)->w = (f)->h = 0;                                                                        \
+        if (at_ > 0) {                                                                              \
+            (f)->w = (int)divmod(&at_, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));              \
+            (f)->h = (int)divmod(&at_, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));              \
+        }                                                                                           \
         (f)->d = (int)at_;                                                                          \
-        FIND_TAPS(&(f)->t, &(f)->r, &(f)->s, (f)->d, (f)->h, (f)->w);                               \
+        CONV_TAPS(&(f)->t, s4, s1, (f)->d);                                                         \
+        CONV_TAPS(&(f)->r, s5, s2, (f)->h);                                                         \
+        CONV_TAPS(&(f)->s, s6, s3, (f)->w);                                                         \
     } while (0)
+#define CONV_TAPS(m, along, dilated, phase)                                                         \
+    conv_taps(m, (int)eTaps.along, (int)vStep.dilated, (int)vStep.along, (int)vPad.along, phase,    \
+              (int)vMeet.along, (int)vMeet.dilated)
 
 /* Of a tile's slices, those of its part of a sum that is split; where there is none, one of zeros. */
 DEVICE int slices_of(struct tile t, LOCAL const struct phase *phases, int span, int channels)
@@ -42,35 +72,73 @@ DEVICE int slices_of(struct tile t, LOCAL const struct phase *phases, int span, 
     return left < 1 ? 1 : left < span ? left : span;
 }
 
-/* The output as a matrix of pixels and channels, for cl/tile/store.h. */
-#if RESIDUAL
-#define CONV_TILE_RESIDUAL beta, gR + vR.s0, (INDEX)vR.s6, (INDEX)vR.s3
-#else
-#define CONV_TILE_RESIDUAL ZERO, 0, 0, 0
-#endif
-#if BIAS
-#define CONV_TILE_BIAS     gBias + vBias.s0, (INDEX)vBias.s6, (INDEX)vBias.s3
-#else
-#define CONV_TILE_BIAS     0, 0, 0
-#endif
-#define CONV_TILE_OUTPUT(pixels, channels)                                                          \
-    { pixels, channels, alpha, gC + vC.s0, (INDEX)vC.s6, (INDEX)vC.s3, 0, 0, 0,                     \
-      CONV_TILE_RESIDUAL, CONV_TILE_BIAS }
-
 /* The row of the output that has pixel m of a phase; `none` where there is none. */
-DEVICE int conv_row(int m, LOCAL const struct phase *f, struct window win, VIEW eOut, VIEW vStep, int none)
+DEVICE int conv_row(int m, LOCAL const struct phase *f, struct window win, VIEW eOut, VIEW vStep, VIEW vC,
+                    VIEW eX, int none)
 {
-    if (DIRECTION == 0 || (vStep.s4 == 1 && vStep.s5 == 1 && vStep.s6 == 1))
+    const int plain = DIRECTION == 0 || (vStep.s4 == 1 && vStep.s5 == 1 && vStep.s6 == 1);
+
+    if (PIXELS_MAJOR) {
+        const int n = m / win.count[0], p = m - n * win.count[0];
+
+        return n < (int)eOut.s2 && p < (int)eX.s6
+             ? ACROSS ? (int)(n * (INDEX)vC.s2 + p * (INDEX)vC.s6) : n * (int)eX.s6 + p : none;
+    }
+    if (!ACROSS && plain)
         return m < none ? m : none;
 
     const int row = m / win.count[0], plane = row / win.count[1], n = plane / win.count[2];
-    const int w = (m - row * win.count[0]) * (int)vStep.s6 + f->w;
-    const int h = (row - plane * win.count[1]) * (int)vStep.s5 + f->h;
-    const int d = (plane - n * win.count[2]) * (int)vStep.s4 + f->d;
+    const int w = (m - row * win.count[0]) * (plain ? 1 : (int)vStep.s6) + f->w;
+    const int h = (row - plane * win.count[1]) * (plain ? 1 : (int)vStep.s5) + f->h;
+    const int d = (plane - n * win.count[2]) * (plain ? 1 : (int)vStep.s4) + f->d;
 
     if (n >= (int)eOut.s2 || w >= (int)eOut.s6 || h >= (int)eOut.s5 || d >= (int)eOut.s4)
         return none;
-    return ((n * (int)eOut.s4 + d) * (int)eOut.s5 + h) * (int)eOut.s6 + w;
+    return ACROSS ? (int)(n * (INDEX)vC.s2 + d * (INDEX)vC.s4 + h * (INDEX)vC.s5 + w * (INDEX)vC.s6)
+                  : ((n * (int)eOut.s4 + d) * (int)eOut.s5 + h) * (int)eOut.s6 + w;
+}
+
+/* ---- the source ------------------------------------------------------------------------ */
+
+/* Its map.  PIXELS_MAJOR: images of one row of pixels, which are contiguous, in boxes of 64 of them; a tile's
+ * boxes may be of different images, and each image begins a box. */
+DEVICE void conv_source_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, GLOBAL const T *x,
+                            VIEW v, VIEW e, struct window win)
+{
+    if (PIXELS_MAJOR) {
+        struct tensor_map m;
+
+        m.address = (UINT64)x;
+        m.type = MAP_NUMBER;
+        m.rank = 3;
+        m.pixels = 0;
+        m.extent[0] = (int)e.s6;
+        m.extent[1] = (int)e.s3;
+        m.extent[2] = (int)e.s2;
+        m.stride[0] = (UINT64)v.s3 * T_BYTES;
+        m.stride[1] = (UINT64)v.s2 * T_BYTES;
+        m.box[0] = m.box[1] = OPERAND_ROW;
+        m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
+        room[lane] = lane < 16 ? map_word(m, lane) : 0;
+        warp_meet();
+        map_release_own(map, LOCAL_ADDRESS(room));
+    } else {
+        im2col_map(map, room, lane, MAP_NUMBER, T_BYTES, x, v, e, win, BLK_M);
+    }
+}
+
+/* The boxes of a tile, from channel c on. */
+DEVICE void conv_load_boxes(UINT32 to, GLOBAL const unsigned INT64 *map, int c, struct pixel at,
+                            struct window win, UINT32 full)
+{
+    UNROLL for (int i = 0; i < WARPGROUPS; i++) {
+        copy_box_3d(to + i * OPERAND_ROW * 128, map, at.w, c, at.n, full);
+        at.w += OPERAND_ROW;
+        if (at.w == win.count[0]) {
+            at.w = 0;
+            at.n++;
+        }
+    }
 }
 
 /* The filter's slice of a tap: BLK_N channels of the output, from n0 on, by 64 that are summed, from c on. */
@@ -85,28 +153,35 @@ DEVICE void conv_load_filter(UINT32 to, GLOBAL const unsigned INT64 *map, int n0
     }
 }
 
-/* The producer: `count` slices of a tile, from number `first` on, tap by tap; channels: so many slices of
- * them. */
+/* The producer: `count` slices of a tile, whose first pixel is `at`, from number `first` on, tap by tap;
+ * channels: so many slices of them. */
 DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
-                                 struct tile tile, LOCAL const struct phase *f, struct window win,
-                                 int channels, int first, int count)
+                                 struct tile tile, struct pixel at, LOCAL const struct phase *f,
+                                 struct window win, int channels, int first, int count)
 {
-    struct pixel at = pixel_of(win, tile.m0);
     const int none = first >= phase_taps(f) * channels, taps_s = none ? 1 : (int)f->s.count;
     const int taps_r = none ? 1 : (int)f->r.count, tap = none ? 0 : quotient(first, channels);
     int c = none ? 0 : first - tap * channels, r = quotient(tap, taps_s), s = tap - r * taps_s;
     int t = quotient(r, taps_r);
 
     r -= t * taps_r;
-    at.n = none ? win.images : at.n;            /* past all images, and all channels, are zeros */
+    at.n = none ? (1 + TWINS) * win.images : at.n;      /* past all images, and all channels, are zeros */
     for (int i = 0; i < count; i++) {
         const UINT32 to = stages + p.stage * STAGE;
+        struct pixel from = at;
+
+        if (TWINS && r == taps_r - 1)
+            from.n += win.images;
 
         p = producer_acquire(p);
         producer_expect(p, STAGE);
-        im2col_load(to, maps, c * BLK_K, at, none ? 0 : (int)(f->s.shift + s * f->s.delta) - win.first[0],
-                    none ? 0 : (int)(f->r.shift + r * f->r.delta) - win.first[1],
-                    none ? 0 : (int)(f->t.shift + t * f->t.delta) - win.first[2], pipe_full(p));
+        if (PIXELS_MAJOR)
+            conv_load_boxes(to, maps, c * BLK_K, at, win, pipe_full(p));
+        else
+            im2col_load(to, maps, c * BLK_K, from,
+                        none ? 0 : (int)(f->s.shift + s * f->s.delta) - win.first[0],
+                        none ? 0 : (int)(f->r.shift + r * f->r.delta) - win.first[1],
+                        none ? 0 : (int)(f->t.shift + t * f->t.delta) - win.first[2], pipe_full(p));
         conv_load_filter(to + BYTES_A, maps + MAP_WORDS, tile.n0, none ? channels * BLK_K : c * BLK_K,
                          (int)(f->s.first + s * f->s.step), (int)(f->r.first + r * f->r.step),
                          (int)(f->t.first + t * f->t.step), pipe_full(p));

@@ -2,8 +2,8 @@
  * around it are loaded once, and each tap's operand is a shifted view of them
  *
  * Rows of the source lie in local memory `pitch` pixels long, first the zeros before its first pixel; they
- * are also those behind the last pixel of the row before.  So do images, with rows of zeros.  Numbered like
- * that, place G of the output needs place G + r pitch + s for tap r, s:
+ * are also those behind the last pixel of the row before, and as many as either needs.  So do images, with
+ * rows of zeros.  Numbered like that, place G of the output needs place G + r pitch + s for tap r, s:
  *
  *     0 x x x x x         tap 0, 0 of 64 places      0 [x x x x x
  *     0 x x x x x                                    0  x x x]x x
@@ -15,12 +15,15 @@
  * BLK_N channels of the output for all of its tiles.
  *
  * Parameters, from conv.tune: BLK_N; WARPGROUPS, of 64 places each; STAGES windows of ROOM KiB; TAPS at most.
- * Constants: as cl/conv/wgmma.cl; IMAGE_RANK is 4.
+ * Constants: as cl/conv/wgmma.cl; IMAGE_RANK is 4; PHASES, 1 where columns are phases (cl/conv/phases.h).
  */
 #define ITEMS      (128 * WARPGROUPS + 32)
 #define WINDOW     (1024 * ROOM)
 #define WINDOWS_AT (TAPS * BYTES_B)
 #define MAPS_AT    (WINDOWS_AT + STAGES * WINDOW)
+
+#define EXACT_SUM(n, p, q, to) \
+    phase_sum(n, p, q, to, vStep, vPad, vMeet, win, eTaps, gX, vX, eX, gW, vW)
 
 LARGE_LOCAL(conv_window, MAPS_AT + 2 * MAP_BYTES)
 
@@ -37,7 +40,7 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), N = (int)eOut.s3;
     const int pixels = (int)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6), P = (int)eGrid.s5, Q = (int)eGrid.s6;
     const struct window win = window_of(eGrid, vFirst, vWindow);
-    const int pitch = (int)eX.s6 - win.first[0], rows = (int)eX.s5 - win.first[1];
+    const int pitch = (int)(eX.s6 + vFirst.s3), rows = (int)(eX.s5 + vFirst.s2);   /* and zeros */
     const int across = (N + BLK_N - 1) / BLK_N, n0 = GROUP_ID(0) % across * BLK_N;
     const UINT32 filter = warp_uniform(LOCAL_ADDRESS(room)), windows = filter + WINDOWS_AT;
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
@@ -93,9 +96,14 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
         const UINT32 a = operand_descriptor(windows, 64), b = operand_descriptor(filter, 64);
         const int m = acc_first_row(warp, lane), place = warp / 4 * 64 + first, releases = me % 128 == 0;
         const struct output c = CONV_TILE_OUTPUT(pixels, N);
-        float bias_row[BIAS_ROW(ACCUMULATORS)];
+        const struct output any = CONV_OUTPUT;
+        struct phase_column columns[ACCUMULATORS / 2];
+        float bias_row[PHASES ? 1 : BIAS_ROW(ACCUMULATORS)];
 
-        prepare_tile(bias_row, &c, ACCUMULATORS, n0, lane);
+        if (PHASES)
+            phase_columns(columns, ACCUMULATORS, n0 + acc_first_col(lane), N, vStep, vMeet);
+        else
+            prepare_tile(bias_row, &c, ACCUMULATORS, n0, lane);
         consumer_wait(filled);
         for (int at = GROUP_ID(0) / across; at < tiles; at += groups / across) {
             const int m0 = at * BLK_M;
@@ -127,7 +135,13 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
             if (releases)
                 consumer_release(p);
             p = pipe_next(p, STAGES);
-            store_tile(&c, d, bias_row, ACCUMULATORS, to[0], to[1], n0, lane, 0);
+            if (!PHASES) {
+                store_tile(&c, d, bias_row, ACCUMULATORS, to[0], to[1], n0, lane, 0);
+            } else {
+                UNROLL for (int i = 0; i < 2; i++)
+                    if (to[i] < pixels)
+                        STORE_PHASES(any, d, columns, ACCUMULATORS, i, to[i], EXACT_SUM);
+            }
         }
     }
 }

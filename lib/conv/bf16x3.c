@@ -115,20 +115,6 @@ static int64_t phases_of(const struct conv *c)
     return (int64_t)phases_along(c, 0) * phases_along(c, 1) * phases_along(c, 2);
 }
 
-/* A filter of 1 that jumps over pixels reads others than these nowhere: they are a view of their own. */
-static struct conv without_jumps(const struct conv *c)
-{
-    struct conv it = *c;
-
-    for (int d = 0; d < DIMS && c->direction == FORWARD; d++)
-        if (c->w.extent[2 + d] == 1 && c->pad[d] == 0 && c->stride[d] > 1) {
-            it.x.extent[2 + d] = c->y.extent[2 + d];
-            it.x.stride[2 + d] *= c->stride[d];
-            it.stride[d] = 1;
-        }
-    return it;
-}
-
 /* ---- the source ----------------------------------------------------------------------------- */
 
 static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
@@ -256,7 +242,7 @@ static int fits_corners(const struct phase *p, const struct source *s)
 
 const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f)
 {
-    const struct conv *const given = problem, without = without_jumps(given), *const c = &without;
+    const struct conv *const given = problem, without = vn__conv_without_jumps(given), *const c = &without;
     const struct source s = read_source(c);
     const vn_tensor *const out = vn__conv_output(c);
 
@@ -289,7 +275,7 @@ const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f)
 
 void vn__constants_conv_bf16x3(int *c, const void *problem)
 {
-    const struct conv without = without_jumps(problem);
+    const struct conv without = vn__conv_without_jumps(problem);
 
     c[0] = is_volume(problem) ? 5 : 4;
     c[1] = is_n_major(&without);
@@ -402,11 +388,12 @@ static struct cut cut_of(const struct phase *p, const struct source *s, const st
 enum { GROUPS, CUT, UNITS };
 
 /* Where things are in the workspace, in bytes: tensor maps, partial sums, the copies of the source and of
- * the filter, the filter's parts.                                                                      */
-struct room { size_t sums, source, filter, parts, bytes; };
+ * the filter, the filter's parts, unless they are in a pack.                                           */
+struct room { size_t sums, source, filter, parts, bytes; int packed; };
 
-static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct conv *c, const struct source *s,
-                   const int *params, const int64_t *v)
+/* The parts of the filter, and the bytes of its copy; 0: there are too many. */
+static int parts_of(struct vn_bf16x3_side *side, size_t *copy, const struct conv *c, const struct source *s,
+                    const int *params)
 {
     const vn_tensor w = filter_of(c, s);
     int64_t filter;
@@ -414,11 +401,72 @@ static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct con
     if (!vn__bf16x3_panels(side, &w, params[BLK_M], BLK_K) || vn__bf16x3_bytes(side) > SIZE_MAX / 4 ||
         !vn__mul(&filter, vn__conv_taps(c) * c->w.extent[0], s->pixel))
         return 0;
+    *copy = s->folded ? (size_t)whole(filter * (int64_t)sizeof(float), ALIGNED) : 0;
+    return 1;
+}
+
+/* The filter's parts, from byte r->parts of `to` on; where it is folded, of a copy from byte r->filter of
+ * `room` on.                                                                                           */
+static vn_status split(vn_queue *q, const struct vn_choice *it, const struct conv *c, const struct source *s,
+                       struct vn_bf16x3_side *side, const struct room *r, vn_buffer *room, vn_buffer *to)
+{
+    struct vn_launch l;
+    vn_status status = VN_OK;
+
+    if (s->folded) {
+        side->t.buffer = room;
+        side->t.start = (int64_t)(r->filter / sizeof(float));
+        status = vn__conv_repack(q, it, REPACK, &c->w, c->w.extent[4], 0, room, side->t.start);
+    }
+    side->view[7] = (int64_t)(r->parts / VN_BF16X3_UNIT);
+    if (status || (status = vn__bf16x3_launch_split(&l, side, to, SPLIT_SPAN)))
+        return status;
+    return vn__launch(q, it, SPLIT, &l);
+}
+
+static vn_status pack_parts(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to,
+                            size_t at)
+{
+    const struct conv c = vn__conv_without_jumps(problem);
+    const struct source s = read_source(&c);
+    const struct room r = { .filter = 0, .parts = at };
+    struct vn_bf16x3_side side;
+    vn_buffer *room = NULL;
+    size_t copy;
+    vn_status status;
+
+    if (!parts_of(&side, &copy, &c, &s, it->p))
+        return vn__fail(VN_UNSUPPORTED, "w has more than 2^31 vectors");
+    if (copy && (status = vn__workspace(&room, q, copy)))
+        return status;
+    return split(q, it, &c, &s, &side, &r, room, to);
+}
+
+struct vn_layout vn__layout_conv_bf16x3(const void *problem, const int *p)
+{
+    const struct conv c = vn__conv_without_jumps(problem);
+    const struct source s = read_source(&c);
+    struct vn_bf16x3_side side;
+    size_t copy;
+
+    return (struct vn_layout){ pack_parts, p[BLK_M] * 4 + (c.direction == BACKWARD_DATA) * 2 + s.folded,
+                               parts_of(&side, &copy, &c, &s, p) ? vn__bf16x3_bytes(&side) : SIZE_MAX };
+}
+
+static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct conv *c, const struct source *s,
+                   const int *params, const int64_t *v)
+{
+    const struct vn_layout l = vn__layout_conv_bf16x3(c, params);
+    size_t copy;
+
+    if (!parts_of(side, &copy, c, s, params))
+        return 0;
+    r->packed = vn__conv_is_packed(c, &l);
     r->sums = (size_t)whole(v[GROUPS] * MAP_BYTES, ALIGNED);
     r->source = r->sums + (size_t)v[CUT] * 2 * (size_t)(params[BLK_M] * blk_n(params)) * sizeof(float);
     r->filter = r->source + (s->repacked ? (size_t)whole(s->copy * (int64_t)sizeof(float), ALIGNED) : 0);
-    r->parts = r->filter + (s->folded ? (size_t)whole(filter * (int64_t)sizeof(float), ALIGNED) : 0);
-    r->bytes = r->parts + vn__bf16x3_bytes(side);
+    r->parts = r->packed ? 0 : r->filter + copy;
+    r->bytes = r->packed ? r->filter : r->parts + l.bytes;
     side->view[7] = (int64_t)(r->parts / VN_BF16X3_UNIT);
     return 1;
 }
@@ -426,13 +474,16 @@ static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct con
 const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                  const struct vn_site *site)
 {
-    const struct conv c = without_jumps(problem);
+    const struct conv c = vn__conv_without_jumps(problem);
     const struct source s = read_source(&c);
     const double filter = (double)vn__elements(&c.w) * (4.0 + 6.0);
     struct vn_bf16x3_side side;
     struct room room;
 
-    out->seconds = row->cost[FIXED_NS] * 1e-9 + vn__move_seconds(filter, row->cost[MOVE], site);
+    const struct vn_layout l = vn__layout_conv_bf16x3(&c, row->p);
+
+    out->seconds = row->cost[FIXED_NS] * 1e-9 +
+                   (vn__conv_is_packed(&c, &l) ? 0 : vn__move_seconds(filter, row->cost[MOVE], site));
     out->v[GROUPS] = out->v[CUT] = 0;
     for (int i = 0; i < phases_of(&c); i++) {
         struct phase p = phase_at(&c, i);
@@ -477,25 +528,20 @@ static void arg_walk(struct vn_launch *l, const int64_t first[DIMS], const int64
     vn__arg_view(l, v);
 }
 
-/* What is done once for all phases: the parts of the filter, and copies. */
-static vn_status prepare(vn_queue *q, const struct vn_choice *it, const struct conv *c,
+/* What is done once for all phases: the parts of the filter, and copies.  parts: where the former are. */
+static vn_status prepare(vn_buffer **parts, vn_queue *q, const struct vn_choice *it, const struct conv *c,
                          const struct source *s, struct vn_bf16x3_side *side, const struct room *r,
                          vn_buffer *room)
 {
-    struct vn_launch l;
     vn_status status = VN_OK;
 
     if (s->repacked)
         status = vn__conv_repack(q, it, REPACK, source_of(c), s->width, s->folded ? -c->pad[2] : 0, room,
                                  (int64_t)(r->source / sizeof(float)));
-    if (!status && s->folded) {
-        side->t.buffer = room;
-        side->t.start = (int64_t)(r->filter / sizeof(float));
-        status = vn__conv_repack(q, it, REPACK, &c->w, c->w.extent[4], 0, room, side->t.start);
-    }
-    if (status || (status = vn__bf16x3_launch_split(&l, side, room, SPLIT_SPAN)))
-        return status;
-    return vn__launch(q, it, SPLIT, &l);
+    *parts = r->packed ? c->pack : room;
+    if (r->packed)
+        q->packed_used = vn__bf16x3_bytes(side);
+    return status || r->packed ? status : split(q, it, c, s, side, r, room, room);
 }
 
 static void arg_grid(struct vn_launch *l, const struct phase *p)
@@ -515,7 +561,7 @@ static void arg_cut(struct vn_launch *l, const struct cut *c, const struct room 
 
 static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct phase *p,
                           const struct source *s, const struct vn_bf16x3_side *side, const struct cut *cut,
-                          const struct room *r, vn_buffer *room)
+                          const struct room *r, vn_buffer *room, vn_buffer *parts)
 {
     const struct conv *const c = &p->c;
     const vn_tensor *const in = source_of(c);
@@ -532,7 +578,7 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     arg_cut(&l, cut, r);
     vn__conv_arg_image(&l, &s->t, s->repacked ? room : in->buffer, start);
     vn__conv_arg_sizes(&l, 0, 0, s->t.extent[0], s->t.extent[1], s->t.extent + 2);
-    vn__arg_buffer(&l, room);
+    vn__arg_buffer(&l, parts);
     vn__arg_view(&l, side->view);
     vn__arg_buffer(&l, room);
     vn__arg_buffer(&l, room);
@@ -568,16 +614,16 @@ static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct
 vn_status vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan)
 {
-    const struct conv c = without_jumps(problem);
+    const struct conv c = vn__conv_without_jumps(problem);
     const struct source s = read_source(&c);
     struct vn_bf16x3_side side;
-    vn_buffer *buffer;
+    vn_buffer *buffer, *parts;
     struct room room;
     vn_status status;
 
     lay_out(&room, &side, &c, &s, it->p, plan->v);
     if ((status = vn__workspace(&buffer, q, room.bytes)) ||
-        (status = prepare(q, it, &c, &s, &side, &room, buffer)))
+        (status = prepare(&parts, q, it, &c, &s, &side, &room, buffer)))
         return status;
     for (int i = 0; i < phases_of(&c) && !status; i++) {
         struct phase p = phase_at(&c, i);
@@ -585,7 +631,7 @@ vn_status vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const voi
 
         fold(&p, &s);
         cut = units_of(&p, &s, it->p, plan->v[UNITS + i]);
-        status = multiply(q, it, &p, &s, &side, &cut, &room, buffer);
+        status = multiply(q, it, &p, &s, &side, &cut, &room, buffer, parts);
         if (!status && !cut.whole)
             status = add_units(q, it, &p, &s, &cut, &room, buffer);
     }

@@ -322,7 +322,8 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
                         .residual = call->residual,
                         .math = call->math, .activation = call->activation,
                         .fast = vn__fast_act(call->math, &q->device->facts) };
-    if ((s = vn__conv_check(c, q, call)))
+    if ((s = vn__conv_check(c, q, call)) ||
+        (call->packed_w && (s = vn__conv_take(c, q, call->packed_w))))
         return s;
     if ((*done = vn__elements(vn__conv_output(c)) == 0))
         return VN_OK;
@@ -349,45 +350,47 @@ const struct vn_operation vn__conv = {
     .call_size = sizeof(struct conv_call), .problem_size = sizeof(struct conv), .pose = pose,
 };
 
-/* The options' residual; what 0.1 called the options had none. */
-static vn_status take_residual(vn_tensor *residual, enum direction d, const vn_conv_options *o)
+/* What 0.1 called the options had neither residual nor pack. */
+vn_status vn__conv_say(struct conv_call *call, enum direction d, double alpha, const vn_tensor *x,
+                       const vn_tensor *w, double beta, const vn_tensor *y, const vn_conv_options *o)
 {
-    vn_status s;
+    static const vn_conv_options usual;
 
-    *residual = o->size ? o->residual : (vn_tensor){ .rank = 0 };
-    if (o->size == 0 || o->size == sizeof *o)
-        return VN_OK;
-    return (s = vn__enter(vn__conv.functions[d]))
-         ? s : vn__fail(VN_INVALID, "options.size is %u; it needs 0 or sizeof(vn_conv_options), %zu",
+    if (!o)
+        o = &usual;
+    if (o->size != 0 && o->size != sizeof *o)
+        return vn__fail(VN_INVALID, "options.size is %u; it needs 0 or sizeof(vn_conv_options), %zu",
                         (unsigned)o->size, sizeof *o);
+    call->residual = o->size ? o->residual : (vn_tensor){ .rank = 0 };
+    call->packed_w = o->size ? o->packed_w : NULL;
+    call->head = (struct vn_call){ &vn__conv, o->variant, (int)d, 0 };
+    call->w = *w;
+    call->x = *x;
+    call->y = *y;
+    call->bias = o->bias;
+    call->alpha = alpha;
+    call->beta = beta;
+    memcpy(call->stride,     o->stride,     sizeof call->stride);
+    memcpy(call->dilation,   o->dilation,   sizeof call->dilation);
+    memcpy(call->pad_before, o->pad_before, sizeof call->pad_before);
+    memcpy(call->pad_after,  o->pad_after,  sizeof call->pad_after);
+    call->groups = o->groups;
+    call->math = o->math;
+    call->activation = o->activation;
+    call->unused = 0;
+    return VN_OK;
 }
 
 static vn_status conv(vn_queue *q, enum direction d, double alpha, const vn_tensor *x, const vn_tensor *w,
                       double beta, const vn_tensor *y, const vn_conv_options *o)
 {
-    static const vn_conv_options usual;
     struct conv_call call;                      /* a literal would be cleared as a whole first */
     vn_status s;
 
-    if (!o)
-        o = &usual;
-    if ((s = take_residual(&call.residual, d, o)))
+    if (o && o->size && (s = vn__enter(vn__conv.functions[d])))
+        return s;                               /* for the sentence of a wrong size */
+    if ((s = vn__conv_say(&call, d, alpha, x, w, beta, y, o)))
         return s;
-    call.head = (struct vn_call){ &vn__conv, o->variant, (int)d, 0 };
-    call.w = *w;
-    call.x = *x;
-    call.y = *y;
-    call.bias = o->bias;
-    call.alpha = alpha;
-    call.beta = beta;
-    memcpy(call.stride,     o->stride,     sizeof call.stride);
-    memcpy(call.dilation,   o->dilation,   sizeof call.dilation);
-    memcpy(call.pad_before, o->pad_before, sizeof call.pad_before);
-    memcpy(call.pad_after,  o->pad_after,  sizeof call.pad_after);
-    call.groups = o->groups;
-    call.math = o->math;
-    call.activation = o->activation;
-    call.unused = 0;
     return vn__operate(q, &call.head);
 }
 

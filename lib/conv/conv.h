@@ -27,7 +27,17 @@ struct conv {                           /* the problem, as variants see it */
     int64_t    joined;                  /* rows of pixels that the last dimension was joined from */
     vn_tensor  x, w, y;                 /* rank 5, whichever of them is the output */
     vn_tensor  bias, residual;          /* views of the output's shape */
+    int64_t    to_pack;                 /* for vn_conv_pack_open: w will be in whatever layout is wanted */
+    vn_buffer *pack;                    /* w, as a vn_pack has it; or NULL */
+    struct vn_layout packed;            /* its layout */
 };
+
+/* True if the filter is already packed so, or will be. */
+static inline int vn__conv_is_packed(const struct conv *c, const struct vn_layout *l)
+{
+    return c->to_pack || (c->pack && c->packed.pack == l->pack && c->packed.lines == l->lines &&
+                          c->packed.bytes == l->bytes);
+}
 
 struct conv_call {                      /* what a call says: first what tells one from another */
     struct vn_call head;                /* its function is a direction */
@@ -37,6 +47,7 @@ struct conv_call {                      /* what a call says: first what tells on
     vn_math    math;
     vn_activation activation;
     int        unused;                  /* 0 */
+    const vn_pack *packed_w;            /* or NULL */
 };
 
 /* Past these an int in a kernel could overflow, also when rounded up to a tile. */
@@ -64,6 +75,12 @@ void vn__conv_arg_steps   (struct vn_launch *l, const struct conv *c);      /* e
 void vn__conv_arg_filter (struct vn_launch *l, const struct conv *c);  /* gA, vA, eTaps, eOut, vMeet */
 void vn__conv_arg_alpha   (struct vn_launch *l, const struct conv *c);
 
+/* What a call says.  VN_INVALID: it has options of another size. */
+vn_status vn__conv_say(struct conv_call *call, enum direction d, double alpha, const vn_tensor *x,
+                       const vn_tensor *w, double beta, const vn_tensor *y, const vn_conv_options *o);
+/* pack.c: the pack that a call is given, if it is of its filter */
+vn_status vn__conv_take(struct conv *c, const vn_queue *q, const vn_pack *pack);
+
 /* checks.c: VN_INVALID, or the options taken over into the problem */
 vn_status vn__conv_check(struct conv *c, const vn_queue *q, const struct conv_call *o);
 
@@ -90,7 +107,9 @@ vn_status   vn__run_conv_gemm(vn_queue *q, const struct vn_choice *it, const voi
 
 /* wgmma.c: 16-bit types on sm_90, images and their gradients */
 const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f);
+const char *vn__fits_conv_wgmma_joined(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_wgmma(int *c, const void *problem);
+void        vn__constants_conv_wgmma_joined(int *c, const void *problem);
 void        vn__constants_conv_wgmma_few(int *c, const void *problem);
 const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site);
@@ -113,12 +132,20 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
 vn_status   vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
 
+/* phases.c: backward data of few channels, whose phases are channels of one convolution */
+const char *vn__fits_conv_window_phases(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_window_phases(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
+vn_status   vn__run_conv_window_phases(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan);
+
 /* trial.c: a small convolution in integers, which must come out exactly. */
 vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);
 
 /* slab.c: CPUs, out of a slab that holds the source with its padding */
 const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site);
+struct vn_layout vn__layout_conv_slab(const void *problem, const int *p);
 const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                       const struct vn_site *site);
 vn_status   vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
@@ -145,6 +172,27 @@ const char *vn__plan_conv_strips(struct vn_plan *out, const void *problem, const
 vn_status   vn__run_conv_strips(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
 
+/* planes.c: depthwise of NCHW tensors */
+const char *vn__fits_conv_planes(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_planes(int *c, const void *problem);
+const char *vn__plan_conv_planes(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                 const struct vn_site *site);
+vn_status   vn__run_conv_planes(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan);
+
+/* strips_filter.c: the gradient of a depthwise filter, on GPUs */
+const char *vn__fits_conv_strips_filter(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_strips_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
+vn_status   vn__run_conv_strips_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan);
+const char *vn__fits_conv_planes_filter(const void *problem, const struct vn_facts *f);
+void        vn__constants_depthwise_filter(int *c, const void *problem);
+const char *vn__plan_conv_planes_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
+vn_status   vn__run_conv_planes_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan);
+
 /* taps.c: backward data with few channels, as products of all taps and their sum */
 const char *vn__fits_conv_taps(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_taps(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -155,6 +203,7 @@ vn_status   vn__run_conv_taps(vn_queue *q, const struct vn_choice *it, const voi
 /* bf16x3.c: f32 by three bf16 parts on NVIDIA's sm_90 */
 const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_bf16x3(int *c, const void *problem);
+struct vn_layout vn__layout_conv_bf16x3(const void *problem, const int *p);
 const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                  const struct vn_site *site);
 vn_status   vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem,

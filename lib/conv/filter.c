@@ -146,6 +146,7 @@ static vn_status copy_rows(const struct filter_view *v, vn_queue *q, const struc
     }
     vn__arg_int(&l, c->pad[2]);
     vn__arg_int(&l, 0);
+    vn__arg_int(&l, 0);                         /* no twins */
     return vn__launch(q, it, kernel, &l);
 }
 

@@ -107,7 +107,7 @@ const char *vn__im2col_of(struct im2col *out, const struct conv *c)
     const char *why;
 
     out->rank = vn__im2col_rank(c);
-    out->images = c->x.extent[0];
+    out->images = c->y.extent[0];               /* of x there may be twins */
     out->filter = c->w;
     if ((why = take_strides(&out->source, c->direction == BACKWARD_DATA ? &c->y : &c->x)) ||
         (c->direction != BACKWARD_FILTER && (why = take_strides(&out->filter, &c->w))))
@@ -142,9 +142,18 @@ static void arg_tensor(struct vn_launch *l, const vn_tensor *t)
 void vn__arg_im2col_source(struct vn_launch *l, const struct im2col *i) { arg_tensor(l, &i->source); }
 void vn__arg_im2col_filter(struct vn_launch *l, const struct im2col *i) { arg_tensor(l, &i->filter); }
 
+/* Zeros that a row needs before its first pixel, or behind its last, whichever are more. */
+int64_t vn__im2col_zeros(const struct im2col *i, int d)
+{
+    const int64_t behind = i->first[d] + i->count[d] + i->reach[d] - i->source.extent[2 + d];
+
+    return behind > -i->first[d] ? behind : -i->first[d];
+}
+
 void vn__arg_im2col_window(struct vn_launch *l, const struct im2col *i, int64_t s0, int64_t s1)
 {
     vn__arg_view(l, (int64_t[8]){ s0, s1, i->images, 0, i->count[0], i->count[1], i->count[2] });
-    vn__arg_view(l, (int64_t[8]){ 0, 0, 0, 0, i->first[0], i->first[1], i->first[2] });
+    vn__arg_view(l, (int64_t[8]){ 0, 0, vn__im2col_zeros(i, 1), vn__im2col_zeros(i, 2), i->first[0],
+                                  i->first[1], i->first[2] });
     vn__arg_view(l, (int64_t[8]){ 0, 0, 0, 0, i->step[0], i->step[1], i->step[2] });
 }

@@ -26,6 +26,7 @@ int vn__im2col_rank(const struct conv *c);
 int64_t vn__conv_phases_along(const struct conv *c, int d);
 int64_t vn__conv_taps_along  (const struct conv *c, int d, int64_t phase);
 
+int64_t vn__im2col_zeros(const struct im2col *i, int d);
 /* Arguments: the buffer, VIEW and extents of the source; those of the filter; eGrid, vFirst, vWindow, of
  * window_of().  s0, s1 of eGrid are the caller's.                                                      */
 void vn__arg_im2col_source(struct vn_launch *l, const struct im2col *i);

@@ -11,6 +11,7 @@
 
 enum { REPACK, UNPACK };                        /* its kernels */
 enum { MOVE };                                  /* its cost */
+enum { KEEP };                                  /* of its plan: the output is not a copy */
 enum { BYTES = 16, ITEMS = 256, TILE = 2048, WIDE = 32, ALIGN = 256 };
 
 /* ---- rows of contiguous channels ------------------------------------------------------------ */
@@ -126,8 +127,22 @@ static int output_of(const struct conv *c)
     return c->direction == FORWARD ? 2 : c->direction == BACKWARD_DATA ? 0 : 1;
 }
 
-/* 0 if the copies are too large. */
-static int copies_of(struct copies *p, const struct conv *c, size_t own, vn_buffer *room)
+struct conv vn__conv_without_jumps(const struct conv *c)
+{
+    struct conv it = *c;
+
+    for (int d = 0; d < DIMS && c->direction == FORWARD; d++)
+        if (c->w.extent[2 + d] == 1 && c->pad[d] == 0 && c->stride[d] > 1 &&
+            (c->y.extent[2 + d] - 1) * c->stride[d] < c->x.extent[2 + d]) {  /* no padding behind, either */
+            it.x.extent[2 + d] = c->y.extent[2 + d];
+            it.x.stride[2 + d] *= c->stride[d];
+            it.stride[d] = 1;
+        }
+    return it;
+}
+
+/* 0 if the copies are too large.  keep: the output is not one of them. */
+static int copies_of(struct copies *p, const struct conv *c, int keep, size_t own, vn_buffer *room)
 {
     p->c = *c;
     p->bytes = VN_CEIL_DIV(own, ALIGN) * ALIGN;
@@ -137,7 +152,7 @@ static int copies_of(struct copies *p, const struct conv *c, size_t own, vn_buff
         const int64_t elements = vn__conv_row_elements(t, t->extent[4]);
 
         p->at[i] = -1;
-        if (vn__conv_is_rows(t))
+        if (vn__conv_is_rows(t) || (keep && i == output_of(c)))
             continue;
         if (elements == 0)
             return 0;
@@ -154,7 +169,7 @@ static int copies_of(struct copies *p, const struct conv *c, size_t own, vn_buff
 
 const char *vn__fits_conv_repack(const void *problem, const struct vn_facts *f)
 {
-    const struct conv *c = problem;
+    const struct conv jumps = vn__conv_without_jumps(problem), *const c = &jumps;
     struct copies p;
 
     (void)f;
@@ -164,34 +179,49 @@ const char *vn__fits_conv_repack(const void *problem, const struct vn_facts *f)
         return "there is nothing to multiply";
     if (c->math == VN_MATH_BITWISE)
         return "bitwise mathematics needs the order of sums of conv";
-    if (!copies_of(&p, c, 0, NULL))
+    if (!copies_of(&p, c, 0, 0, NULL))
         return "its copies must stay below 2^57 elements";
     return p.at[0] < 0 && p.at[1] < 0 && p.at[2] < 0
          ? "channels are contiguous, and begin at multiples of 16 bytes, already" : NULL;
 }
 
+/* The time of both the copies and the problem that is left; 0: nobody has a model. */
+static double seconds_of(struct copies *p, const struct conv *c, int keep, const struct vn_row *row,
+                         const struct vn_site *site)
+{
+    double seconds;
+    size_t own = 0;
+
+    copies_of(p, c, keep, 0, NULL);
+    seconds = vn__part_seconds(site, vn__conv_variants, &p->c, &own);
+    copies_of(p, c, keep, own, NULL);
+    for (int i = 0; i < 3; i++)
+        if (p->at[i] >= 0 && seconds > 0)
+            seconds += vn__launch_seconds(site) +
+                       vn__move_seconds(2.0 * (double)vn__elements(tensor_of(&p->c, i)) *
+                                        (double)vn_type_bytes(p->c.p.type), row->cost[MOVE], site);
+    return seconds;
+}
+
 const char *vn__plan_conv_repack(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                  const struct vn_site *site)
 {
-    struct copies p;
-    double seconds;
-    size_t own = 0;
+    const struct conv c = vn__conv_without_jumps(problem);
+    struct copies p, kept;
+    double seconds, keeping;
 
     if (site->depth > 0) {
         out->seconds = -1;
         return "the problem is a part of another one";
     }
-    copies_of(&p, problem, 0, NULL);
-    seconds = vn__part_seconds(site, vn__conv_variants, &p.c, &own);
-    copies_of(&p, problem, own, NULL);
-    out->workspace = p.bytes;
+    seconds = seconds_of(&p, &c, 0, row, site);
+    keeping = p.at[output_of(&c)] < 0 ? 0 : seconds_of(&kept, &c, 1, row, site);
+    out->v[KEEP] = keeping > 0 && (seconds <= 0 || keeping < seconds) &&
+                   (kept.at[0] >= 0 || kept.at[1] >= 0 || kept.at[2] >= 0);
+    out->workspace = out->v[KEEP] ? kept.bytes : p.bytes;
+    seconds = out->v[KEEP] ? keeping : seconds;
     if (seconds <= 0 || row->cost[MOVE] <= 0)
         return "there is no time model for the problem of the copies; it runs when named alone";
-    for (int i = 0; i < 3; i++)
-        if (p.at[i] >= 0)
-            seconds += vn__launch_seconds(site) +
-                       vn__move_seconds(2.0 * (double)vn__elements(tensor_of(&p.c, i)) *
-                                        (double)vn_type_bytes(p.c.p.type), row->cost[MOVE], site);
     out->seconds = seconds;
     return NULL;
 }
@@ -199,18 +229,23 @@ const char *vn__plan_conv_repack(struct vn_plan *out, const void *problem, const
 vn_status vn__run_conv_repack(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan)
 {
-    struct conv c = *(const struct conv *)problem;
-    const int output = output_of(&c);
+    struct conv c = vn__conv_without_jumps(problem);
+    const int output = output_of(&c), keep = (int)plan->v[KEEP];
     const struct vn_choice *choice;
     struct vn_plan part;
     struct copies p;
     vn_buffer *room;
-    vn_status s = vn__workspace(&room, q, plan->workspace);
+    size_t all;
+    vn_status s;
 
-    if (s)
+    copies_of(&p, &c, keep, 0, NULL);
+    if ((s = vn__choose_part(&choice, &part, q, vn__conv_variants, &p.c)))
         return s;
-    copies_of(&p, &c, 0, room);
-    copies_of(&p, &c, plan->workspace - p.bytes, room);
+    copies_of(&p, &c, keep, part.workspace, NULL);      /* of what is chosen, which a plan may not have */
+    all = p.bytes;
+    if ((s = vn__workspace(&room, q, all)))
+        return s;
+    copies_of(&p, &c, keep, part.workspace, room);
     for (int i = 0; i < 3; i++) {
         const vn_tensor *const t = tensor_of(&c, i);
 
@@ -218,9 +253,8 @@ vn_status vn__run_conv_repack(vn_queue *q, const struct vn_choice *it, const voi
             (s = vn__conv_repack(q, it, REPACK, t, t->extent[4], 0, room, p.at[i])))
             return s;
     }
-    if ((s = vn__choose_part(&choice, &part, q, vn__conv_variants, &p.c)) ||
-        (s = choice->variant->run(q, choice, &p.c, &part)))
+    if ((s = choice->variant->run(q, choice, &p.c, &part)))
         return s;
-    q->workspace_used = plan->workspace;
+    q->workspace_used = all;
     return p.at[output] < 0 ? VN_OK : unpack(q, it, tensor_of(&c, output), room, p.at[output]);
 }

@@ -21,6 +21,9 @@ int64_t vn__conv_row_elements(const vn_tensor *t, int64_t row);
 vn_status vn__conv_repack(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *t,
                           int64_t row, int64_t w0, vn_buffer *to, int64_t start);
 
+/* A filter of 1 that jumps over pixels reads others than these nowhere: they are a view of their own. */
+struct conv vn__conv_without_jumps(const struct conv *c);
+
 /* Arguments: a view as kernels take it (cl/conv/conv.h), and extents with four numbers of the caller's. */
 void vn__conv_arg_image(struct vn_launch *l, const vn_tensor *t, vn_buffer *b, int64_t start);
 void vn__conv_arg_sizes(struct vn_launch *l, int64_t s0, int64_t s1, int64_t s2, int64_t s3,

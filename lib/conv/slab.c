@@ -172,18 +172,20 @@ const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, 
     const struct conv *c = problem;
     const int *p = row->p;
     const char *why = vn__plan_conv_slab(out, problem, row, site);
-    int64_t bytes = (c->p.type == VN_F64 ? 8 : 4) * p[VN_SLAB_VEC], readers = vn__conv_phases(c);
+    const struct vn_layout l = vn__layout_conv_slab(c, p);
+    int64_t readers = vn__conv_phases(c);
     struct cut cut;
 
     if (why || (why = cut_up(&cut, c, p, site->facts->units)))
         return why;
     for (int i = 0; i <= DIMS; i++)
         readers *= cut.pixels.count[i];
-    if (c->is_empty || readers < READERS || (vn__conv_phases(c) > 1 && vn__conv_taps(c) == 1))
+    if (c->is_empty || (readers < READERS && !vn__conv_is_packed(c, &l)) ||
+        (vn__conv_phases(c) > 1 && vn__conv_taps(c) == 1))
         return "few tasks read the same part of the filter";
     if (packed_vectors(c, p) > VN_CONV_MOST / c->groups)
         return "a packed filter must stay below 2^31 vectors";
-    out->workspace = vn__mul(&bytes, bytes, packed_vectors(c, p) * c->groups) ? (size_t)bytes : SIZE_MAX;
+    out->workspace = vn__conv_is_packed(c, &l) ? 0 : l.bytes;
     return NULL;
 }
 
@@ -195,12 +197,15 @@ static void arg_packed(struct vn_launch *l, const struct conv *c, int64_t vector
                                   taps[2] * channels, channels });
 }
 
-static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const struct conv *c, vn_buffer *packed)
+static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *packed,
+                          size_t at)
 {
     enum { SOME = 64 };
+    const struct conv *const c = problem;
     struct vn_launch l = { .items = 1 };
     const int64_t vectors = VN_CEIL_DIV(vn__conv_rows(c), it->p[VN_SLAB_VEC]);
 
+    (void)at;                                   /* 0 */
     l.groups[0] = VN_CEIL_DIV(channels_of(c), SOME);
     l.groups[1] = VN_CEIL_DIV(vectors, it->p[VN_SLAB_THR_V]);
     l.groups[2] = c->groups;
@@ -211,13 +216,26 @@ static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const struct 
     return vn__launch(q, it, 1, &l);
 }
 
+/* Its order follows from the panels, the direction and the groups. */
+struct vn_layout vn__layout_conv_slab(const void *problem, const int *p)
+{
+    const struct conv *const c = problem;
+    const int64_t each = (c->p.type == VN_F64 ? 8 : 4) * p[VN_SLAB_VEC];
+    const int64_t order = (c->groups * 2 + (c->direction == BACKWARD_DATA)) * 1024 +
+                          p[VN_SLAB_THR_V] * 32 + p[VN_SLAB_VEC];
+
+    return (struct vn_layout){ run_pack, order, (size_t)(each * packed_vectors(c, p) * c->groups) };
+}
+
 vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void *problem,
                             const struct vn_plan *plan)
 {
     const struct conv *c = problem;
     const int units = q->device->facts.units;
+    const int is_packed = it->variant->layout != NULL;
     struct vn_launch l;
     vn_buffer *taken, *packed = vn__conv_output(c)->buffer;
+    struct vn_layout layout;
     struct cut cut;
     const struct vn_boxes *const at = &cut.pixels;
     const char *why = cut_up(&cut, c, it->p, units);
@@ -227,9 +245,13 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
         return vn__fail(VN_UNSUPPORTED, "%s", why);
     if ((s = vn__counters(&taken, q)))
         return s;
-    if (plan->workspace &&
-        ((s = vn__workspace(&packed, q, plan->workspace)) || (s = run_pack(q, it, c, packed))))
+    if (is_packed && (layout = vn__layout_conv_slab(c, it->p), vn__conv_is_packed(c, &layout))) {
+        packed = c->pack;
+        q->packed_used = layout.bytes;
+    } else if (is_packed &&
+               ((s = vn__workspace(&packed, q, plan->workspace)) || (s = run_pack(q, it, c, packed, 0)))) {
         return s;
+    }
     l.groups[0] = min_of(units, cut.tasks);
     l.groups[1] = l.groups[2] = 1;
     l.items = 1;
@@ -241,7 +263,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     vn__arg_int(&l, cut.tasks);
     vn__arg_int(&l, l.groups[0]);
     vn__arg_buffer(&l, taken);
-    arg_packed(&l, c, plan->workspace ? packed_vectors(c, it->p) : 0);
+    arg_packed(&l, c, is_packed ? packed_vectors(c, it->p) : 0);
     vn__arg_buffer(&l, packed);
     return vn__launch(q, it, 0, &l);
 }

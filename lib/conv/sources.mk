@@ -10,6 +10,9 @@ libcore_la_SOURCES += \
 	%D%/filter.h \
 	%D%/im2col.c \
 	%D%/im2col.h \
+	%D%/pack.c \
+	%D%/phases.c \
+	%D%/planes.c \
 	%D%/product.c \
 	%D%/repack.c \
 	%D%/repack.h \
@@ -17,6 +20,8 @@ libcore_la_SOURCES += \
 	%D%/slab.h \
 	%D%/slab_filter.c \
 	%D%/strips.c \
+	%D%/strips.h \
+	%D%/strips_filter.c \
 	%D%/taps.c \
 	%D%/tiled.c \
 	%D%/trial.c \

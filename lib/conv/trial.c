@@ -9,11 +9,12 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, SHAPES = 5, LAYOUTS = 48 };  /* layouts of each shape */
+enum { IMAGES = 3, SHAPES = 6, LAYOUTS = 96 };  /* layouts of each shape */
 enum { MOST = 88 * 72 * 3 * 3 };                /* elements of the largest tensor */
 
 static const struct { int channels, filters, stride, taps, pad, height, width; } shapes[] = {
     { 72, 88, 2, 3, 1, 9, 11 }, { 3, 88, 2, 3, 1, 9, 11 }, { 40, 48, 1, 3, 1, 9, 11 },
+    { 3, 56, 2, 3, 1, 9, 11 },                  /* few channels, and filters that fit one slice */
     { 72, 88, 1, 1, 0, 1, 104 },                /* one tap, and a row of pixels, as they are joined */
     { 40, 48, 2, 1, 0, 9, 40 },                 /* pixels that the filter does not meet */
 };
@@ -190,14 +191,16 @@ static void lay_out_tensor(vn_tensor *t, vn_type type, int nchw, const int64_t e
 static void lay_out(struct conv *c, const struct vn_choice *it, int which)
 {
     const int is_3d = which & 1, nchw = which >> 1 & 1, channels = which >> 2 & 1;
+    const int of_out = nchw ^ (which % LAYOUTS >= LAYOUTS / 2);         /* the output's may be another */
     const int64_t inputs = shapes[which / LAYOUTS].channels, filters = shapes[which / LAYOUTS].filters;
     const int stride = shapes[which / LAYOUTS].stride, taps = shapes[which / LAYOUTS].taps;
     const int pad = shapes[which / LAYOUTS].pad, height = shapes[which / LAYOUTS].height;
     const int width = shapes[which / LAYOUTS].width;
     const int64_t depth = is_3d ? 2 : 1;
     const vn_tensor *out;
+    int64_t extent[RANK];
 
-    c->direction = (enum direction)(which % LAYOUTS / 16);
+    c->direction = (enum direction)(which % (LAYOUTS / 2) / 16);
     c->math = which >> 3 & 1 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
     for (int d = 0; d < DIMS; d++) {
         c->stride[d] = d ? stride : 1;
@@ -210,9 +213,10 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
                    (int64_t[]){ IMAGES, filters, depth, (height + 2 * pad - taps) / stride + 1,
                                 (width + 2 * pad - taps) / stride + 1 });
     out = vn__conv_output(c);
-    ((vn_tensor *)out)->type = (vn_type)it->epilogue.type_c;
-    lay_out_tensor(&c->residual, (vn_type)it->epilogue.type_residual, nchw, out->extent);
-    lay_out_tensor(&c->bias, (vn_type)it->epilogue.type_bias, nchw, out->extent);
+    memcpy(extent, out->extent, sizeof extent);
+    lay_out_tensor((vn_tensor *)out, (vn_type)it->epilogue.type_c, of_out, extent);
+    lay_out_tensor(&c->residual, (vn_type)it->epilogue.type_residual, of_out, extent);
+    lay_out_tensor(&c->bias, (vn_type)it->epilogue.type_bias, of_out, extent);
     for (int d = 0; d < RANK; d++)
         if (channels && d != (c->direction == BACKWARD_FILTER ? 0 : 1))
             c->bias.stride[d] = 0;

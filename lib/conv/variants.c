@@ -73,10 +73,12 @@ static void direction_of(int *c, const void *problem)
             "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
             "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
             "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
-#define CONV_TMA "cl/conv/sides.h " TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/wgmma.h cl/conv/wgmma.h "
+#define CONV_TMA "cl/conv/sides.h " TMA "cl/tile/store_across.h cl/conv/conv.h cl/conv/im2col.h "            \
+                 "cl/conv/output.h cl/gemm/wgmma.h cl/conv/wgmma.h "
 #define WGMMA CONV_TMA "cl/conv/wgmma.cl"
 #define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
-#define WGMMA_DEFINES "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n"
+#define WGMMA_DEFINES "#define MN_MAJOR_A PIXELS_MAJOR\n#define MN_MAJOR_B DIRECTION\n"
+#define NHWC_DEFINES WGMMA_DEFINES "#define ACROSS 0\n#define SOURCE_RANK 4\n#define TWINS 0\n"
 #define WGMMA_FILTER TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/repack.cl "         \
                          "cl/conv/wgmma_filter.h "
 #define FILTER_ROWS .params = "SUB_M SUB_N WARPGROUPS_M WARPGROUPS_N BLK_K STAGES",                          \
@@ -86,6 +88,9 @@ static void direction_of(int *c, const void *problem)
                                "#define WARPGROUPS (WARPGROUPS_M * WARPGROUPS_N)\n"                          \
                                "#define BLK_M (SUB_M * WARPGROUPS_M)\n"                                      \
                                "#define BLK_N (SUB_N * WARPGROUPS_N)\n", .engine = "HGMMA"
+#define DEPTHWISE_FILTER(taps) .constants = "TAPS " taps "  STRIDE 1 2",                                     \
+                         .constants_of = vn__constants_depthwise_filter,                                     \
+                         .defines = "#define DIRECTION 2\n#define CHANNELS_LAST 1\n"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of
 
@@ -113,7 +118,8 @@ const struct vn_variant vn__conv_variants[] = {
       .run = vn__run_conv_wgmma_filter, .texts = WGMMA_FILTER "cl/conv/wgmma_filter.cl",
       .entries = "repack conv_wgmma_filter", FILTER_ROWS },
     { .name = "conv_slab_packed", .fits = fits_cpu, .plan = vn__plan_conv_slab_packed,
-      .run = vn__run_conv_slab, .texts = SLAB "cl/conv/slab.cl", .entries = "conv_slab conv_slab_pack",
+      .run = vn__run_conv_slab, .layout = vn__layout_conv_slab,
+      .texts = SLAB "cl/conv/slab.cl", .entries = "conv_slab conv_slab_pack",
       .params = SLAB_PARAMS, DIRECTIONS("0 1") },
     { .name = "conv_slab", .fits = fits_cpu, .plan = vn__plan_conv_slab, .run = vn__run_conv_slab,
       .texts = SLAB "cl/conv/slab.cl", .entries = "conv_slab conv_slab_pack",
@@ -133,30 +139,40 @@ const struct vn_variant vn__conv_variants[] = {
       .run = vn__run_conv_wgmma, .trial = vn__trial_conv,
       .texts = WGMMA,
       .entries = "conv_wgmma", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS " LOADS",
-      .constants = "DIRECTION 0 1  IMAGE_RANK 4 5  BIAS_OF_CHANNELS 0 1",
-      .constants_of = vn__constants_conv_wgmma,
-      .defines = WGMMA_DEFINES "#define SPLITK 0\n", .engine = "HGMMA" },
-    { .name = "conv_wgmma_splitk", .fits = vn__fits_conv_wgmma, .plan = vn__plan_conv_wgmma_splitk,
-      .run = vn__run_conv_wgmma_splitk, .trial = vn__trial_conv, .texts = WGMMA " cl/gemm/splitk_sum.cl",
+      .constants = "DIRECTION 0 1  SOURCE_RANK 3 4 5  BIAS_OF_CHANNELS 0 1  ACROSS 0 1",
+      .constants_of = vn__constants_conv_wgmma, .engine = "HGMMA",
+      .defines = "#define SPLITK 0\n#define IMAGE_RANK (SOURCE_RANK == 3 ? 4 : SOURCE_RANK)\n"
+                 "#define TWINS 0\n" WGMMA_DEFINES },
+    { .name = "conv_wgmma_splitk", .fits = vn__fits_conv_wgmma_joined,
+      .plan = vn__plan_conv_wgmma_splitk, .run = vn__run_conv_wgmma_splitk, .trial = vn__trial_conv,
+      .texts = WGMMA " cl/gemm/splitk_sum.cl",
       .entries = "conv_wgmma gemm_sum", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS " LOADS",
       .constants = "DIRECTION 0 1  IMAGE_RANK 4 5  BIAS_OF_CHANNELS 0 1",
-      .constants_of = vn__constants_conv_wgmma, .defines = WGMMA_DEFINES "#define SPLITK 1\n",
+      .constants_of = vn__constants_conv_wgmma_joined, .defines = NHWC_DEFINES "#define SPLITK 1\n",
       .engine = "HGMMA" },
     { .name = "conv_wgmma_few", .fits = vn__fits_conv_wgmma_few, .plan = vn__plan_conv_wgmma_few,
       .run = vn__run_conv_wgmma_few, .trial = vn__trial_conv, .texts = WGMMA " cl/conv/few.cl",
       .entries = "copy_rows conv_wgmma", .params = WGMMA_PARAMS,
-      .costs = VN_TILES_COSTS " LOADS REPACK", .constants = "BIAS_OF_CHANNELS 0 1",
+      .costs = VN_TILES_COSTS " LOADS REPACK", .constants = "BIAS_OF_CHANNELS 0 1  ACROSS 0 1  TWINS 0 1",
       .constants_of = vn__constants_conv_wgmma_few,
-      .defines = "#define DIRECTION 0\n#define IMAGE_RANK 4\n#define SPLITK 0\n" WGMMA_DEFINES,
-      .engine = "HGMMA" },
+      .defines = "#define DIRECTION 0\n#define IMAGE_RANK 4\n#define SPLITK 0\n#define SOURCE_RANK 4\n"
+                 WGMMA_DEFINES, .engine = "HGMMA" },
     { .name = "conv_window", .fits = vn__fits_conv_window, .plan = vn__plan_conv_window,
       .run = vn__run_conv_window, .trial = vn__trial_conv,
-      .texts = CONV_TMA "cl/conv/window.cl", .entries = "conv_window",
+      .texts = CONV_TMA "cl/conv/phases.h cl/conv/window.cl", .entries = "conv_window",
       .params = "BLK_N STAGES WARPGROUPS TAPS ROOM", .costs = VN_TILES_COSTS,
       .constants = "DIRECTION 0 1  IMAGE_RANK 4  BIAS_OF_CHANNELS 0 1",
-      .constants_of = vn__constants_conv_wgmma, .defines = WGMMA_DEFINES, .engine = "HGMMA" },
+      .constants_of = vn__constants_conv_wgmma_joined, .defines = NHWC_DEFINES "#define PHASES 0\n",
+      .engine = "HGMMA" },
+    { .name = "conv_window_phases", .fits = vn__fits_conv_window_phases,
+      .plan = vn__plan_conv_window_phases, .run = vn__run_conv_window_phases, .trial = vn__trial_conv,
+      .texts = CONV_TMA "cl/conv/phases.h cl/conv/window.cl cl/conv/phases.cl",
+      .entries = "copy_phases conv_window", .params = "BLK_N STAGES WARPGROUPS TAPS ROOM",
+      .costs = VN_TILES_COSTS, .engine = "HGMMA",
+      .defines = "#define DIRECTION 0\n#define IMAGE_RANK 4\n#define BIAS_OF_CHANNELS 0\n#define PHASES 1\n"
+                 NHWC_DEFINES },
     { .name = "conv_bf16x3", .fits = vn__fits_conv_bf16x3, .plan = vn__plan_conv_bf16x3,
-      .run = vn__run_conv_bf16x3, .trial = vn__trial_conv,
+      .run = vn__run_conv_bf16x3, .layout = vn__layout_conv_bf16x3, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.h "
       "cl/conv/repack.cl cl/conv/bf16x3.cl",
       .entries = "split repack conv_bf16x3 add_units", .params = "BLK_M STAGES WARPGROUPS",
@@ -165,12 +181,33 @@ const struct vn_variant vn__conv_variants[] = {
       .constants_of = vn__constants_conv_bf16x3,
       .defines = "#define BLK_K 32\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA bf16 x 3" },
+    { .name = "conv_planes", .fits = vn__fits_conv_planes, .plan = vn__plan_conv_planes,
+      .run = vn__run_conv_planes,
+      .texts = EPILOGUE "cl/conv/conv.h cl/conv/strip.h cl/conv/adjacent.h cl/conv/planes.cl",
+      .entries = "conv_planes",
+      .params = "THR_H COLS EXACT ITEMS ROOM", .costs = "FIXED_NS SHARE STRIDED SPREAD",
+      .constants = "DIRECTION 0 1  TAPS 3  STRIDE 1 2", .constants_of = vn__constants_conv_planes },
     { .name = "conv_strips", .fits = vn__fits_conv_strips, .plan = vn__plan_conv_strips,
       .run = vn__run_conv_strips,
-      .texts = EPILOGUE "cl/conv/conv.h cl/conv/strips.cl", .entries = "conv_strips",
-      .params = "THR_H VEC ITEMS", .costs = "SHARE FIXED_NS",
+      .texts = EPILOGUE "cl/conv/conv.h cl/conv/strip.h cl/conv/strip_rows.h cl/conv/adjacent.h "
+               "cl/conv/strips.cl",
+      .entries = "conv_strips",
+      .params = "THR_H COLS VEC EXACT ITEMS",
+      .costs = "FIXED_NS SHARE STRIDED SPREAD PLANAR PLANAR_STRIDED PLANAR_SPREAD",
       .constants = "DIRECTION 0 1  CHANNELS_LAST 0 1  TAPS 3 5  STRIDE 1 2",
       .constants_of = vn__constants_conv_strips },
+    { .name = "conv_planes_filter", .fits = vn__fits_conv_planes_filter, .plan = vn__plan_conv_planes_filter,
+      .run = vn__run_conv_planes_filter,
+      .texts = EPILOGUE "cl/conv/conv.h cl/conv/strip.h cl/conv/adjacent.h cl/conv/planes_filter.cl "
+               "cl/conv/parts_sum.cl",
+      .entries = "conv_planes_filter conv_parts_sum", .params = "THR_H COLS EXACT ITEMS ROOM",
+      .costs = "FIXED_NS SHARE STRIDED SPREAD ROUNDS", DEPTHWISE_FILTER("3") },
+    { .name = "conv_strips_filter", .fits = vn__fits_conv_strips_filter, .plan = vn__plan_conv_strips_filter,
+      .run = vn__run_conv_strips_filter,
+      .texts = EPILOGUE "cl/conv/conv.h cl/conv/strip.h cl/conv/strip_rows.h cl/conv/strips_filter.cl "
+               "cl/conv/parts_sum.cl",
+      .entries = "conv_strips_filter conv_parts_sum", .params = "THR_H COLS VEC LANES EXACT ITEMS",
+      .costs = "FIXED_NS SHARE STRIDED SPREAD ROUNDS", DEPTHWISE_FILTER("3") },
     { .name = "conv_taps", .fits = vn__fits_conv_taps, .plan = vn__plan_conv_taps, .run = vn__run_conv_taps,
       .texts = EPILOGUE "cl/conv/conv.h cl/conv/taps.cl", .entries = "add_taps", .params = "ITEMS",
       .costs = "MOVE", .defines = "#define DIRECTION 1\n", .engine = "" },

@@ -11,18 +11,19 @@
  *     channels of q = 0   ^------------^
  *     channels of q = 1             ^------------^
  *
- * Where the stride along h is 2, too, two rows of 4 elements become one of 8, and half as many taps remain. 
+ * Where the stride along h is 2, too, two rows of 4 elements become one of 8, and half as many taps remain.
  * A first pass copies x so, with its padding, and the filter.
  */
 #include <limits.h>
 
 #include "gemm/gemm.h"
 #include "im2col.h"
+#include "repack.h"
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* parameters; of conv_window the first three */
 enum { TILES, GROUPS, ORDER, SPLITS, SPAN };    /* values of a plan; SPAN: slices of a part */
 enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16,
-       VECTOR = 8 };                            /* elements */
+       VECTOR = 8, HALF_VECTOR = 4 };           /* elements */
 enum { LOADS = VN_TILE_COSTS, REPACK };         /* costs behind those of tiles; of conv_wgmma_few the last */
 
 /* ---- fits ----------------------------------------------------------------------------- */
@@ -57,11 +58,104 @@ static int join(struct conv *c)
            (!c->has_bias || join_pixels(&c->bias));
 }
 
+/* Whether pixels of images have strides of their own, as in NCHW; those of the residual are the same then. */
+static int is_across(const struct conv *c)
+{
+    struct conv joined = *c;
+
+    return !join(&joined);
+}
+
+static struct conv joined_of(const struct conv *c)
+{
+    struct conv joined = *c;
+
+    return join(&joined) ? joined : *c;
+}
+
+static const char *take_across(const struct conv *c)
+{
+    const vn_tensor *const out = vn__conv_output(c);
+    int64_t last = out->extent[1] * out->stride[1];
+
+    if (!is_across(c))
+        return NULL;
+    for (int d = 0; d < RANK; d++) {
+        if (d == 1)
+            continue;
+        if (out->stride[d] < 0 || out->stride[d] > VN_CONV_MOST / 4 ||
+            (last += (out->extent[d] - 1) * out->stride[d]) > VN_CONV_MOST / 2)
+            return "the output must span less than 2^30 elements";
+        if (out->extent[d] > 1 && ((c->beta != 0 && c->residual.stride[d] != out->stride[d]) ||
+                                   (c->has_bias && c->bias.stride[d] != 0)))
+            return "the residual must have the strides of an output like NCHW, and the bias one element for "
+                   "each channel";
+    }
+    return NULL;
+}
+
+static const vn_tensor *source_of(const struct conv *c)
+{
+    return c->direction == BACKWARD_DATA ? &c->y : &c->x;
+}
+
+/* One tap, each pixel of the source is one of the output, and those of an image are contiguous. */
+static int is_pixels_major(const struct conv *c)
+{
+    const vn_tensor *const t = source_of(c);
+    int64_t pixels = 1;
+
+    for (int d = DIMS - 1; d >= 0; d--) {
+        if (c->w.extent[2 + d] != 1 || c->pad[d] != 0 || c->stride[d] != 1 ||
+            c->x.extent[2 + d] != c->y.extent[2 + d] ||
+            (t->extent[2 + d] > 1 && t->stride[2 + d] != pixels))
+            return 0;
+        pixels *= t->extent[2 + d];
+    }
+    for (int i = 0; i < 2; i++)
+        if (t->extent[i] > 1 && (t->stride[i] % VECTOR || t->stride[i] <= 0 || t->stride[i] >> 34))
+            return 0;
+    return t->start % VECTOR == 0 && pixels % VECTOR == 0 && t->stride[1] >= pixels && t->extent[1] > 1 &&
+           pixels < INT_MAX / 4;
+}
+
+/* The source and the filter as the kernel reads them. */
+static const char *view_of(struct im2col *out, const struct conv *c)
+{
+    const vn_tensor *const t = source_of(c);
+    struct conv rows = *c;
+    const char *why;
+
+    if (!is_pixels_major(c))
+        return vn__im2col_of(out, c);
+    vn__conv_lay_rows(c->direction == BACKWARD_DATA ? &rows.y : &rows.x, t->extent[4]);
+    if ((why = vn__im2col_of(out, &rows)))
+        return why;
+    out->source = *t;
+    out->source.extent[4] = t->extent[2] * t->extent[3] * t->extent[4];
+    out->source.extent[2] = out->source.extent[3] = 1;
+    for (int i = 0; i < 2; i++)                 /* TMA wants some stride, too, where there is no next one */
+        if (t->extent[i] == 1)
+            out->source.stride[i] = VECTOR;
+    out->count[0] = out->count[1] = 1;
+    out->count[2] = VN_CEIL_DIV(out->source.extent[4], BLK_K) * BLK_K;
+    return NULL;
+}
+
+const char *vn__fits_conv_wgmma_joined(const void *problem, const struct vn_facts *f)
+{
+    const char *const why = vn__fits_conv_wgmma(problem, f);
+
+    return why ? why : is_across(problem) || is_pixels_major(problem)
+         ? "all pixels of the output, the residual and the bias must follow each other at one stride, and "
+           "channels of the source be contiguous" : NULL;
+}
+
 const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f)
 {
     const struct conv *c = problem;
     struct im2col seen;
-    struct conv joined = *c;
+    const char *why;
 
     if (vn__sm(f) != 90)
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
@@ -80,17 +174,17 @@ const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f)
         return "its rows, columns and sums must stay below 2^30";
     if (vn__conv_phases(c) > MOST_PHASES)
         return "its stride makes more than 16 phases";
-    if (!join(&joined))
-        return "all pixels of the output, the residual and the bias must follow each other at one stride";
-    return vn__im2col_of(&seen, c);
+    why = take_across(c);
+    return why ? why : view_of(&seen, c);
 }
 
-void vn__constants_conv_wgmma_few(int *out, const void *problem)
+/* Whether the bias is the same for all pixels; whether the output is written across. */
+static void take_output(int *out, const struct conv *c)
 {
-    const struct conv *c = problem;
     const int64_t *const s = c->bias.stride;
 
     out[0] = c->has_bias && (s[0] | s[2] | s[3] | s[4]) == 0;
+    out[1] = is_across(c);
 }
 
 void vn__constants_conv_wgmma(int *out, const void *problem)
@@ -98,8 +192,17 @@ void vn__constants_conv_wgmma(int *out, const void *problem)
     const struct conv *c = problem;
 
     out[0] = (int)c->direction;
-    out[1] = vn__im2col_rank(c);
-    vn__constants_conv_wgmma_few(out + 2, problem);
+    out[1] = is_pixels_major(c) ? 3 : vn__im2col_rank(c);
+    take_output(out + 2, c);
+}
+
+void vn__constants_conv_wgmma_joined(int *out, const void *problem)
+{
+    int all[VN_CONSTANTS];
+
+    vn__constants_conv_wgmma(all, problem);
+    for (int i = 0; i < 3; i++)
+        out[i] = all[i];
 }
 
 /* ---- plans ---------------------------------------------------------------------------- */
@@ -176,6 +279,33 @@ static double bytes_of(const struct conv *c)
     return c->p.bytes - missed * (double)vn_type_bytes(c->p.type);
 }
 
+/* What an output costs whose pixels are stored one by one: thousandths of its bytes. */
+static double odd_bytes(const struct conv *c, int odd)
+{
+    const vn_tensor *const out = vn__conv_output(c);
+    int64_t strides = out->start, pixels = 1;
+
+    if (!is_across(c) || out->stride[1] == 1)
+        return 0;
+    for (int d = RANK - 1; d >= 0; d--) {
+        if (out->extent[d] > 1 && (d < 2 || out->stride[d] != pixels))
+            strides |= out->stride[d];
+        pixels *= d < 2 ? 1 : out->extent[d];
+    }
+    return strides % HALF_VECTOR == 0
+         ? 0 : (double)vn__elements(out) * (double)vn_type_bytes(out->type) * odd / 1000;
+}
+
+/* Pixels of the largest phase; with PIXELS_MAJOR, of whole boxes. */
+static int64_t columns_of(const struct conv *c)
+{
+    struct im2col seen;
+
+    if (!is_pixels_major(c) || view_of(&seen, c))
+        return vn__conv_columns(c);
+    return seen.images * seen.count[2];
+}
+
 /* wanted: into how many parts the longest sums are split. */
 static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_t wanted,
                                const struct vn_row *row, const struct vn_site *site)
@@ -183,8 +313,9 @@ static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_
     const int *const p = row->p;
     const int64_t channels = c->direction == FORWARD ? c->w.extent[1] : c->w.extent[0];
     const int64_t slices = VN_CEIL_DIV(channels, BLK_K), phases = vn__conv_phases(c);
-    const int64_t down = VN_CEIL_DIV(vn__conv_columns(c), blk_m(p));
-    const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]), units = site->facts->units;
+    const int64_t down = VN_CEIL_DIV(columns_of(c), blk_m(p));
+    const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]);
+    const int64_t units = site->facts->units;
     const double flops = 2.0 * (double)blk_m(p) * p[BLK_N] * BLK_K;     /* of a slice */
     int64_t most_groups = units * resident(p, site), all, most;
     double loads;
@@ -205,7 +336,8 @@ static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_
     out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
 
     const struct vn_tiles t = {
-        .tiles = (double)out->v[TILES], .bytes = bytes_of(c), .peak = site->rates->mma16, .resident = 1,
+        .tiles = (double)out->v[TILES], .bytes = bytes_of(c) + odd_bytes(c, row->cost[VN_ODD_C]),
+        .peak = site->rates->mma16, .resident = 1,
         .flops = flops * (double)(all * slices) / (double)(phases * out->v[SPLITS]),
         .longest = flops * (double)out->v[SPAN] };
 
@@ -241,14 +373,14 @@ static int items_of(const struct vn_choice *it, int teams)
 static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct conv *c,
                         const struct vn_plan *plan, vn_buffer *room)
 {
-    struct conv joined = *c;
+    const struct conv joined = joined_of(c);
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
                            .items = items };
     struct im2col seen;
-    const char *const why = vn__im2col_of(&seen, &joined);
+    const char *const why = view_of(&seen, c);
 
-    if (why || !join(&joined))
-        return vn__fail(VN_UNSUPPORTED, "%s", why ? why : "pixels of the output do not follow each other");
+    if (why)
+        return vn__fail(VN_UNSUPPORTED, "%s", why);
     vn__arg_im2col_source(&l, &seen);
     vn__arg_im2col_filter(&l, &seen);
     vn__arg_im2col_window(&l, &seen, plan->v[ORDER], vn__conv_phases(c));
@@ -364,6 +496,19 @@ static int64_t lines_of(const struct conv *c)
            c->w.extent[2 + W] * VECTOR <= BLK_K ? 2 : 1;
 }
 
+/* Whether the last of these has a row that no tap meets.  What it holds, infinity among it, must not count:
+ * the last tap reads a twin of the image that has zeros there.                                            */
+static int has_twins(const struct conv *c)
+{
+    return lines_of(c) == 2 && c->w.extent[2 + H] % 2 != 0;
+}
+
+void vn__constants_conv_wgmma_few(int *out, const void *problem)
+{
+    take_output(out, problem);
+    out[2] = has_twins(problem);
+}
+
 static int64_t whole(int64_t n, int64_t of) { return VN_CEIL_DIV(n, of) * of; }
 
 /* The problem whose channels are those that a row of taps reads; *elements: how many it takes, from element
@@ -378,6 +523,7 @@ static struct conv by_rows(const struct conv *c, int64_t start, int64_t *element
     struct conv d = *c;
 
     d.x.start = start;
+    d.x.extent[0] = c->x.extent[0] * (1 + has_twins(c));
     d.x.extent[1] = channels;
     d.x.extent[2 + H] = height;
     d.x.extent[2 + W] = out;
@@ -386,7 +532,7 @@ static struct conv by_rows(const struct conv *c, int64_t start, int64_t *element
     d.x.stride[2] = row * height;
     d.x.stride[2 + H] = row;
     d.x.stride[2 + W] = each * c->stride[W];
-    d.w.start = start + whole(row * height * c->x.extent[0], VECTOR);
+    d.w.start = start + whole(row * height * d.x.extent[0], VECTOR);
     d.w.extent[1] = channels;
     d.w.extent[2 + H] = rows;
     d.w.extent[2 + W] = 1;
@@ -416,7 +562,8 @@ const char *vn__fits_conv_wgmma_few(const void *problem, const struct vn_facts *
     if (c->w.extent[1] > MOST_ROW || c->w.extent[2 + W] > MOST_ROW || c->stride[W] > MOST_ROW ||
         c->w.extent[2 + W] * pixel_elements(c) > MOST_ROW || c->dilation[W] != 1)
         return "a row of taps must have at most 256 elements, without gaps";
-    if (c->x.extent[0] > INT_MAX / 4 / (c->x.extent[2 + H] + c->pad[H] + c->w.extent[2 + H] + 1) /
+    if (c->x.extent[0] > INT_MAX / 4 / (1 + has_twins(c)) /
+                         (c->x.extent[2 + H] + c->pad[H] + c->w.extent[2 + H] + 1) /
                          ((c->y.extent[2 + W] * c->stride[W] + MOST_ROW) * pixel_elements(c)))
         return "its copy of the source must stay below 2^29 elements";
 
@@ -481,6 +628,7 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
     vn__arg_int(&l, d.w.extent[2 + H]);
     vn__arg_int(&l, c->pad[W]);
     vn__arg_int(&l, lines_of(c) == 2 ? c->pad[H] : 0);
+    vn__arg_int(&l, has_twins(c));
     if ((s = vn__launch(q, it, 0, &l)))
         return s;
     return launch(q, it, 1, items_of(it, it->p[TEAMS]), &d, plan, room);
@@ -491,26 +639,30 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
 enum { TAPS = 3, ROOM };                        /* the other parameters of conv_window */
 
 /* Places of a row of the window; and rows of an image. */
-static int64_t window_pitch(const struct im2col *i) { return i->source.extent[2 + W] - i->first[W]; }
-static int64_t window_rows (const struct im2col *i) { return i->source.extent[2 + H] - i->first[H]; }
+static int64_t window_pitch(const struct im2col *i)
+{
+    return i->source.extent[2 + W] + vn__im2col_zeros(i, W);
+}
+
+static int64_t window_rows(const struct im2col *i)
+{
+    return i->source.extent[2 + H] + vn__im2col_zeros(i, H);
+}
 
 const char *vn__fits_conv_window(const void *problem, const struct vn_facts *f)
 {
     enum { MOST_BOX = 256 };
     const struct conv *c = problem;
     struct im2col seen;
-    const char *why = vn__fits_conv_wgmma(problem, f);
+    const char *why = vn__fits_conv_wgmma_joined(problem, f);
 
     if (why || (why = vn__im2col_of(&seen, c)))
         return why;
     if (seen.rank != 4 || vn__conv_phases(c) != 1 || seen.source.extent[1] > BLK_K)
         return "it is for images of two dimensions, of at most 64 channels, and strides of 1";
-    for (int d = 1; d < DIMS; d++) {
-        const int64_t behind = seen.first[d] + seen.count[d] + seen.reach[d] - seen.source.extent[2 + d];
-
-        if (seen.step[d] != 1 || seen.first[d] > 0 || behind > -seen.first[d])
-            return "the padding behind a row must be no more than before it, and strides 1";
-    }
+    for (int d = 1; d < DIMS; d++)
+        if (seen.step[d] != 1 || seen.first[d] > 0)
+            return "its first tap must not begin behind the first pixel, and strides must be 1";
     if (window_pitch(&seen) > MOST_BOX)
         return "rows of the source with their padding must have at most 256 pixels";
     return seen.images * window_rows(&seen) > VN_CONV_MOST / 2 / window_pitch(&seen)
