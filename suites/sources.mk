@@ -11,6 +11,7 @@ suites += \
 	%D%/llama31_matmul.csv \
 	%D%/mixed.csv \
 	%D%/mobilenet.csv \
+	%D%/resnet50_network.csv \
 	%D%/resnet50_v1_5_conv.csv \
 	%D%/softmax_rows.csv \
 	%D%/squares.csv \

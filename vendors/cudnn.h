@@ -22,6 +22,7 @@ typedef struct {                                    /* cudnnConvolution*AlgoPerf
     int         determinism, math, reserved[3];
 } cudnnFound;
 
+enum { CUDNN_NOT_SUPPORTED = 9 };
 enum { CUDNN_F32 = 0, CUDNN_F64 = 1, CUDNN_F16 = 2, CUDNN_BF16 = 9 };               /* cudnnDataType_t */
 enum { CUDNN_NCHW = 0, CUDNN_NHWC = 1, CUDNN_CROSS_CORRELATION = 1 };
 enum { CUDNN_DEFAULT_MATH = 0, CUDNN_TENSOR_OP = 1, CUDNN_TENSOR_OP_CONVERTING = 2, CUDNN_FMA = 3 };
@@ -62,6 +63,24 @@ enum { CUDNN_ACCURATE = 1, CUDNN_LOG = 2, CUDNN_INSTANCE = 0, CUDNN_CHANNEL = 1 
     F(cudnnStatus,  Forward,         cudnnConvolutionForward,                       VN_CUDNN_CONVOLVE)      \
     F(cudnnStatus,  BackwardData,    cudnnConvolutionBackwardData,                  VN_CUDNN_CONVOLVE)      \
     F(cudnnStatus,  BackwardFilter,  cudnnConvolutionBackwardFilter,                VN_CUDNN_CONVOLVE)      \
+    F(cudnnStatus,  ActivationCreate,  cudnnCreateActivationDescriptor,             (cudnnDescriptor *out)) \
+    F(cudnnStatus,  ActivationDestroy, cudnnDestroyActivationDescriptor,            (cudnnDescriptor d))    \
+    F(cudnnStatus,  ActivationSet,   cudnnSetActivationDescriptor, (cudnnDescriptor d, int mode, int nan,   \
+        double coefficient))                                                                                \
+    F(cudnnStatus,  Fused,           cudnnConvolutionBiasActivationForward, (cudnnHandle h,                 \
+        const void *alpha, cudnnDescriptor dx, const void *x, cudnnDescriptor dw, const void *w,            \
+        cudnnDescriptor conv, int algorithm, void *workspace, size_t bytes, const void *beta,               \
+        cudnnDescriptor dz, const void *z, cudnnDescriptor dbias, const void *bias,                         \
+        cudnnDescriptor activation, cudnnDescriptor dy, void *y))                                           \
+    F(cudnnStatus,  BackendCreate,   cudnnBackendCreateDescriptor, (int kind, cudnnDescriptor *out))        \
+    F(cudnnStatus,  BackendDestroy,  cudnnBackendDestroyDescriptor,                 (cudnnDescriptor d))    \
+    F(cudnnStatus,  BackendFinalize, cudnnBackendFinalize,                          (cudnnDescriptor d))    \
+    F(cudnnStatus,  BackendSet,      cudnnBackendSetAttribute, (cudnnDescriptor d, int name, int type,      \
+        int64_t count, const void *at))                                                                     \
+    F(cudnnStatus,  BackendGet,      cudnnBackendGetAttribute, (cudnnDescriptor d, int name, int type,      \
+        int64_t room, int64_t *count, void *to))                                                            \
+    F(cudnnStatus,  BackendExecute,  cudnnBackendExecute, (cudnnHandle h, cudnnDescriptor plan,             \
+        cudnnDescriptor pack))                                                                              \
     F(cudnnStatus,  Softmax,         cudnnSoftmaxForward, (cudnnHandle h, int algorithm, int mode,          \
         const void *alpha, cudnnDescriptor dx, const void *x, const void *beta, cudnnDescriptor dy,         \
         void *y))                                                                                           \

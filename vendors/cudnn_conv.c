@@ -6,22 +6,19 @@
  * Winograd are left out unless the caller allows TF32: they round more than direct products do.
  */
 #include <limits.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "conv/conv.h"
 #include "backends/cuda/cuda.h"
-#include "cudnn.h"
+#include "cudnn_conv.h"
 #include "vendor.h"
 
 /* ---- shapes as cuDNN sees them ------------------------------------------------------ */
 
-/* Two or three spatial dimensions; the stride of a dimension of extent 1 is that of packed NCHW or NHWC. */
-struct shape { int extent[RANK], stride[RANK]; };
-
 struct shapes {
-    struct shape x, w, y;
+    struct vn_cudnn_shape x, w, y;
     int rank, channels_last;
 };
 
@@ -70,8 +67,8 @@ static int lies_packed(int64_t stride[RANK], const int64_t extent[RANK], int ran
     return 1;
 }
 
-static int describe(struct shape *out, const vn_tensor *t, int rank, int64_t joined, int channels_last,
-                    int must)
+static int describe(struct vn_cudnn_shape *out, const vn_tensor *t, int rank, int64_t joined,
+                    int channels_last, int must)
 {
     int64_t extent[RANK], stride[RANK];
 
@@ -132,20 +129,62 @@ static int are_small(const struct conv *c)
     return c->groups <= INT_MAX;
 }
 
+/* Whether more than a scaled convolution is added to y. */
+static int is_fused(const struct conv *c)
+{
+    return c->has_bias || c->activation != VN_IDENTITY ||
+           (c->beta != 0 && !vn__same_view(&c->residual, vn__conv_output(c)));
+}
+
+/* Of the type of y, beginning at a multiple of 16 bytes; like y, or one element for each channel. */
+static int lies_like(const vn_tensor *t, const vn_tensor *y, int by_channel)
+{
+    if (t->type != y->type || !vn__cudnn_starts_aligned(t))
+        return 0;
+    for (int d = 0; d < RANK; d++) {
+        const int64_t stride = !by_channel ? y->stride[d] : d == 1 ? 1 : 0;
+
+        if (y->extent[d] > 1 && t->stride[d] != stride)
+            return 0;
+    }
+    return 1;
+}
+
+/* Engines of the graph API compute places beyond 2^31 wrongly. */
+enum { MOST_STEP = 1024 };
+
+static const char *fits_fused(const struct conv *c)
+{
+    if (c->direction != FORWARD)
+        return "it is not used with bias, activation or residual in backward directions";
+    for (int d = 0; d < DIMS; d++)
+        if (c->stride[d] > MOST_STEP || c->dilation[d] > MOST_STEP)
+            return "it is used with bias, activation or residual for strides and dilations up to 1024";
+    if (c->p.type == VN_F64 || (c->activation != VN_IDENTITY && c->activation != VN_RELU))
+        return "it is used with ReLU alone, not in f64";
+    if (c->has_bias && !lies_like(&c->bias, &c->y, 1))
+        return "its bias is one element for each channel, side by side, in the type of y";
+    if (c->beta != 0 && (!lies_like(&c->residual, &c->y, 0) || vn__same_view(&c->residual, &c->y)))
+        return "its residual must lie as y does, and be another tensor";
+    return NULL;
+}
+
 const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f)
 {
     const struct conv *c = problem;
     struct shapes unused;
+    const char *why;
 
     if (strcmp(f->backend, "cuda"))
         return "it needs a CUDA device";
     if (c->math == VN_MATH_BITWISE)
         return "it sums in another order than VN_MATH_BITWISE promises";
-    if (c->has_bias || c->activation != VN_IDENTITY)
-        return "it is not used with bias or activation";
-    if (vn__conv_output(c)->type != c->p.type ||
-        (c->beta != 0 && !vn__same_view(&c->residual, vn__conv_output(c))))
-        return "it is not used with an output of another type, nor with a residual";
+    if (vn__conv_output(c)->type != c->p.type)
+        return "it is not used with an output of another type";
+    if (is_fused(c) && (why = fits_fused(c)))
+        return why;
+    if (!isfinite(c->alpha) || !isfinite(c->beta))
+        return "its scales are finite";
     if (c->is_empty)
         return "there is nothing to sum";
     if (repeats(&c->x) || repeats(&c->w) || repeats(&c->y))
@@ -189,26 +228,22 @@ static const struct {
 
 /* ---- plans ------------------------------------------------------------------------------ */
 
-struct key {
-    int64_t direction, type, math, workspace, groups, rank, channels_last;
-    int64_t pad[DIMS], stride[DIMS], dilation[DIMS];
-    struct shape x, w, y;
-};
-
 struct plan {
     struct vn_prepared head;
-    struct key      key;
+    struct vn_cudnn_key      key;
     cudnnDescriptor operand[OPERANDS], conv;
     int             algorithm, math;
     size_t          workspace;
+    struct vn_cudnn_fused *fused;            /* or NULL */
 };
 
-const size_t vn__cudnn_key_bytes = sizeof(struct key);
+const size_t vn__cudnn_key_bytes = sizeof(struct vn_cudnn_key);
 
 void vn__cudnn_plan_close(struct vn_prepared *p)
 {
     struct plan *own = (struct plan *)p;
 
+    vn__cudnn_fused_close(own->fused);
     if (own->operand[CONV_X])
         vn__cudnn.TensorDestroy(own->operand[CONV_X]);
     if (own->operand[CONV_W])
@@ -220,10 +255,10 @@ void vn__cudnn_plan_close(struct vn_prepared *p)
     free(own);
 }
 
-static struct key key_of(const struct conv *c, size_t workspace)
+static struct vn_cudnn_key key_of(const struct conv *c, size_t workspace)
 {
-    struct key k = { .direction = c->direction, .type = c->p.type, .math = c->math, .groups = c->groups,
-                     .workspace = (int64_t)workspace };
+    struct vn_cudnn_key k = { .direction = c->direction, .type = c->p.type, .math = c->math,
+                              .groups = c->groups, .workspace = (int64_t)workspace };
     struct shapes s;
 
     shapes_of(&s, c);
@@ -235,10 +270,18 @@ static struct key key_of(const struct conv *c, size_t workspace)
     memcpy(k.pad, c->pad, sizeof k.pad);
     memcpy(k.stride, c->stride, sizeof k.stride);
     memcpy(k.dilation, c->dilation, sizeof k.dilation);
+    if (is_fused(c)) {
+        k.is_fused   = 1;
+        k.has_bias   = c->has_bias;
+        k.activation = c->activation;
+        k.alpha      = c->alpha;
+        k.beta       = c->beta;
+    }
     return k;
 }
 
-static vn_status make_tensor(cudnnDescriptor *out, const struct key *k, const struct shape *s)
+static vn_status make_tensor(cudnnDescriptor *out, const struct vn_cudnn_key *k,
+                             const struct vn_cudnn_shape *s)
 {
     const vn_status status = vn__cudnn_status(vn__cudnn.TensorCreate(out), "cudnnCreateTensorDescriptor");
 
@@ -247,7 +290,7 @@ static vn_status make_tensor(cudnnDescriptor *out, const struct key *k, const st
                                                 s->extent, s->stride), "cudnnSetTensorNdDescriptor");
 }
 
-static vn_status make_filter(cudnnDescriptor *out, const struct key *k)
+static vn_status make_filter(cudnnDescriptor *out, const struct vn_cudnn_key *k)
 {
     const vn_status s = vn__cudnn_status(vn__cudnn.FilterCreate(out), "cudnnCreateFilterDescriptor");
 
@@ -257,14 +300,14 @@ static vn_status make_filter(cudnnDescriptor *out, const struct key *k)
 }
 
 /* f32 stays f32, unless the caller allows TF32; 16-bit types use tensor cores. */
-static int math_of(const struct key *k)
+static int math_of(const struct vn_cudnn_key *k)
 {
     if (k->type == VN_F16 || k->type == VN_BF16)
         return CUDNN_TENSOR_OP;
     return k->type == VN_F32 && k->math == VN_MATH_TF32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA;
 }
 
-static vn_status make_conv(cudnnDescriptor *out, const struct key *k)
+static vn_status make_conv(cudnnDescriptor *out, const struct vn_cudnn_key *k)
 {
     const int type = k->type == VN_F64 ? CUDNN_F64 : CUDNN_F32, dims = (int)k->rank - 2;
     int pad[DIMS], stride[DIMS], dilation[DIMS];
@@ -288,7 +331,7 @@ static vn_status make_conv(cudnnDescriptor *out, const struct key *k)
  * does not distinguish them is any math type accepted. 0: there is none.                    */
 static int pick(struct plan *p, const cudnnFound *found, int count)
 {
-    const struct key *k = &p->key;
+    const struct vn_cudnn_key *k = &p->key;
     const unsigned allowed = k->math == VN_MATH_TF32 ? ~0u : directions[k->direction].exact;
     const int math = math_of(k);
 
@@ -326,7 +369,8 @@ static vn_status find(struct plan *p, cudnnHandle handle)
          : vn__fail(VN_UNSUPPORTED, "%s found no algorithm for this problem", directions[d].find_name);
 }
 
-static vn_status make_plan(struct plan **out, struct vn_cudnn *own, const struct key *k)
+static vn_status make_plan(struct plan **out, vn_queue *q, struct vn_cudnn *own, const struct vn_cudnn_key *k,
+                           const struct vn_cudnn_operands *at)
 {
     struct plan *p = calloc(1, sizeof *p);
     vn_status s;
@@ -337,8 +381,10 @@ static vn_status make_plan(struct plan **out, struct vn_cudnn *own, const struct
     p->head.key = &p->key;
     if ((s = make_tensor(&p->operand[CONV_X], k, &k->x)) || (s = make_filter(&p->operand[CONV_W], k)) ||
         (s = make_tensor(&p->operand[CONV_Y], k, &k->y)) || (s = make_conv(&p->conv, k)) ||
-        (s = find(p, own->handle)) ||
-        (s = vn__cudnn_status(vn__cudnn.ConvSetMath(p->conv, p->math), "cudnnSetConvolutionMathType"))) {
+        (s = k->is_fused ? vn__cudnn_fused_open(&p->fused, q, own->handle, k, p->operand, p->conv, at)
+                         : find(p, own->handle)) ||
+        (!k->is_fused &&
+         (s = vn__cudnn_status(vn__cudnn.ConvSetMath(p->conv, p->math), "cudnnSetConvolutionMathType")))) {
         vn__cudnn_plan_close(&p->head);
         return s;
     }
@@ -356,8 +402,9 @@ static vn_status convolve(vn_queue *q, struct vn_cudnn *own, const struct conv *
     const union vn_cudnn_scalar alpha = vn__cudnn_scalar(c->p.type, c->alpha);
     const union vn_cudnn_scalar beta = vn__cudnn_scalar(c->p.type, c->beta);
     const int *o = directions[c->direction].operand;
-    const struct key k = key_of(c, q->workspace_limit);
+    const struct vn_cudnn_key k = key_of(c, q->workspace_limit);
     struct plan *p = (struct plan *)vn__prepared_find(&own->plans, &k);
+    struct vn_cudnn_operands all = { .z = NULL };
     void *at[OPERANDS], *workspace = NULL;
     vn_buffer *b;
     vn_status s;
@@ -365,8 +412,15 @@ static vn_status convolve(vn_queue *q, struct vn_cudnn *own, const struct conv *
     for (int i = 0; i < OPERANDS; i++)
         if ((s = vn__cudnn_pointer(&at[i], tensors[i], names[i])))
             return s;
-    if (!p && (s = make_plan(&p, own, &k)))
+    all.x = at[CONV_X];
+    all.w = at[CONV_W];
+    all.y = at[CONV_Y];
+    if ((k.has_bias && (s = vn__cudnn_pointer(&all.bias, &c->bias, "bias"))) ||
+        (k.is_fused && k.beta != 0 && (s = vn__cudnn_pointer(&all.z, &c->residual, "residual"))) ||
+        (!p && (s = make_plan(&p, q, own, &k, &all))))
         return s;
+    if (p->fused)
+        return vn__cudnn_fused_run(p->fused, q, own->handle, &all);
     if (p->workspace) {
         if ((s = vn__workspace(&b, q, p->workspace)))
             return s;

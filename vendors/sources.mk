@@ -14,6 +14,8 @@ libcore_la_SOURCES += \
 	%D%/cudnn.c \
 	%D%/cudnn.h \
 	%D%/cudnn_conv.c \
+	%D%/cudnn_conv.h \
+	%D%/cudnn_fused.c \
 	%D%/cudnn_softmax.c \
 	%D%/prepared.c \
 	%D%/prepared.h

@@ -10,6 +10,8 @@
 static int stands_for;
 
 enum { WINOGRAD = 4, GEMM_BASED = 1, NEEDED = 2048 };      /* algorithms; 4 is left out in each direction */
+enum { ACTIVATION_RELU = 1, WINOGRAD_NOTE = 5, STRICT_NAN = 9 };
+enum { HEURISTICS_RESULTS = 202, PLAN_WORKSPACE = 402, ENGINE_NOTES = 1303 };
 
 #define FAILS() do { if (fake_fails(__func__)) return 4000; } while (0)
 #define IN_CONTEXT() FAKE_NEEDS(fake.depth > 0)
@@ -65,6 +67,72 @@ cudnnStatus cudnnSetStream(cudnnHandle h, CUstream s)
 DESCRIPTOR(cudnnCreateTensorDescriptor,      cudnnDestroyTensorDescriptor)
 DESCRIPTOR(cudnnCreateFilterDescriptor,      cudnnDestroyFilterDescriptor)
 DESCRIPTOR(cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor)
+DESCRIPTOR(cudnnCreateActivationDescriptor,  cudnnDestroyActivationDescriptor)
+
+cudnnStatus cudnnSetActivationDescriptor(cudnnDescriptor d, int mode, int nan, double coefficient)
+{
+    FAILS();
+    FAKE_NEEDS(d && mode == ACTIVATION_RELU && nan == 0 && coefficient == 0);
+    return 0;
+}
+
+/* ---- graphs: each asks for two engines, of which the first is Winograd's ---- */
+
+cudnnStatus cudnnBackendCreateDescriptor(int kind, cudnnDescriptor *out)
+{
+    FAKE_NEEDS(kind >= 0 && kind <= 17);
+    FAILS();
+    *out = &stands_for;
+    fake.descriptors++;
+    return 0;
+}
+
+cudnnStatus cudnnBackendDestroyDescriptor(cudnnDescriptor d)
+{
+    FAKE_NEEDS(d && fake.descriptors > 0);
+    fake.descriptors--;
+    return 0;
+}
+
+cudnnStatus cudnnBackendFinalize(cudnnDescriptor d)
+{
+    FAILS();
+    FAKE_NEEDS(d);
+    return 0;
+}
+
+cudnnStatus cudnnBackendSetAttribute(cudnnDescriptor d, int name, int type, int64_t count, const void *at)
+{
+    FAILS();
+    FAKE_NEEDS(d && name >= 0 && type >= 0 && type <= 15 && count > 0 && at);
+    return 0;
+}
+
+cudnnStatus cudnnBackendGetAttribute(cudnnDescriptor d, int name, int type, int64_t room, int64_t *count,
+                                     void *to)
+{
+    static int engines;
+
+    FAILS();
+    FAKE_NEEDS(d && type >= 0 && room > 0 && count && to);
+    *count = name == HEURISTICS_RESULTS && room > 1 ? 2 : 1;
+    if (name == HEURISTICS_RESULTS)
+        engines = 0;
+    if (name == ENGINE_NOTES)
+        *(int *)to = engines++ ? STRICT_NAN : WINOGRAD_NOTE;
+    if (name == PLAN_WORKSPACE)
+        *(int64_t *)to = NEEDED;
+    return 0;
+}
+
+cudnnStatus cudnnBackendExecute(cudnnHandle h, cudnnDescriptor plan, cudnnDescriptor pack)
+{
+    FAILS();
+    IN_CONTEXT();
+    FAKE_NEEDS(h && plan && pack);
+    fake.foreign++;
+    return 0;
+}
 
 cudnnStatus cudnnSetTensorNdDescriptor(cudnnDescriptor d, int type, int rank, const int *extent,
                                        const int *stride)
@@ -148,6 +216,19 @@ SEARCH(cudnnGetConvolutionBackwardFilterAlgorithm_v7)
 CONVOLVE(cudnnConvolutionForward)
 CONVOLVE(cudnnConvolutionBackwardData)
 CONVOLVE(cudnnConvolutionBackwardFilter)
+
+cudnnStatus cudnnConvolutionBiasActivationForward(cudnnHandle h, const void *alpha, cudnnDescriptor dx,
+    const void *x, cudnnDescriptor dw, const void *w, cudnnDescriptor conv, int algorithm, void *workspace,
+    size_t bytes, const void *beta, cudnnDescriptor dz, const void *z, cudnnDescriptor dbias,
+    const void *bias, cudnnDescriptor activation, cudnnDescriptor dy, void *y)
+{
+    FAILS();
+    IN_CONTEXT();
+    FAKE_NEEDS(h && alpha && dx && x && dw && w && conv && beta && dz && z && dbias && bias && dy && y);
+    FAKE_NEEDS(activation && algorithm == GEMM_BASED && workspace && bytes == NEEDED);
+    fake.foreign++;
+    return 0;
+}
 
 cudnnStatus cudnnSoftmaxForward(cudnnHandle h, int algorithm, int mode, const void *alpha, cudnnDescriptor dx,
                                 const void *x, const void *beta, cudnnDescriptor dy, void *y)

@@ -62,6 +62,22 @@ for file in $out.bench.csv $out.bench.html $out.svg/summary-roof.svg; do
     grep -q softmax $file || fail "$file has no softmax"
 done
 
+# a sequence is one row, with the variant of each layer; --layers measures each, too, those of one shape once
+mkdir -p $out.suites
+cat > $out.suites/resnet50_network.csv <<'EOF'
+label,problem
+first,conv:n1c3h9w9k8r3s3:f32:pad=1:bias:act=relu
+second,conv:n1c8h9w9k8r1s1:f32:bias:act=relu:beta=1:residual=full
+third,conv:n1c8h9w9k8r1s1:f32:bias:act=relu:beta=1:residual=full
+EOF
+VERNIER_SUITES=$out.suites ./vernier bench resnet50-network --batch 2 --with nhwc --layers --device Portable \
+    --budget 0.02 --json $out.sequence.json --csv $out.sequence.csv > $out.sequence.txt ||
+    fail "vernier bench resnet50-network: exit status $?"
+grep -q '^sequence:resnet50-network:3:conv:n2c3h9w9k8r3s3:f32' $out.sequence.txt || fail "the sequence is no row"
+[ "$(grep -c '^conv:n2' $out.sequence.txt)" = 2 ] || fail "$out.sequence.txt: the sequence has not two kinds of layers"
+[ "$(sed -n '/"layers": \[/,/\]/p' $out.sequence.json | grep -c '"variant": "conv')" = 3 ] ||
+    fail "$out.sequence.json: the sequence has not three layers"
+
 # what was measured has a line of CSV for each sample; all that is written is as the schema says
 ./vernier compare $out.json $out.bench.json --json $out.compare.json > /dev/null || fail "vernier compare: exit status $?"
 for python in python3 /usr/bin/python3 none; do
@@ -70,12 +86,12 @@ done
 if [ $python = none ]; then
     echo "skipped: the schema, since there is no python3-jsonschema"
 else
-    $python - "$srcdir/doc/report.schema.json" $out.json $out.bench.json $out.compare.json <<'EOF' || fail "a report is not as the schema says"
+    $python - "$srcdir/doc/report.schema.json" $out.json $out.bench.json $out.sequence.json $out.compare.json <<'EOF' || fail "a report is not as the schema says"
 import csv, json, jsonschema, sys
-schema, gap, bench, compared = (json.load(open(path)) for path in sys.argv[1:])
-for report in gap, bench, compared:
+schema, gap, bench, sequence, compared = (json.load(open(path)) for path in sys.argv[1:])
+for report in gap, bench, sequence, compared:
     jsonschema.validate(report, schema, cls=jsonschema.validators.validator_for(schema))
-for report, path in (gap, sys.argv[2]), (bench, sys.argv[3]):
+for report, path in (gap, sys.argv[2]), (bench, sys.argv[3]), (sequence, sys.argv[4]):
     samples = sum(len(run.get("samples_s", [])) for row in report["benchmarks"] for run in row.get("runs", [row]))
     lines = list(csv.DictReader(open(path.replace(".json", ".csv"), newline="")))
     if len(lines) != samples or not samples:

@@ -235,6 +235,8 @@ static void test_engines(void)
         { "gemm_bf16x3",       VN_F32,  "nvidia", "HGMMA bf16 x 3" },
         { "gemm_bf16x3_rows",  VN_F32,  "nvidia", "HGMMA bf16 x 3" },
         { "gemm_tf32",         VN_F32,  "nvidia", "HGMMA tf32" },
+        { "gemm_batched",      VN_BF16, "nvidia", "HMMA bf16" },
+        { "gemm_batched_fma",  VN_F32,  "nvidia", "FFMA" },
         { "gemm_mma",          VN_F32,  "nvidia", "HMMA tf32" },
         { "gemm_mma",          VN_F64,  "nvidia", "DMMA" },
         { "gemm_skinny_mma",   VN_F32,  "nvidia", "HMMA bf16 x 3" },

@@ -15,15 +15,18 @@
 struct request {
     struct common common;
     const char *first_call, *html, *svg, *csv;
+    int         layers;                 /* of sequences, each, too */
     struct work work;
 };
 
-enum { DIRECTION = 256, VARIANT, FIRST_CALL, HTML, SVG, CSV };
+enum { DIRECTION = 256, VARIANT, FIRST_CALL, HTML, SVG, CSV, LAYERS };
 
 static const struct argp_option options[] = {
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
     { "direction",  DIRECTION, "NAME",  0,
       "forward, backward-data or backward-filter (convolution), backward (softmax, attention), or all", 0 },
+    { "layers",     LAYERS,    NULL,    0,
+      "Of a suite that is a sequence, measure each layer, too, those of one shape once", 0 },
     { "csv",        CSV,       "FILE",  0, "Write every sample as a line of CSV", 0 },
     { "html",       HTML,      "FILE",  0, "Write the report as one HTML file, with its charts", 0 },
     { "svg",        SVG,       "DIR",   0, "Write each chart of it as a file of this folder", 0 },
@@ -32,9 +35,10 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Measures WHAT: a problem, as gemm:1024x1024x1024:f32:nn; a suite: squares, resnet50, mobilenet, "
-    "unet3d, wavenet, llama31, deepbench-gemm, deepbench-conv, epilogues, mixed, batched, softmax-rows, "
-    "attention, decode, cross-entropy; or overhead, which is what a call and a start cost."
+    "Measures WHAT: a problem, as gemm:1024x1024x1024:f32:nn; a suite: squares, resnet50, resnet50-network, "
+    "mobilenet, unet3d, wavenet, llama31, deepbench-gemm, deepbench-conv, epilogues, mixed, batched, "
+    "softmax-rows, attention, decode, cross-entropy; or overhead, which is what a call and a start cost. "
+    "resnet50-network is a sequence: its 53 convolutions run one after the other and are timed as one."
     "\v"
     "Times are medians of samples taken in turns with the peers, on random data, after a run that is "
     "checked against them; on a CPU by the clock on the wall, else by the device's events, with the device "
@@ -74,6 +78,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case VARIANT:    r->work.options.variant = arg; return 0;
     case FIRST_CALL: r->first_call = arg;           return 0;
     case CSV:        r->csv  = arg;                 return 0;
+    case LAYERS:     r->layers = 1;                 return 0;
     case HTML:       r->html = arg;                 return 0;
     case SVG:        r->svg  = arg;                 return 0;
     case DIRECTION:
@@ -96,7 +101,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* A table: a suite, or problems that follow each other; nothing in it: overhead. */
 struct group { const char *name; struct workloads w; };
-struct plan  { struct group group[WORK_MOST]; int groups; };
+struct plan  { struct group group[2 * WORK_MOST]; int groups; };
 
 static int add_what(struct plan *p, const char *what, const struct workload_options *o)
 {
@@ -127,8 +132,15 @@ static int make_plan(struct plan *p, const struct request *r)
 {
     int status = 0;
 
-    for (int i = 0; i < r->work.whats && !status; i++)
-        status = add_what(p, r->work.what[i], &r->work.options);
+    for (int i = 0; i < r->work.whats && !status; i++) {
+        struct workload_options o = r->work.options;
+
+        o.sequences = 1;
+        status = add_what(p, r->work.what[i], &o);
+        o.sequences = 0;
+        if (!status && r->layers && p->group[p->groups - 1].w.is_sequence)
+            status = add_what(p, r->work.what[i], &o);
+    }
     return status;
 }
 
@@ -190,9 +202,12 @@ static void say_why_not(struct session *s, const struct row *rows, int count)
     }
 }
 
-static int measure_all(struct session *s, const char *name, const struct workloads *w)
+/* The rows of a table: shown[i] stands for the count problems from it[i] on. */
+static int measure_all(struct session *s, const char *name, const struct workloads *shown,
+                       const struct workload *it, int count)
 {
     struct bench *const b = &s->bench;
+    const struct workloads *const w = shown;
     struct row *const rows = calloc((size_t)w->count, sizeof *rows);
     struct means means = { { 0 }, { 0 } };
     struct progress progress;
@@ -206,7 +221,7 @@ static int measure_all(struct session *s, const char *name, const struct workloa
     progress_open(&progress, w->count);
     for (int i = 0; i < w->count && !interrupted; i++) {
         progress_show(&progress, i, w->it[i].text);
-        row_measure(&rows[i], b, &w->it[i].problem);
+        row_measure(&rows[i], b, &it[i], count);
         progress_clear(&progress);
         sheet_row(&sheet, b, &w->it[i], &rows[i]);
         means_add(&means, b, &rows[i]);
@@ -254,8 +269,15 @@ static int measure_group(struct session *s, const struct group *g)
         return measure_overhead(s);
     if (!s->bench.info.is_cpu && !s->bench.hold && hold_open(&s->bench.hold, s->bench.queue))
         s->bench.hold = NULL;                   /* short runs go without */
-    status = measure_roofline(s, &g->w);
-    return status ? status : measure_all(s, g->name, &g->w);
+    if ((status = measure_roofline(s, &g->w)))
+        return status;
+    if (!g->w.is_sequence)
+        return measure_all(s, g->name, &g->w, g->w.it, 1);
+
+    struct workload all;
+
+    workloads_sequence(&all, &g->w);
+    return measure_all(s, g->name, &(struct workloads){ .it = &all, .count = 1 }, g->w.it, g->w.count);
 }
 
 static void print_device(const struct session *s)

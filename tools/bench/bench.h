@@ -27,11 +27,16 @@ struct bench {
     int                pinned;            /* each thread that computes is tied to a CPU, ours and theirs */
 };
 
-/* What was measured of one problem. */
+struct layer { char variant[32], engine[VN_ENGINE]; };
+
+/* What was measured of one problem, or of the layers of a sequence as one. */
 struct row {
     char   variant[32], engine[VN_ENGINE];
+    int    layers;                        /* 1, or how many problems a sequence has */
+    struct layer *layer;                  /* how each of them ran */
     double seconds;                       /* median; 0: not measured, and note says why */
-    double flops, bytes, roofline;        /* roofline: the share reached */
+    double flops, bytes;
+    double least, roofline;               /* seconds of the roof, and the share reached */
     double copy;                          /* seconds of a copy of as many bytes; 0: not bound by memory */
     struct timing  ours;
     struct watched watched;               /* its machine: NULL where nothing was measured */
@@ -44,16 +49,18 @@ struct row {
     } peer[BENCH_PEERS];
 };
 
-/* ours' time is better than the roofline's where data stays in a cache */
-int    row_is_bound_by_memory(const struct bench *b, const struct problem *p);
-void   row_measure(struct row *out, struct bench *b, const struct problem *p);
+/* ours' time is better than the roofline's where data stays in a cache; 0 of a sequence */
+int    row_is_bound_by_memory(const struct bench *b, const struct workload *w);
+/* The problem at `it`; or count of them, run one after the other without a wait between. */
+void   row_measure(struct row *out, struct bench *b, const struct workload *it, int count);
 double row_ratio(const struct row *r, int peer);          /* 0: none */
 void   row_close(struct row *r);
 
 /* A peer that takes turns: theirs_run() is the `run` of its runner. */
 struct theirs {
     const struct peer *peer;
-    void              *state;
+    void *const       *state;             /* of each problem, in a row */
+    int                count;
     int                by_device;         /* its own device time counts */
 };
 int    theirs_run(void *state, int repeats, double *seconds);

@@ -51,7 +51,7 @@ void sheet_open(struct sheet *s, const struct bench *b, const struct workloads *
         width = length > width ? length : width;
         names = name > names ? name : names;
         s->gflops |= !w->it[i].problem.op->by_bytes;
-        s->gbytes |= w->it[i].problem.op->by_bytes || row_is_bound_by_memory(b, &w->it[i].problem);
+        s->gbytes |= w->it[i].problem.op->by_bytes || row_is_bound_by_memory(b, &w->it[i]);
     }
     table_open(&s->table, to);
     table_column(&s->table, "problem", width, 1);
@@ -153,10 +153,10 @@ void sheet_row(struct sheet *s, const struct bench *b, const struct workload *w,
     if (s->gflops)
         table_cell(t, PLAIN, w->problem.op->by_bytes ? "" : figure(cell, r->flops / r->seconds * 1e-9));
     if (s->gbytes)
-        table_cell(t, PLAIN, w->problem.op->by_bytes || row_is_bound_by_memory(b, &w->problem)
+        table_cell(t, PLAIN, w->problem.op->by_bytes || row_is_bound_by_memory(b, w)
                            ? figure(cell, r->bytes / r->seconds * 1e-9) : "");
     share(cell, r->roofline);
-    if (r->roofline > 1 && row_is_bound_by_memory(b, &w->problem))
+    if (r->roofline > 1 && row_is_bound_by_memory(b, w))
         snprintf(cell, sizeof cell, "cache");
     table_cell(t, PLAIN, cell);
     if (s->gbytes)
@@ -211,6 +211,22 @@ static json_t *json_peer(const struct row *r, int peer)
     return out;
 }
 
+/* Each layer of a sequence has a roof of its own: their seconds are summed. */
+static json_t *json_layers_roof(const struct row *r)
+{
+    return json_pack("{s:s, s:s, s:f}", "kind", "that of each layer", "bound", "flops", "seconds", r->least);
+}
+
+static json_t *json_layers(const struct row *r)
+{
+    json_t *const out = json_array();
+
+    for (int i = 0; i < r->layers; i++)
+        json_array_append_new(out, json_pack("{s:s, s:s}", "variant", r->layer[i].variant,
+                                             "engine", r->layer[i].engine));
+    return out;
+}
+
 json_t *json_row(const struct bench *b, const struct workload *w, const struct row *r)
 {
     json_t *const entry = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s, s:s}",
@@ -234,7 +250,10 @@ json_t *json_row(const struct bench *b, const struct workload *w, const struct r
         "disturbed", r->watched.why, "machine", r->watched.machine, "flops", r->flops, "bytes", r->bytes,
         "gflops", r->flops / r->seconds * 1e-9, "gbytes_per_second", r->bytes / r->seconds * 1e-9,
         "roofline", r->roofline));
-    json_object_set_new(entry, "roof", json_roof(&b->roofline, &w->problem, r->seconds));
+    json_object_set_new(entry, "roof", w->layers ? json_layers_roof(r)
+                                                 : json_roof(&b->roofline, &w->problem, r->seconds));
+    if (w->layers)
+        json_object_set_new(entry, "layers", json_layers(r));
     if (r->copy > 0)
         json_object_set_new(entry, "copy_time", json_real(r->copy));
     if (b->peers) {

@@ -106,6 +106,7 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     p->beside = RANDOM_OF(r, besides);
     if (!conv_has_one_type(p))
         p->beside = APART;
+    o->packed = p->direction != BACKWARD_FILTER && random_chance(r, 0.2);
 }
 
 static void draw_real(struct problem *p, struct random *r)
@@ -210,6 +211,8 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "n2c3h5w7k4r1s1",     ":nhwc:beside=rows", 0 },
         { "n2c5h4w3k7r1s1",     ":beta=2:bias=full:residual=full", 0 },
         { "n1c3h5w7k4r3s3",     ":beta=nan", 0 },
+        { "n1c3h5w7k40r3s3",    ":packed:pad=1:bias", 0 },
+        { "n2c4h5w7k6r2s2",     ":packed:nhwc:groups=2", 0 },
         { "n1c3h5w7k4r3s3",     ":alpha=0:beta=2:bias:nhwc", 0 },
         { "n0c3h5w7k4r3s3",     "", 0 },
         { "n2c0h5w7k4r3s3",     ":beta=1:bias", 0 },

@@ -31,6 +31,7 @@ struct contender {
     int             side;
     struct problem  problem;              /* with the variant that was forced */
     struct theirs   theirs;               /* a peer; else theirs.peer is NULL */
+    void           *prepared;             /* of the peer */
     json_t         *how;                  /* vn_queue_explain() */
     struct vn_choice choice;
     vn_type         type;
@@ -199,10 +200,12 @@ static int peer_first_run(struct contender *c, const struct peer *peer)
     int right;
 
     c->theirs.peer = peer;
-    if (peer->prepare(&c->theirs.state, &c->problem, &t->values[FIRST], c->note, SENTENCE))
+    c->theirs.state = &c->prepared;
+    c->theirs.count = 1;
+    if (peer->prepare(&c->prepared, &c->problem, &t->values[FIRST], c->note, SENTENCE))
         return -1;
-    if (results_open(&result, o, &t->result) || peer->run(c->theirs.state)
-        || peer_results(peer, c->theirs.state, &result, o)) {
+    if (results_open(&result, o, &t->result) || peer->run(c->prepared)
+        || peer_results(peer, c->prepared, &result, o)) {
         results_close(&result);
         c->failed = 1;
         snprintf(c->note, SENTENCE, "it failed");
@@ -747,7 +750,7 @@ json_t *gap_row(struct gap *g, const struct workload *w, const char *of, char fm
     find_fma(fma, t);
     for (int i = 0; i < t->count; i++) {
         if (t->it[i].theirs.peer)
-            t->it[i].theirs.peer->finish(t->it[i].theirs.state);
+            t->it[i].theirs.peer->finish(t->it[i].prepared);
         json_decref(t->it[i].how);
     }
     for (int i = 0; i < SIDES; i++)

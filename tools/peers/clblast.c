@@ -410,14 +410,14 @@ static double between(cl_event from, cl_event to)
     return 1e-9 * (double)(end - start);
 }
 
-static double timed(void *state, int repeats)
+static double timed(void *const *state, int count, int repeats)
 {
     cl_event from = NULL, to = NULL;
     double seconds = -1;
     int status = clEnqueueMarkerWithWaitList(clblast.queue, 0, NULL, &from);
 
-    for (int i = 0; i < repeats && !status; i++)
-        status = enqueue(state);
+    for (int i = 0; i < repeats * count && !status; i++)
+        status = enqueue(state[i % count]);
     if (!status)
         status = clEnqueueMarkerWithWaitList(clblast.queue, 0, NULL, &to);
     if (!clFinish(clblast.queue) && !status)

@@ -178,12 +178,25 @@ static int run(void *state)
     return enqueue(state) || vn_queue_finish(r->peer->queue);
 }
 
-static double timed(void *state, int repeats)
+struct sequence { void *const *state; int count; };
+
+static vn_status enqueue_all(void *state)
 {
-    struct run *r = state;
+    const struct sequence *const all = state;
+    vn_status s = VN_OK;
+
+    for (int i = 0; i < all->count && !s; i++)
+        s = enqueue(all->state[i]);
+    return s;
+}
+
+static double timed(void *const *state, int count, int repeats)
+{
+    struct run *const first = state[0];
+    struct sequence all = { state, count };
     double seconds;
 
-    return series_time(&seconds, &r->series, enqueue, state, repeats) ? -1 : seconds;
+    return series_time(&seconds, &first->series, enqueue_all, &all, repeats) ? -1 : seconds;
 }
 
 static int read_output(void *state, int i, void *to)

@@ -376,8 +376,10 @@ static const char *gemm_lacks(const struct problem *p)
 
 static const char *conv_lacks(const struct problem *p)
 {
-    if (conv_of(p)->to_f32 || conv_of(p)->sides_f32 || conv_of(p)->residual)
-        return "it is compared in one type, and with the output as the residual";
+    if (conv_of(p)->to_f32 || conv_of(p)->sides_f32)
+        return "it is compared in one type";
+    if (conv_of(p)->residual && conv_of(p)->residual != BIAS_FULL)
+        return "it adds residuals of all the output's elements only";
     return p->direction != FORWARD && (p->alpha != 1 || p->beta != 0 || p->bias || p->act != VN_IDENTITY)
          ? "its backward convolutions have no alpha, beta, bias or activation" : NULL;
 }
@@ -407,15 +409,16 @@ static const struct operation {
     int           own_layouts;               /* the primitive picks the layouts of its tensors */
     int           channels;                  /* dimension 1 is one: what a bias of rank 1 goes along */
     int           by_sgemm;                  /* dnnl_sgemm may do it, too */
+    int           residual;                  /* the operand that is one, if the problem has it; 0: none is */
     int           role[DIRECTIONS][3];       /* what each operand is to oneDNN */
 } operations[] = {
-    { gemm_lacks, plan_matmul, no_groups, 0, 0, 1,
+    { gemm_lacks, plan_matmul, no_groups, 0, 0, 1, 0,
       { [FORWARD]         = { SRC, WEIGHTS, DST } } },
-    { conv_lacks, plan_conv, conv_groups, 1, 1, 0,
+    { conv_lacks, plan_conv, conv_groups, 1, 1, 0, CONV_RESIDUAL,
       { [FORWARD]         = { SRC, WEIGHTS, DST },
         [BACKWARD_DATA]   = { DIFF_DST, WEIGHTS, DIFF_SRC },
         [BACKWARD_FILTER] = { SRC, DIFF_DST, DIFF_WEIGHTS } } },
-    { softmax_lacks, plan_softmax, no_groups, 0, 0, 0,
+    { softmax_lacks, plan_softmax, no_groups, 0, 0, 0, 0,
       { [FORWARD]         = { SRC, DST, 0 },
         [BACKWARD]        = { DST, DIFF_DST, DIFF_SRC } } },
 };
@@ -545,20 +548,43 @@ static int reorder(handle from, const void *from_layout, handle to, const void *
     return status;
 }
 
-/* Moves an operand between the caller's buffer and the primitive's memory. */
-static int move(struct run *r, int i, void *data, int inwards)
+/* Moves a view between the caller's buffer and the primitive's memory of operand i. */
+static int move_view(struct run *r, int i, const vn_tensor *t, const void *user_layout, void *data,
+                     int inwards)
 {
-    const vn_tensor *t = &r->o.t[i];
     const void *layout = dnnl.plan_layout(r->plan, QUERY_ARG_LAYOUT, r->argument[i].index);
     handle user = NULL, ours = r->argument[i].memory;
     int status = !layout
-              || dnnl.memory_create(&user, r->user[i], dnnl.engine,
+              || dnnl.memory_create(&user, user_layout, dnnl.engine,
                                     (char *)data + (size_t)t->start * vn_type_bytes(t->type));
 
     if (!status)
-        status = inwards ? reorder(user, r->user[i], ours, layout) : reorder(ours, layout, user, r->user[i]);
+        status = inwards ? reorder(user, user_layout, ours, layout)
+                         : reorder(ours, layout, user, user_layout);
     if (user)
         dnnl.memory_destroy(user);
+    return status;
+}
+
+static int move(struct run *r, int i, void *data, int inwards)
+{
+    return move_view(r, i, &r->o.t[i], r->user[i], data, inwards);
+}
+
+/* A residual lies where its sum is to be, as applications of oneDNN have it: "sum" adds what the output
+ * holds.                                                                                              */
+static int fill_output(struct run *r, const struct problem *p, const struct values *data)
+{
+    const int out = r->o.output, residual = r->operation->residual;
+    const int from = residual && r->o.t[residual].rank ? residual : out;
+    void *layout = NULL;
+    int status;
+
+    if (p->beta == 0)
+        return 0;
+    status = tensor_layout(&layout, r, p, &r->o.t[from], DST, 0)
+          || move_view(r, out, &r->o.t[from], layout, data->operand[from], 1);
+    layout_close(layout);
     return status;
 }
 
@@ -570,10 +596,10 @@ static int fill_memories(struct run *r, const struct problem *p, const struct va
         const void *layout = dnnl.plan_layout(r->plan, QUERY_ARG_LAYOUT, r->argument[i].index);
 
         if (dnnl.memory_create(&r->argument[i].memory, layout, dnnl.engine, (void *)(intptr_t)OWN_MEMORY)
-            || ((i != r->o.output || p->beta != 0) && move(r, i, data->operand[i], 1)))
+            || (i != r->o.output && move(r, i, data->operand[i], 1)))
             return -1;
     }
-    return 0;
+    return fill_output(r, p, data);
 }
 
 static int run_primitive(struct run *r)

@@ -46,9 +46,9 @@ struct peer {
     /* One complete run, finished on return; 0, or the peer's own error.  Runs of several
      * peers and problems may alternate.  Where beta is not 0, each run adds to the last. */
     int         (*run)    (void *state);
-    /* NULL, or: seconds that the device spent on so many runs, queued one after the other as
-     * ours are; below 0 if not known.                                                     */
-    double      (*timed)  (void *state, int repeats);
+    /* NULL, or: seconds that the device spent on so many runs of all these states in their order, queued
+     * one after the other as ours are; below 0 if not known.                                            */
+    double      (*timed)  (void *const *state, int count, int repeats);
     /* Writes the elements of operand i, an output, into a buffer of the problem's layout and type;
      * gaps and start are left as they are.                                                       */
     int         (*read)   (void *state, int i, void *out);

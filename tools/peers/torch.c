@@ -300,11 +300,15 @@ static int torch_run(void *state)
     return ask(json_pack("{s:s, s:i}", "do", "run", "id", r->id));
 }
 
-static double torch_timed(void *state, int repeats)
+static double torch_timed(void *const *state, int count, int repeats)
 {
-    const struct run *r = state;
     char why[512];
-    json_t *const message = json_pack("{s:s, s:i, s:i}", "do", "time", "id", r->id, "repeats", repeats);
+    json_t *const ids = json_array();
+    json_t *const message = json_pack("{s:s, s:o, s:i}", "do", "time", "ids", ids, "repeats", repeats);
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(ids, json_integer(((const struct run *)state[i])->id));
+
     json_t *const answer = exchange(message, NULL, 0, why, sizeof why);
     const double seconds = answer ? json_number_value(json_object_get(answer, "seconds")) : -1;
 

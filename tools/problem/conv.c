@@ -112,6 +112,7 @@ static const struct word words[] = {
     { "backward-data",   offsetof(struct problem, direction), BACKWARD_DATA,   0 },
     { "backward-filter", offsetof(struct problem, direction), BACKWARD_FILTER, 0 },
     { "bias",            offsetof(struct problem, bias),      BIAS_ROW,        0 },
+    { "packed",          AT(packed),                          1,               0 },
     { NULL, 0, 0, 0 }
 };
 
@@ -186,7 +187,8 @@ static void write(struct writer *w, const struct problem *p)
         write_text(w, "%c%lld", "trs"[i], (long long)c->filter[i]);
     write_text(w, ":%s%s", vn_type_name(p->type), c->to_f32 ? ">f32" : "");
     write_keys(w, keys, p);
-    write_text(w, ":%s:%s", c->channels_last ? "nhwc" : "nchw", direction_names[p->direction]);
+    write_text(w, ":%s:%s%s", c->channels_last ? "nhwc" : "nchw", direction_names[p->direction],
+               c->packed && p->direction != BACKWARD_FILTER ? ":packed" : "");
 }
 
 /* ---- operands ---- */
@@ -194,8 +196,9 @@ static void write(struct writer *w, const struct problem *p)
 static const char *const names[OPERANDS] = {
     "the first operand", "the second operand", "the third operand", "the bias", "the residual" };
 
-/* For each channel of the output, in forward as a tensor of rank 1; or all of its extents. */
-static void lay_out_side(struct operands *o, int at, const struct problem *p, int which)
+/* For each channel of the output, in forward as a tensor of rank 1; or as the output lies, which `order` is
+ * of.                                                                                                   */
+static void lay_out_side(struct operands *o, int at, const struct problem *p, int which, const int *order)
 {
     const struct conv_problem *const c = conv_of(p);
 
@@ -203,8 +206,10 @@ static void lay_out_side(struct operands *o, int at, const struct problem *p, in
         return;
     if (which == BIAS_ROW && p->direction == FORWARD)
         o->elements[at] = lay_out(&o->t[at], p, 1, &c->filters, NULL);
+    else if (which == BIAS_FULL)
+        o->elements[at] = lay_out(&o->t[at], p, o->t[2].rank, o->t[2].extent, order);
     else
-        o->elements[at] = lay_out_part(&o->t[at], p, &o->t[2], which == BIAS_FULL ? ~0u : 1u << c->spatial);
+        o->elements[at] = lay_out_part(&o->t[at], p, &o->t[2], 1u << c->spatial);
     o->t[at].type = c->sides_f32 ? VN_F32 : o->t[2].type;
 }
 
@@ -228,19 +233,16 @@ static void operands(struct operands *o, const struct problem *p)
     }
     if (c->to_f32)
         o->t[2].type = VN_F32;
-    lay_out_side(o, CONV_BIAS, p, (int)p->bias);
-    lay_out_side(o, CONV_RESIDUAL, p, c->residual);
+    lay_out_side(o, CONV_BIAS, p, (int)p->bias, order);
+    lay_out_side(o, CONV_RESIDUAL, p, c->residual, order);
 }
 
-static vn_status run(vn_queue *q, const struct problem *p, const struct operands *o)
+static vn_conv_options options_of(const struct problem *p, const struct operands *o)
 {
-    static vn_status (*const call[])(vn_queue *, double, vn_tensor, vn_tensor, double, vn_tensor,
-                                     const vn_conv_options *) =
-        { vn_conv_forward, vn_conv_backward_data, vn_conv_backward_filter };
     const struct conv_problem *const c = conv_of(p);
     vn_conv_options options = { .groups = (int)c->groups, .math = p->math, .bias = o->t[CONV_BIAS],
                                 .activation = p->act, .size = sizeof options, .variant = variant_of(p),
-                                .residual = o->t[CONV_RESIDUAL] };
+                                .residual = o->t[CONV_RESIDUAL], .packed_w = o->pack };
     const int    from = 3 - c->spatial;
     const size_t bytes = (size_t)c->spatial * sizeof(int);
 
@@ -248,6 +250,27 @@ static vn_status run(vn_queue *q, const struct problem *p, const struct operands
     memcpy(options.dilation, c->dilation + from, bytes);
     memcpy(options.pad_before, c->pad_before + from, bytes);
     memcpy(options.pad_after, c->pad_after + from, bytes);
+    return options;
+}
+
+static vn_status pack(vn_queue *q, const struct problem *p, struct operands *o)
+{
+    const int *const at = conv_place[p->direction];
+    const vn_conv_options options = options_of(p, o);
+
+    if (!conv_of(p)->packed || p->direction == BACKWARD_FILTER)
+        return VN_OK;
+    return vn_conv_pack_open(&o->pack, q, (vn_conv_direction)p->direction, o->t[at[0]], o->t[at[1]],
+                             o->t[at[2]], &options);
+}
+
+static vn_status run(vn_queue *q, const struct problem *p, const struct operands *o)
+{
+    static vn_status (*const call[])(vn_queue *, double, vn_tensor, vn_tensor, double, vn_tensor,
+                                     const vn_conv_options *) =
+        { vn_conv_forward, vn_conv_backward_data, vn_conv_backward_filter };
+    const vn_conv_options options = options_of(p, o);
+
     return call[p->direction](q, p->alpha, o->t[0], o->t[1], p->beta, o->t[2], &options);
 }
 
@@ -349,7 +372,7 @@ const struct op op_conv = {
     .words = words, .keys = keys, .has_epilogue = 1, .usual = &usual, .own_size = sizeof usual,
     .directions = 1u << FORWARD | 1u << BACKWARD_DATA | 1u << BACKWARD_FILTER, .batch = AT(images),
     .read_sizes = sizes, .complete = complete, .write = write,
-    .operands = names, .lay_out = operands, .run = run,
+    .operands = names, .lay_out = operands, .pack = pack, .run = run,
     .flops = flops,
     .oracle = oracle_conv, .summands = summands, .narrow = narrow_conv, .shrink = shrink,
     .cases = suite_conv, .fill = data_fill_products, .patterns = product_patterns, .suits = suits,

@@ -18,6 +18,7 @@ struct conv_problem {
     int     stride[3], dilation[3], pad_before[3], pad_after[3];
     int     residual;                        /* enum bias: what beta multiplies in place of the output */
     int     to_f32, sides_f32;               /* the output, of 16-bit inputs; bias and residual */
+    int     packed;                          /* the filter, beforehand */
 } OWN_STRUCT;
 OWN_FITS(struct conv_problem);
 

@@ -10,7 +10,7 @@
  *   conv:nN cC hH wW kK rR sS:TYPE     (without the spaces; 1-D has w and s alone, 3-D adds dD and tT)
  *                                      nchw|nhwc forward|backward-data|backward-filter
  *                                      stride= dil= pad= (one number, or one a dimension: 1x2; pad also
- *                                      before-after: 0-1x2-3) groups= alpha= beta= bias act= ...
+ *                                      before-after: 0-1x2-3) groups= alpha= beta= bias act= packed ...
  *   softmax:ROWSxN:TYPE                forward|backward log causal mask=full|row scale= inner=I batch=B
  *                                      variant= gap= start=
  *   cross-entropy:ROWSxCLASSES:TYPE    loss (no gradient) inplace weights lse targets=i32|i64 ignore=CLASS

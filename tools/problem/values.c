@@ -174,18 +174,27 @@ static double host_memory(void)
 
 int values_fit(const vn_device *d, const struct problem *p, int copies, char *why, size_t why_size)
 {
-    struct operands o;
+    return values_fit_all(d, &p, 1, copies, why, why_size);
+}
+
+int values_fit_all(const vn_device *d, const struct problem *const *each, int count, int copies, char *why,
+                   size_t why_size)
+{
     double all = 0, largest = 0;
 
-    if (problem_operands(&o, p)) {
-        snprintf(why, why_size, "its size overflows");
-        return -1;
-    }
-    for (int i = 0; i < o.count; i++) {
-        const double bytes = (double)o.elements[i] * (double)vn_type_bytes(o.t[i].type);
+    for (int n = 0; n < count; n++) {
+        struct operands o;
 
-        all    += home_of(&o, i) == i ? bytes : 0;
-        largest = fmax(largest, bytes);
+        if (problem_operands(&o, each[n])) {
+            snprintf(why, why_size, "its size overflows");
+            return -1;
+        }
+        for (int i = 0; i < o.count; i++) {
+            const double bytes = (double)o.elements[i] * (double)vn_type_bytes(o.t[i].type);
+
+            all    += home_of(&o, i) == i ? bytes : 0;
+            largest = fmax(largest, bytes);
+        }
     }
     if (all > 0.9 * (double)d->info.memory || largest > (double)d->facts.buffer_bytes) {
         snprintf(why, why_size, "its %.1f GB do not fit into the device", all * 1e-9);

@@ -36,4 +36,7 @@ void   results_close(struct results *r);
 /* Is there room on the device, and for so many copies of everything on the host?  0, or -1
  * with a sentence in why[].                                                              */
 int    values_fit(const vn_device *d, const struct problem *p, int copies, char *why, size_t why_size);
+/* Of the problems at all[0], all[1] ..., all at once. */
+int    values_fit_all(const vn_device *d, const struct problem *const *all, int count, int copies, char *why,
+                      size_t why_size);
 #endif

@@ -176,29 +176,31 @@ static int expand_problem(const struct expansion *e)
 static const struct suite {
     const char *name, *file;
     int       (*expand)(const struct expansion *e);
+    int         is_sequence;             /* its rows are layers, run one after the other */
 } suites[] = {
-    { "squares",        "squares.csv",            expand_square         },
-    { "resnet50",       "resnet50_v1_5_conv.csv", expand_resnet         },
-    { "mobilenet",      "mobilenet.csv",          expand_problem        },
-    { "unet3d",         "unet3d.csv",             expand_problem        },
-    { "wavenet",        "wavenet.csv",            expand_problem        },
-    { "llama31",        "llama31_matmul.csv",     expand_llama          },
-    { "deepbench-gemm", "deepbench_gemm.csv",     expand_deepbench_gemm },
-    { "deepbench-conv", "deepbench_conv.csv",     expand_deepbench_conv },
-    { "epilogues",      "epilogues.csv",          expand_problem        },
-    { "mixed",          "mixed.csv",              expand_problem        },
-    { "batched",        "batched.csv",            expand_problem        },
-    { "softmax-rows",   "softmax_rows.csv",       expand_softmax        },
-    { "attention",      "attention.csv",          expand_problem        },
-    { "decode",         "decode.csv",             expand_problem        },
-    { "cross-entropy",  "cross_entropy.csv",      expand_problem        },
-    { NULL, NULL, NULL }
+    { "squares",          "squares.csv",            expand_square,         0 },
+    { "resnet50",         "resnet50_v1_5_conv.csv", expand_resnet,         0 },
+    { "resnet50-network", "resnet50_network.csv",   expand_problem,        1 },
+    { "mobilenet",        "mobilenet.csv",          expand_problem,        0 },
+    { "unet3d",           "unet3d.csv",             expand_problem,        0 },
+    { "wavenet",          "wavenet.csv",            expand_problem,        0 },
+    { "llama31",          "llama31_matmul.csv",     expand_llama,          0 },
+    { "deepbench-gemm",   "deepbench_gemm.csv",     expand_deepbench_gemm, 0 },
+    { "deepbench-conv",   "deepbench_conv.csv",     expand_deepbench_conv, 0 },
+    { "epilogues",        "epilogues.csv",          expand_problem,        0 },
+    { "mixed",            "mixed.csv",              expand_problem,        0 },
+    { "batched",          "batched.csv",            expand_problem,        0 },
+    { "softmax-rows",     "softmax_rows.csv",       expand_softmax,        0 },
+    { "attention",        "attention.csv",          expand_problem,        0 },
+    { "decode",           "decode.csv",             expand_problem,        0 },
+    { "cross-entropy",    "cross_entropy.csv",      expand_problem,        0 },
+    { NULL, NULL, NULL, 0 }
 };
 
 const char *workloads_suites(void)
 {
-    return "squares, resnet50, mobilenet, unet3d, wavenet, llama31, deepbench-gemm, deepbench-conv, "
-           "epilogues, mixed, batched, softmax-rows, attention, decode, cross-entropy";
+    return "squares, resnet50, resnet50-network, mobilenet, unet3d, wavenet, llama31, deepbench-gemm, "
+           "deepbench-conv, epilogues, mixed, batched, softmax-rows, attention, decode, cross-entropy";
 }
 
 /* Beside the program, where it was built; NULL if there are none, or if they may be somebody else's. */
@@ -248,6 +250,7 @@ static int expand_suite(struct workloads *w, const struct suite *s, const struct
         csv.titles = split(csv.title, csv.head);
         csv.row = 1;
     }
+    w->is_sequence = s->is_sequence && o->sequences;
     while (!failed && csv_next(&csv))
         failed = s->expand(&e);
     fclose(csv.file);
@@ -307,7 +310,7 @@ static int add_one(struct workloads *w, const char *text, const char *label, con
     snprintf(it.label, sizeof it.label, "%s", label);
     if (o->filter && !strstr(it.text, o->filter) && !strstr(it.label, o->filter))
         return 0;
-    if (*label && add_label(w, &it))
+    if (*label && !w->is_sequence && add_label(w, &it))
         return 0;
     if (w->count == w->room) {
         const int room = w->room ? 2 * w->room : 64;
@@ -357,8 +360,19 @@ int workloads_add(struct workloads *w, const char *what, const struct workload_o
     return -1;
 }
 
+void workloads_sequence(struct workload *out, const struct workloads *w)
+{
+    char first[PROBLEM_TEXT];
+
+    *out = w->it[0];
+    memcpy(first, out->text, sizeof first);
+    snprintf(out->text, sizeof out->text, "sequence:%s:%d:%.180s", out->suite, w->count, first);
+    *out->label = '\0';
+    out->layers = w->count;
+}
+
 void workloads_close(struct workloads *w)
 {
     free(w->it);
-    *w = (struct workloads){ NULL, 0, 0 };
+    *w = (struct workloads){ NULL, 0, 0, 0 };
 }
