@@ -106,7 +106,8 @@ test_programs += \
 	%D%/backends/test_cuda \
 	%D%/backends/test_faults \
 	%D%/backends/test_grid \
-	%D%/backends/test_opencl
+	%D%/backends/test_opencl \
+	%D%/backends/test_ptx
 
 # A layer between the OpenCL loader and the drivers, loaded at run time.
 check_LTLIBRARIES += %D%/fakes/opencl_layer.la

@@ -13,7 +13,7 @@ library's own sentence.  After a fork the library cannot be used in the child: s
 """
 from ._arrays import Tensor, empty, tensor
 from ._attention import attention, attention_backward
-from ._conv import conv, conv_backward_data, conv_backward_filter
+from ._conv import PackedFilter, conv, conv_backward_data, conv_backward_filter, pack_filter
 from ._cross_entropy import cross_entropy
 from ._device import (Buffer, Device, DeviceInfo, Event, Explanation, Queue, default_queue, devices, explain,
                       set_device)
@@ -24,6 +24,6 @@ from ._softmax import softmax, softmax_backward
 
 __version__ = version()
 __all__ = ["Buffer", "Device", "DeviceInfo", "Error", "Event", "Explanation", "FailedError", "InvalidError",
-           "NoDeviceError", "NoMemoryError", "Queue", "Tensor", "UnsupportedError", "attention", "attention_backward", "conv", "conv_backward_data",
+           "NoDeviceError", "NoMemoryError", "PackedFilter", "Queue", "Tensor", "UnsupportedError", "attention", "attention_backward", "conv", "conv_backward_data",
            "conv_backward_filter", "cross_entropy", "default_queue", "devices", "empty", "explain", "gemm", "library_path",
-           "set_device", "softmax", "softmax_backward", "tensor", "version"]
+           "pack_filter", "set_device", "softmax", "softmax_backward", "tensor", "version"]

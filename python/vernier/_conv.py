@@ -2,11 +2,11 @@
 """conv() and its gradients: convolutions of one to three spatial dimensions, without flipping the filter."""
 from __future__ import annotations
 
-from ctypes import byref, sizeof
+from ctypes import byref, c_void_p, sizeof
 from typing import Any, Sequence
 
-from ._arrays import (Call, activation_code, choice_code, dtype_of, math_code, result, variant_name)
-from ._device import Queue, each
+from ._arrays import (Call, Tensor, activation_code, choice_code, dtype_of, math_code, result, variant_name)
+from ._device import Handle, Queue, each
 from ._library import CConvOptions, InvalidError, check, lib
 
 LAYOUTS = ("NCHW", "NHWC")
@@ -57,15 +57,58 @@ class _Shape:
         return o
 
 
+class PackedFilter(Handle):
+    """A filter in the layout that a kernel reads, from pack_filter(); it keeps the tensor that it was made of."""
+
+    _noun, _instead = "packed filter", "pack it there"
+
+    def __init__(self, w: Tensor, opened: c_void_p) -> None:
+        super().__init__(opened, lib.vn_pack_close)
+        self.w = w
+
+    @property
+    def bytes(self) -> int:
+        """Device memory that it takes; 0 where the filter is best read as it lies."""
+        return int(lib.vn_pack_bytes(self.handle))
+
+
+def pack_filter(x: Any, w: Tensor, out: Any, *, backward: bool = False, stride: Any = 1, padding: Any = 0,
+                dilation: Any = 1, groups: int = 1, layout: str = "NCHW", math: str | None = None,
+                variant: str | None = None, queue: Queue | None = None) -> PackedFilter:
+    """Packs w for calls like conv(x, w, out, ...) or, backward, conv_backward_data(x, w, out, ...).
+
+    These take it as packed=, with w itself, a vernier.Tensor that is not written to.  x and out are of such a call;
+    other images may follow.
+
+    >>> import numpy as np, vernier
+    >>> x, w, y = (vernier.tensor(np.ones(shape, np.float32)) for shape in ((2, 8, 6, 6), (40, 8, 3, 3), (2, 40, 4, 4)))
+    >>> with vernier.pack_filter(x, w, y) as packed:
+    ...     float(vernier.conv(x, w, y, packed=packed).numpy()[1, 39, 3, 3])
+    72.0
+    """
+    if not isinstance(w, Tensor):
+        raise TypeError(f"w is a {type(w).__name__}; it needs a vernier.Tensor, which keeps its buffer")
+    n = choice_code(layout, LAYOUTS, "layout")
+    call, opened = Call(queue, x, w, out), c_void_p()
+    options = _Shape(w.ndim - 2, stride, padding, dilation, groups).options(None, math, variant)
+    image, made = call.input(_inner(x, n), "x"), call.output(_inner(out, n), "out", False)
+    images = (made, image) if backward else (image, made)
+    check(lib.vn_conv_pack_open(byref(opened), call.queue.handle, int(backward), images[0],
+                                call.input(_inner(w, n), "w"), images[1], byref(options)))
+    call.finish()
+    return PackedFilter(w, opened)
+
+
 def _run(function: Any, names: Sequence[str], x: Any, w: Any, out: Any, made: Any, shape: _Shape, layout: int,
          alpha: float, beta: float, bias: Any, residual: Any, act: str | None, math: str | None, variant: str | None,
-         dtype: Any, queue: Queue | None) -> Any:
+         dtype: Any, queue: Queue | None, packed: PackedFilter | None = None) -> Any:
     call = Call(queue, x, w, out)
     if out is None:
         if beta and residual is None:
             raise InvalidError(f"beta is {beta}, and out and residual are None; it needs what beta multiplies")
         out = result(call, x, _outer(made, layout), dtype or x.dtype)
     options = shape.options(act, math, variant)
+    options.packed_w = packed.handle if packed else None
     for name, it in (("bias", bias), ("residual", residual)):
         if it is not None:
             it, _ = dtype_of(it, name)
@@ -80,7 +123,7 @@ def _run(function: Any, names: Sequence[str], x: Any, w: Any, out: Any, made: An
 def conv(x: Any, w: Any, out: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
          layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0, bias: Any = None, residual: Any = None,
          act: str | None = None, dtype: Any = None, math: str | None = None, variant: str | None = None,
-         queue: Queue | None = None) -> Any:
+         packed: PackedFilter | None = None, queue: Queue | None = None) -> Any:
     """out := act(alpha conv(x, w) + beta residual + bias)
 
     x         (N, C, spatial...), with one to three spatial dimensions; dtypes as of gemm()
@@ -91,6 +134,7 @@ def conv(x: Any, w: Any, out: Any = None, *, stride: Any = 1, padding: Any = 0, 
     padding   zeros around x: a number, one for each spatial dimension, or pairs (before, after)
     bias      K elements, or what broadcasts to out
     residual  what beta multiplies, in place of out; broadcasts as the bias does
+    packed    w as pack_filter() packed it; w is given, too
     act, dtype, math, variant, queue, and what is raised: as of gemm()
 
     >>> import numpy as np, vernier
@@ -109,13 +153,14 @@ def conv(x: Any, w: Any, out: Any = None, *, stride: Any = 1, padding: Any = 0, 
         xs, ws = _inner(x, n).shape, _inner(w, n).shape
         made = (xs[0], ws[0], *shape.outputs(xs[2:], ws[2:]))
     return _run(lib.vn_conv_forward, ("x", "w", "out"), x, w, out, made, shape, n, alpha, beta, bias, residual, act,
-                math, variant, dtype, queue)
+                math, variant, dtype, queue, packed)
 
 
 def conv_backward_data(dy: Any, w: Any, out: Any, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
                        groups: int = 1, layout: str = "NCHW", alpha: float = 1.0, beta: float = 0.0,
                        bias: Any = None, residual: Any = None, act: str | None = None, math: str | None = None,
-                       variant: str | None = None, queue: Queue | None = None) -> Any:
+                       variant: str | None = None, packed: PackedFilter | None = None,
+                       queue: Queue | None = None) -> Any:
     """out := act(alpha conv^T(dy, w) + beta residual + bias): the gradient of x, or a transposed convolution.
 
     dy (N, K, spatial...), w (K, C / groups, spatial...), out (N, C, spatial...), whose extents several strides
@@ -132,7 +177,7 @@ def conv_backward_data(dy: Any, w: Any, out: Any, *, stride: Any = 1, padding: A
     w, _ = dtype_of(w, "w")
     shape = _Shape(dy.ndim - 2, stride, padding, dilation, groups)
     return _run(lib.vn_conv_backward_data, ("dy", "w", "out"), dy, w, out, None, shape, n, alpha, beta, bias,
-                residual, act, math, variant, None, queue)
+                residual, act, math, variant, None, queue, packed)
 
 
 def conv_backward_filter(x: Any, dy: Any, out: Any, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,

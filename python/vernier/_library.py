@@ -90,7 +90,7 @@ class CConvOptions(ctypes.Structure):
     C = "vn_conv_options"
     _fields_ = [("stride", c_int * 3), ("dilation", c_int * 3), ("pad_before", c_int * 3), ("pad_after", c_int * 3),
                 ("groups", c_int), ("math", c_int), ("bias", CTensor), ("activation", c_int), ("size", c_uint32),
-                ("variant", c_char_p), ("residual", CTensor)]
+                ("variant", c_char_p), ("residual", CTensor), ("packed_w", c_void_p)]
 
 
 class CSoftmaxOptions(ctypes.Structure):
@@ -155,6 +155,9 @@ _FUNCTIONS = {
                                        _P(CConvOptions)]),
     "vn_conv_backward_filter": (STATUS, [c_void_p, c_double, CTensor, CTensor, c_double, CTensor,
                                          _P(CConvOptions)]),
+    "vn_conv_pack_open": (STATUS, [_P(c_void_p), c_void_p, c_int, CTensor, CTensor, CTensor, _P(CConvOptions)]),
+    "vn_pack_close": (None, [c_void_p]),
+    "vn_pack_bytes": (c_size_t, [c_void_p]),
     "vn_attention": (STATUS, [c_void_p, CTensor, CTensor, CTensor, CTensor, _P(CAttentionOptions)]),
     "vn_attention_backward": (STATUS, [c_void_p, *(CTensor,) * 8, _P(CAttentionOptions)]),
     "vn_cross_entropy": (STATUS, [c_void_p, CTensor, CInts, CTensor, CTensor, _P(CCrossEntropyOptions)]),

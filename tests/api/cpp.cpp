@@ -138,6 +138,11 @@ static void test_operations(vernier::device &dev, vernier::queue &q)
     CHECK(in.try_write_async(q, x) && w.try_fill(q, 1, 3));
     CHECK(vernier::try_conv_forward(q, 1, in.view({ 1, 1, 5 }), w.view({ 1, 1, 3 }), 0, out.view({ 1, 1, 5 }),
                                     vernier::conv_options().pad({ 1 })));
+    auto pack = vernier::pack::try_open(q, VN_CONV_FORWARD, in.view({ 1, 1, 5 }), w.view({ 1, 1, 3 }),
+                                        out.view({ 1, 1, 5 }), vernier::conv_options().pad({ 1 }));
+    CHECK(pack && vernier::try_conv_forward(q, 1, in.view({ 1, 1, 5 }), w.view({ 1, 1, 3 }), 0,
+                                            out.view({ 1, 1, 5 }),
+                                            vernier::conv_options().pad({ 1 }).packed_w(*pack)));
     CHECK(out.try_read_async(q, y));
     auto e = vernier::event::try_record(q);
     CHECK(e && e->try_finish() && y == right);

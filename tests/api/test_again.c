@@ -437,7 +437,8 @@ static void test_bulky(void)
     check(bulky_is_right(t, 1, 0), text, "again");
     check(bulky_is_right(t, 2, 1), text, "another alpha");
     check(bulky_is_right(t, 2, 0), text, "another alpha, again");
-    check(bulky_is_right(t, 1, 1), text, "the old alpha");
+    check(bulky_is_right(t, 1, 0), text, "the old alpha, noted beside it");
+    check(bulky_is_right(t, 3, 1), text, "a third alpha, in the place of one of them");
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------ */

@@ -16,7 +16,7 @@ enum { DEPTH = 64, MOST_SHARED = 232448 };
 
 static int context_stands_for, stream_stands_for, event_stands_for, function_stands_for,
            large_stands_for;
-static void *held[4096];                /* buffers: what a failure leaves open is not lost to leak checkers */
+static void *held[16384];       /* buffers: what a failure leaves open is not lost to leak checkers */
 static CUcontext current[DEPTH];
 
 #define FAILS() do { if (fake_fails(__func__)) return UNKNOWN; } while (0)

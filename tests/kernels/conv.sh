@@ -10,6 +10,12 @@ conv_strips  n2c24h11w21k24r3s3:f32:groups=24:pad=1:bias:act=relu
 conv_strips  n2c16h9w11k16r3s3:f16:groups=16:nhwc:pad=1:stride=2:beta=2
 conv_strips  n2c3h9w12k3r5s5:f32:groups=3:nhwc:pad=2:stride=2:backward-data
 conv_strips  n1c8h9w11k8r3s3:bf16:groups=8:nhwc:pad=1x0:backward-data
+conv_planes  n3c5h7w7k5r3s3:f16:groups=5:pad=1:beta=2
+conv_planes  n1c3h40w37k3r3s3:f32:groups=3:pad=1:stride=2:backward-data
+conv_planes  n1c2h113w112k2r3s3:f32:groups=2:pad=1
+conv_strips_filter  n3c48h14w13k48r3s3:f16:groups=48:nhwc:pad=1:stride=2:backward-filter
+conv_planes_filter  n3c20h14w13k20r3s3:f32:groups=20:pad=1:stride=2:backward-filter:beta=1
+conv_planes_filter  n2c3h112w112k3r3s3:f16:groups=3:pad=1:backward-filter
 conv_taps    n2c3h10w11k17r7s7:f32:pad=3:stride=2:backward-data:beta=1
 conv_taps    n2c2h9w8d5k5t2r3s3:f16:nhwc:stride=2:dil=2:pad=2:backward-data:bias
 conv_slab_packed  n2c18h20w30k38r3s3:f32:groups=2:pad=1:stride=2:backward-data

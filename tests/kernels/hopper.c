@@ -23,7 +23,7 @@ enum { MOST_TILES = 18 };
 struct tested {
     const char *variant;
     int         rows;
-    const char *alone;                  /* a problem that it is chosen for */
+    const char *alone;                  /* a problem that it is chosen for; NULL: it has no trial */
     int         alone_row;              /* with this row */
     int         least;                  /* how many tiles a row runs; 1: a row behind the first runs one */
     void      (*suite)(struct suite *s);        /* what else is run with the first row; may be NULL */
@@ -217,6 +217,13 @@ static vn_status disguise(struct suite **s)
 
 /* What the suite seldom draws: several tiles and blocks, the last of each not whole. */
 static const struct tested all_tested[] = {
+    { "gemm_wgmma", 4, "gemm:200x264x200:f16:nt", 1, 1, NULL, {
+        { EXACT, "gemm:200x392x136:f16:nt:beta=1:bias=row" },
+        { EXACT, "gemm:200x264x200:bf16:nt:beta=1" },
+        { REAL,  "gemm:200x520x72:bf16:nn:beta=1:bias=row" },
+        { EXACT, "gemm:72x136x200:f16:tn:beta=2:batch=2" },
+        { REAL,  "gemm:136x133x136:f16:tt:beta=1:act=gelu" },
+    } },
     { "conv_wgmma", 11, "conv:n2c64h6w5k64r3s3:bf16:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n3c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data" },
         { EXACT, "conv:n2c64h12w12k64r3s3:f16:nhwc:pad=1" },
@@ -227,6 +234,10 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c136h14w9k264r1s1:f16:nhwc:stride=2" },
         { EXACT, "conv:n1c64h5w6d4k72t3r3s3:f16:nhwc:pad=1:stride=2:backward-data" },
         { EXACT, "conv:n1c64h13w14k72r4s5:f16:nhwc:stride=3:dil=2:pad=2:backward-data:beta=1" },
+        { EXACT, "conv:n3c72h4w14k136r1s1:f16" },                       /* pixels are contiguous */
+        { REAL,  "conv:n2c72h12w16k72r1s1:bf16:bias:act=relu" },
+        { EXACT, "conv:n3c136h8w10k72r1s1:f16:backward-data:beta=1" },
+        { REAL,  "conv:n2c72h9w11k72r3s3:f16:nhwc:pad=1:gap=8" },
     } },
     { "conv_wgmma_splitk", 2, "conv:n1c200h6w5k64r3s3:bf16:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n1c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data" },
@@ -237,11 +248,25 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n3c64h17w19k64r3s3:f16:nhwc:pad=1" },
         { EXACT, "conv:n3c64h17w19k64r3s3:f16:nhwc:pad=1:backward-data" },
         { REAL,  "conv:n2c40h23w57k72r2s3:bf16:nhwc:dil=1x2:bias:act=relu" },
+        { EXACT, "conv:n3c16h11w13k64r2s4:f16:nhwc:pad=0-1x1-3" },
+    } },
+    { "conv_window_phases", 1, "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1:stride=2:backward-data", 0, 1, NULL, {
+        { EXACT, "conv:n3c3h29w31k64r7s7:f16:nhwc:pad=3:stride=2:backward-data" },
+        { EXACT, "conv:n2c2h17w20k40r5s4:f16:nhwc:pad=2:stride=1x3:backward-data" },
+        { REAL,  "conv:n2c3h24w24k24r7s7:bf16:nhwc:pad=3:stride=2:backward-data:beta=1:bias" },
+        { SPECIAL, "conv:n2c3h9w12k16r3s3:f16:nhwc:pad=1:stride=2:backward-data" },  /* 1 of 3 is tried */
+        { SPECIAL, "conv:n2c3h13w12k16r5s5:f16:nhwc:pad=2:stride=2:backward-data" },
+        { SPECIAL, "conv:n2c3h19w17k16r7s7:f16:nhwc:pad=3:stride=2:backward-data" },
+        { EXACT, "conv:n2c5h13w19k64r3s3:f16:pad=1x0:backward-data" },
     } },
     { "conv_wgmma_few", 2, "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n2c3h21w23k72r7s7:f16:nhwc:pad=3:stride=2" },
         { EXACT, "conv:n2c16h13w12k64r5s4:f16:nhwc:pad=1:stride=2" },
         { EXACT, "conv:n2c1h17w44k24r3s20:f16:nhwc:dil=2x1:stride=2" },
+        { EXACT, "conv:n2c3h21w24k40r7s7:f16:pad=3:stride=2" },
+        { SPECIAL, "conv:n2c3h15w12k16r5s5:f16:stride=2:pad=2" },        /* one of three is tried */
+        { SPECIAL, "conv:n1c3h9w11k16r3s3:bf16:nhwc:stride=2:pad=1" },
+        { SPECIAL, "conv:n2c3h19w17k16r7s7:f16:stride=2:pad=3" },
     } },
     { "conv_bf16x3", 4, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n2c64h12w12k64r3s3:f32:nhwc:pad=1" },
@@ -257,6 +282,9 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c70h14w9k72r1s1:f32:nhwc:stride=2:backward-data:bias" },
         { REAL,  "conv:n2c40h19w20k72r1s1:f32:stride=2:backward-data:bias=full:beta=1" },
         { REAL,  "conv:n1c40h13w14k40r4s5:f32:nhwc:stride=3:dil=2:pad=2:backward-data:beta=1" },
+        { REAL,  "conv:n2c40h9w11k72r3s3:f32:nhwc:pad=1:packed" },
+        { REAL,  "conv:n2c3h16w17k67r7s7:f32:pad=3:stride=2:packed" },
+        { EXACT, "conv:n1c40h9w11k72r3s3:f32:stride=2:backward-data:packed" },
     } },
     { "conv_bf16x3_filter", 1,
       "conv:n2c64h6w5k64r3s3:f32:backward-filter:nhwc:pad=1", 0, 4, NULL, {
@@ -292,7 +320,22 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n1c200h7w9k136r5s5:f16:backward-filter:nhwc:pad=0-1x2-1" },
         { EXACT, "conv:n5c16d4h6w5k24t2r2s2:bf16>f32:backward-filter:nhwc:pad=1-0:dil=2:beta=2" },
     } },
-    { "attention_wgmma", 5, "attention:b1h1s70d64:bf16", 2, 4, suite_attention, {
+    { "gemm_batched", 6, "gemm:32x32x32:f16:nn:batch=40", 0, 1, NULL, {
+        { EXACT, "gemm:40x72x88:f16:nn:batch=5" },
+        { EXACT, "gemm:40x72x301:f16:tn" },
+        { REAL,  "gemm:50x72x200:bf16:nt:bias=row" },
+        { EXACT, "gemm:17x23x40:f16:nt:batch=9:bias=col" },
+        { REAL,  "gemm:72x40x96:bf16:tn:batch=2:beta=1:bias=row:act=gelu" },
+        { EXACT, "gemm:130x72x104:bf16>f32:nt:batch=2" },
+    } },
+    { "gemm_batched_fma", 5, "gemm:16x16x16:f32:nn:batch=300", 0, 1, NULL, {
+        { EXACT, "gemm:40x72x88:f32:nn:batch=5" },
+        { EXACT, "gemm:36x72x301:f32:tn" },
+        { REAL,  "gemm:51x71x204:f32:nt:bias=row" },
+        { EXACT, "gemm:20x23x40:f32:tt:batch=9:bias=col" },
+        { REAL,  "gemm:72x40x96:f32:tn:batch=2:beta=1:bias=row:act=gelu" },
+    } },
+    { "attention_wgmma", 6, "attention:b1h1s70d64:bf16", 2, 4, suite_attention, {
         { EXACT, "attention:b1h2s129d128:f16:scale=1:hk=1" },
         { REAL,  "attention:b2h2s130d128:bf16:hk=1:sk=257:lse" },
         { REAL,  "attention:b1h1s300d128:f16:causal:lse:bshd" },
@@ -306,6 +349,16 @@ static const struct tested all_tested[] = {
         { REAL,  "attention:b1h2s129d96:bf16:sk=140" },
         { REAL,  "attention:b3h2s140d120:bf16:sk=200:len=0:qlen=90:causal:sinks:lse" },
         { REAL,  "attention:b1h2s70d200:f16:sk=150:mask=full:softcap=3:causal:lse" },
+    } },
+    { "attention_bf16x3", 2, "attention:b1h2s600d128:f32", 0, 1, NULL, {
+        { REAL,  "attention:b2h2s130d64:f32:hk=1:sk=257:lse:bshd" },
+        { EXACT, "attention:b1h2s129d128:f32:scale=1:hk=1" },
+        { EXACT, "attention:b1h2s200d53:f32:dv=64:sk=240:gap=8:start=8:scale=1" },
+        { REAL,  "attention:b2h4s200d64:f32:hk=1:len=90:causal:window=100:lse" },
+        { REAL,  "attention:b3h2s140d120:f32:sk=200:len=0:qlen=90:causal:sinks:lse" },
+        { SPECIAL, "attention:b1h2s70d64:f32:sk=90:lse" },           /* one of three is tried */
+        { SPECIAL, "attention:b1h2s70d128:f32:sk=70" },
+        { SPECIAL, "attention:b1h2s70d128:f32:sk=70:causal:len=60" },
     } },
     { "attention_decode_mma", 2, "attention:b1h8s1d64:bf16:hk=2:sk=2000", 0, 4, NULL, {
         { REAL,  "attention:b2h8s1d128:bf16:hk=2:sk=700:lse" },
@@ -322,6 +375,25 @@ static const struct tested all_tested[] = {
         { EXACT, "attention:b1h1s150d120:bf16:backward:sk=250:causal:scale=1:bshd" },
         { REAL,  "attention:b1h1s300d128:f16:backward:sk=150:causal" },
         { EXACT, "attention:b1h2s200d56:f16:backward:dv=64:sk=240:gap=8:start=8:scale=1" },
+    } },
+    { "softmax_team", 1, NULL, 0, 4, NULL, {
+        { EXACT, "softmax:3x20000:f32" },
+        { REAL,  "softmax:3x20000:f32" },
+        { REAL,  "softmax:2x20003:f32:mask=full:scale=-0.5" },
+        { SPECIAL, "softmax:3x17001:f32:log:start=1" },
+        { REAL,  "softmax:2x20000:f32:backward" },
+        { REAL,  "softmax:2x40001:f16" },
+        { SPECIAL, "softmax:2x40001:bf16" },
+        { REAL,  "softmax:3x40000:f16:gap=3" },
+        { REAL,  "softmax:2x36000:bf16:backward:log" },
+        { REAL,  "softmax:2x36001:f16:backward" },
+    } },
+    { "cross_entropy_team", 1, NULL, 0, 4, NULL, {
+        { EXACT, "cross-entropy:3x42000:f32" },
+        { REAL,  "cross-entropy:3x42001:f32:inplace:smoothing=0.1" },
+        { REAL,  "cross-entropy:3x42000:bf16:inplace" },
+        { REAL,  "cross-entropy:3x50001:f16" },
+        { SPECIAL, "cross-entropy:3x50001:bf16" },
     } },
 };
 
@@ -427,7 +499,7 @@ int main(int argc, char **argv)
         for (turn = 0; turn < t->rows && !status; turn++)
             if (argc < 3 || atoi(argv[2]) == turn)
                 status = test_row(t, turn == 0 || argc > 2);
-        for (int is_wrong = 0; is_wrong < 2 && !status && argc < 3; is_wrong++)
+        for (int is_wrong = 0; t->alone && is_wrong < 2 && !status && argc < 3; is_wrong++)
             status = test_choice(t, is_wrong);
     }
     snprintf(command, sizeof command, "rm -rf '%s'", directory);

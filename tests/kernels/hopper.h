@@ -180,6 +180,21 @@ static void transpose4(unsigned *u, const int sets, int in_warp, int apart)
     memcpy(u, v, 16 * (size_t)sets);
 }
 
+static uint32_t transpose8(uint32_t u)
+{
+    const int me = lane();
+    uint32_t v = 0;
+
+    for (int to = 0; to < 32; to++)             // what each lane asks for, all lanes show
+        for (int i = 0; i < 2; i++) {
+            const uint32_t w = from_lane(u, (to % 4 * 2 + i) * 4 + to / 8);
+
+            if (to == me)
+                v |= (w >> to / 4 % 2 * 16 & 0xffff) << i * 16;
+        }
+    return v;
+}
+
 #define REGISTERS_DROP(n) ((void)0)
 #define REGISTERS_TAKE(n) ((void)0)
 
@@ -326,6 +341,7 @@ static void map_release_own(unsigned long long *to, uint32_t from)
     }
     warp_meet();
 }
+static void map_release(unsigned long long *to, uint32_t from) { map_release_own(to, from); }
 static void map_acquire_own(const unsigned long long *) { }
 static void map_acquire(const unsigned long long *) { }
 
@@ -511,8 +527,16 @@ static void load16(unsigned *u, const void *from, int go)
 #define LOWER_2(u) bf16_float((uint16_t)(u))
 #define UPPER_2(u) bf16_float((uint16_t)((u) >> 16))
 static float ptx_exp2(float x) { return exp2f(x); }
+static float ptx_recip(float x) { return 1 / x; }
 #define FAST_EXP2(a)  exp2f(a)
 #define FAST_RECIP(a) (1 / (a))
+
+#ifdef WRONG
+#define LOAD_F32X4(x, at) (memcpy(x, local_at(at), 16), (x)[3] = 0)
+#else
+#define LOAD_F32X4(x, at) memcpy(x, local_at(at), 16)
+#endif
+#define LOAD_B32(x, at) ((x) = *(uint32_t *)local_at(at))
 
 static void load_tiles(uint32_t *x[4], unsigned at, bool transposed)
 {
@@ -573,31 +597,34 @@ static void multiply_fragments(float *c, float *c8, const uint32_t *a, const uin
 // ---- cp_async.h -----------------------------------------------------------------------------------------
 
 // Some are done at once, the others when their work-item waits for them.
-struct async { unsigned to; const void *from; int there, group; };
+struct async { unsigned to; const void *from; int bytes, there, group; };
 enum { MOST_ASYNC = 512 };
 static async asyncs[MOST_ITEMS][MOST_ASYNC];
 static int async_count[MOST_ITEMS], async_groups[MOST_ITEMS];
 
 static void do_async(const async &c)
 {
-    memset(local_at(c.to), 0, 16);
+    memset(local_at(c.to), 0, (size_t)c.bytes);
     if (c.there)
         memcpy(local_at(c.to), c.from, (size_t)c.there);
 }
 
-static void copy_async16(unsigned to, const void *from, int there)
+static void copy_async(int bytes, unsigned to, const void *from, int there)
 {
     const int me = threadIdx.x;
-    const async c = { to, from, there, async_groups[me] };
+    const async c = { to, from, bytes, there, async_groups[me] };
 
-    if (to % 16 || (there && (uint64_t)from % 16) || async_count[me] == MOST_ASYNC)
-        refuse("16 bytes are copied to or from no multiple of 16, or too many are");
+    if (to % bytes || (there && (uint64_t)from % bytes) || async_count[me] == MOST_ASYNC)
+        refuse("bytes are copied to or from no multiple of their number, or too many are");
     if (drawn(4) == 0)
         do_async(c);
     else
         asyncs[me][async_count[me]++] = c;
 }
-#define COPY_ASYNC16_ONCE(to, from, there) copy_async16(to, from, there)
+#define COPY_ASYNC16_ONCE(to, from, there) copy_async(16, to, from, there)
+#define COPY_ASYNC16_PART(to, from, there) copy_async(16, to, from, there)
+#define COPY_ASYNC16(to, from)             copy_async(16, to, from, 16)
+#define COPY_ASYNC_PART(bytes, to, from, there) copy_async(bytes, to, from, there)
 
 static void copies_commit() { async_groups[threadIdx.x]++; }
 
@@ -617,10 +644,52 @@ static void wait_copies(int open)
 
 static int count_acquire(int *p, int n) { return atomicAdd(p, n); }
 
+static uint32_t anew(uint32_t u)                       { return u; }
+static void load16_once(unsigned *u, const void *from) { load16(u, from, 1); }
+static void store16_once(void *to, const unsigned *u)  { store16(to, u, 1); }
+
+// Work-groups run one after another, so that a word that is not there does not come.
+#define TEAM_PATIENCE 1
+typedef unsigned long long word;
+static void put_word(word *p, word x)         { *p = x; }
+static void put_word_if_none(word *p, word x) { *p = *p ? *p : x; }
+static word get_word(const word *p)           { return *p; }
+
 // ---- lanes.h ----------------------------------------------------------------------------------------------
 
 #define LANES 32
 static float power(float x) { return exp2f(x * 1.44269504f); }
+
+static void read_vector(float *r, const float *p)  { load16((unsigned *)r, p, 1); }
+static void write_vector(float *p, const float *r) { store16(p, (const unsigned *)r, 1); }
+
+#define LANE_XOR(base, x, bits) from_lane_xor(x, bits)
+#define IN_VECTOR_0 4
+#define IN_VECTOR_1 8
+#define IN_VECTOR_2 8
+#define VECTOR_RUN OF(IN_VECTOR, TYPE)
+#define READ_VECTOR_0(r, p)  read_vector(r, p)
+#define READ_HALVES(r, p, n)                                                      \
+    do {                                                                          \
+        unsigned u_[4];                                                           \
+        load16(u_, p, 1);                                                         \
+        for (int i_ = 0; i_ < 8; i_++)                                            \
+            (r)[i_] = i_ % 2 ? UPPER_##n(u_[i_ / 2]) : LOWER_##n(u_[i_ / 2]);     \
+    } while (0)
+#define READ_VECTOR_1(r, p)  READ_HALVES(r, p, 1)
+#define READ_VECTOR_2(r, p)  READ_HALVES(r, p, 2)
+#define READ_VECTOR(r, p)    OF(READ_VECTOR, TYPE)(r, p)
+#define WRITE_VECTOR_0(p, r) write_vector(p, r)
+#define WRITE_HALVES(p, r, n)                                                      \
+    do {                                                                          \
+        unsigned u_[4];                                                           \
+        for (int i_ = 0; i_ < 4; i_++)                                            \
+            u_[i_] = PAIR_OF_##n((r)[2 * i_], (r)[2 * i_ + 1]);                   \
+        store16(p, u_, 1);                                                        \
+    } while (0)
+#define WRITE_VECTOR_1(p, r) WRITE_HALVES(p, r, 1)
+#define WRITE_VECTOR_2(p, r) WRITE_HALVES(p, r, 2)
+#define WRITE_VECTOR(p, r)   OF(WRITE_VECTOR, TYPE)(p, r)
 
 // ---- wgmma.h ----------------------------------------------------------------------------------------------
 

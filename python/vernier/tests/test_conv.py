@@ -127,6 +127,24 @@ def test_tensors(random, layout):
         same(vernier.conv(vernier.tensor(x), vernier.tensor(w)).numpy(), forward(x, w))
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_packed_filter(random, layout):
+    x, y, w = (integers(random, shape, most=3) for shape in ((2, 8, 7, 7), (2, 40, 7, 7), (40, 8, 3, 3)))
+    if layout == "NHWC":
+        x, y, w = channels_last(x), channels_last(y), channels_last(w)
+    x, y, w = (vernier.tensor(np.ascontiguousarray(t)) for t in (x, y, w))
+    more = {"padding": 1, "layout": layout}
+    for function, image, out, backward in ((vernier.conv, x, y, False), (vernier.conv_backward_data, y, x, True)):
+        right = function(image, w, out, **more).numpy()
+        with vernier.pack_filter(image, w, out, backward=backward, **more) as packed:
+            assert packed.bytes >= 0 and np.isfinite(right).all()
+            same(function(image, w, out, packed=packed, **more).numpy(), right)
+            with pytest.raises(vernier.InvalidError, match="another view"):
+                function(image, vernier.tensor(w.numpy()), out, packed=packed, **more)
+    with pytest.raises(TypeError, match="vernier.Tensor"):
+        vernier.pack_filter(x, w.numpy(), y, **more)
+
+
 X, W = np.zeros((1, 2, 5, 5), "f4"), np.zeros((3, 2, 3, 3), "f4")
 
 
