@@ -40,24 +40,44 @@
 #endif
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 
-/* Maps of both operands, by one warp.  A batch stride of 0 means one matrix for all. */
+/* Declares m, the map of A or of B, of arguments that the functions below have: its boxes are slices of K of a
+ * tile.  A batch stride of 0 means one matrix for all. */
+#define GEMM_MAP(m, is_b)                                                                           \
+    const int mn_major = (is_b) ? MN_MAJOR_B : MN_MAJOR_A, wide = (is_b) ? N : M;                   \
+    const INDEX row = (is_b) ? (MN_MAJOR_B ? vB.s5 : vB.s6) : (MN_MAJOR_A ? vA.s6 : vA.s5);         \
+    const INDEX step = (is_b) ? vB.s4 : vA.s4;                                                      \
+    struct tensor_map m;                                                                            \
+                                                                                                    \
+    m.address = (UINT64)((is_b) ? gB + vB.s0 : gA + vA.s0);                                         \
+    m.type = OPERAND_TYPE;                                                                          \
+    m.rank = 3;                                                                                     \
+    m.pixels = 0;                                                                                   \
+    m.extent[0] = mn_major ? wide : K;                                                              \
+    m.extent[1] = mn_major ? K : wide;                                                              \
+    m.extent[2] = step ? batches : 1;                                                               \
+    m.stride[0] = (UINT64)row * T_BYTES;                                                            \
+    m.stride[1] = step ? (UINT64)step * T_BYTES : 16;                                               \
+    m.box[0] = BLK_K;                                                                               \
+    m.box[1] = mn_major ? BLK_K : (is_b) ? BLK_N : BLK_M;                                           \
+    m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1
+
+/* Maps of both operands, by one warp: a lane each. */
 DEVICE void gemm_describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int lane, int M, int N,
                           int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
 {
-    const int is_b = lane == 1, mn_major = is_b ? MN_MAJOR_B : MN_MAJOR_A, wide = is_b ? N : M;
-    const INDEX row = is_b ? (MN_MAJOR_B ? vB.s5 : vB.s6) : (MN_MAJOR_A ? vA.s6 : vA.s5);
-    const INDEX step = is_b ? vB.s4 : vA.s4;
     const UINT32 map = LOCAL_ADDRESS(room) + lane * MAP_BYTES;
 
     room[lane] = 0;
     warp_meet();
-    if (lane < 2) {                             /* both at the same time */
-        MAP_TILED(map, MAP_KIND, "2", is_b ? gB + vB.s0 : gA + vA.s0);
-        MAP_DIM(map, "0", mn_major ? wide : K, BLK_K, 1);
-        MAP_DIM(map, "1", mn_major ? K : wide, mn_major ? BLK_K : is_b ? BLK_N : BLK_M, 1);
-        MAP_DIM(map, "2", step ? batches : 1, 1, 1);
-        MAP_STRIDE(map, "0", T_BYTES * row);
-        MAP_STRIDE(map, "1", step ? T_BYTES * step : 16);
+    if (lane < 2) {
+        GEMM_MAP(m, lane == 1);
+
+        MAP_TILED(map, MAP_KIND, "2", m.address);
+        MAP_DIM(map, "0", m.extent[0], m.box[0], 1);
+        MAP_DIM(map, "1", m.extent[1], m.box[1], 1);
+        MAP_DIM(map, "2", m.extent[2], 1, 1);
+        MAP_STRIDE(map, "0", m.stride[0]);
+        MAP_STRIDE(map, "1", m.stride[1]);
     }
     warp_meet();
     map_release_own(maps, LOCAL_ADDRESS(room));
@@ -71,25 +91,10 @@ DEVICE void gemm_describe_again(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT6
                                 VIEW vB)
 {
     const UINT64 kept = maps[lane];
-    const int is_b = lane / MAP_WORDS, word = lane % MAP_WORDS * 2, wide = is_b ? N : M;
-    const int mn_major = is_b ? MN_MAJOR_B : MN_MAJOR_A;
-    const INDEX row = is_b ? (MN_MAJOR_B ? vB.s5 : vB.s6) : (MN_MAJOR_A ? vA.s6 : vA.s5);
-    const INDEX step = is_b ? vB.s4 : vA.s4;
+    const int word = lane % MAP_WORDS * 2;
     UINT64 now = 0;
-    struct tensor_map m;
+    GEMM_MAP(m, lane / MAP_WORDS);
 
-    m.address = (UINT64)(is_b ? gB + vB.s0 : gA + vA.s0);
-    m.type = OPERAND_TYPE;
-    m.rank = 3;
-    m.pixels = 0;
-    m.extent[0] = mn_major ? wide : K;
-    m.extent[1] = mn_major ? K : wide;
-    m.extent[2] = step ? batches : 1;
-    m.stride[0] = (UINT64)row * T_BYTES;
-    m.stride[1] = step ? (UINT64)step * T_BYTES : 16;
-    m.box[0] = BLK_K;
-    m.box[1] = mn_major ? BLK_K : is_b ? BLK_N : BLK_M;
-    m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
     if (word < 16)
         now = (UINT64)map_word(m, word + 1) << 32 | map_word(m, word);
     if (any_in_warp(now != kept)) {
