@@ -122,3 +122,9 @@ DEVICE INDEX batch_offset(VIEW v, VIEW e, int z)
     return (INDEX)v.s0 + (z - z4 * (int)e.s4) * (INDEX)v.s4 + (z4 - z3 * (int)e.s3) * (INDEX)v.s3
          + (z3 - z2 * (int)e.s2) * (INDEX)v.s2 + z2 * (INDEX)v.s1;
 }
+
+/* The same for kernels that ask for each tile: without divisions where there is one batch dimension. */
+DEVICE INDEX batch_offset_of_one(VIEW v, VIEW e, int z)
+{
+    return z < (int)e.s4 ? (INDEX)v.s0 + z * (INDEX)v.s4 : batch_offset(v, e, z);
+}

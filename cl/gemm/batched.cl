@@ -22,7 +22,6 @@
  */
 #define ACCUMULATORS (WARP_N / 2)               /* of a work-item, for 16 rows */
 
-
 #if WARP_M % 16 || WARP_N % 32 || BLK_K % STEP_K
 #error "a warp's tile must be made of whole loads, and its columns of pieces of the epilogue"
 #endif
@@ -50,7 +49,7 @@ gemm_batched(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
         find_next(&t, &ahead.schedule, at);
 
-        const struct output c = OUTPUT(t.batch);
+        const struct output c = OUTPUT_BY(batch_offset_of_one, t.batch);
         const int m = t.m0 + m1 + lane / 4, n = t.n0 + n1, is_inside = t.m0 + m1 < M && n < N;
         float d[WARP_M / 16][ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
 
@@ -61,9 +60,7 @@ gemm_batched(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
                 d[i][j] = 0.0f;
         }
         NO_UNROLL for (int slice = 0; slice < ahead.slices; slice++) {
-            COPIES_WAIT(STAGES - 2);
-            BARRIER();                          /* this slice has arrived for all; the one before is read */
-            copy_next(&ahead, M, N);
+            slice_arrives(&ahead, M, N);
             if (is_inside)
                 UNROLL for (int step = 0; step < BLK_K / STEP_K; step++) {
                     FRAGMENT rA[BLOCKS_M][FRAGMENT_REGS], rB[BLOCKS_N][FRAGMENT_REGS];

@@ -9,19 +9,10 @@
  * Operands are contiguous along one dimension, with rows at multiples of 16 bytes; edges are zeros that the
  * copies write.
  *
- * Takes  BLK_M BLK_N BLK_K STAGES; MN_MAJOR_A MN_MAJOR_B; ITEMS VEC; async_operand.h, scheduler.h
- * Gives  VECS_A VECS_B BYTES_A STAGE; struct ahead, copies_begin() copy_next() stage_after(); find_next(),
- *        near_offset()
+ * Takes  BLK_M BLK_N BLK_K STAGES; MN_MAJOR_A MN_MAJOR_B; ITEMS; async_operand.h, slices.h, scheduler.h
+ * Gives  struct ahead, copies_begin() slice_arrives() stage_after(); find_next()
  */
-#define ROWS_OF(width, mn_major) ((mn_major) ? BLK_K : (width))            /* in local memory */
-#define VECS_OF(width, mn_major) (((mn_major) ? (width) : BLK_K) / VEC)
-#define ROWS_A  ROWS_OF(BLK_M, MN_MAJOR_A)
-#define ROWS_B  ROWS_OF(BLK_N, MN_MAJOR_B)
-#define VECS_A  VECS_OF(BLK_M, MN_MAJOR_A)
-#define VECS_B  VECS_OF(BLK_N, MN_MAJOR_B)
-#define BYTES_A (BLK_M * BLK_K * T_BYTES)
-#define STAGE   (BYTES_A + BLK_N * BLK_K * T_BYTES)
-#define RASTER  4
+#define RASTER 4
 
 #if ITEMS % VECS_A || ITEMS % VECS_B || ROWS_A * VECS_A % ITEMS || ROWS_B * VECS_B % ITEMS
 #error "the work-items must share a slice evenly"
@@ -53,7 +44,7 @@ DEVICE void copy_from(const struct async_operand *o, BYTE_OFFSET batch, int firs
                  mn_major ? x_left : k_left);
 }
 
-/* Of a tile: where a matrix is one, no division finds it. */
+/* Number `at` of the tiles: where a matrix is one, no division finds it. */
 DEVICE void find_next(struct tile *t, const struct schedule *s, int at)
 {
     if (s->tiles_m * s->tiles_n > 1) {
@@ -104,9 +95,10 @@ DEVICE void copies_begin(struct ahead *s, unsigned int stages, int M, int N, int
         copy_next(s, M, N);
 }
 
-/* batch_offset(), without divisions where there is one batch dimension. */
-DEVICE INDEX near_offset(VIEW v, VIEW e, int z)
+/* Waits for the next slice to be multiplied, and asks for one to be copied to where the one before was. */
+DEVICE void slice_arrives(struct ahead *s, int M, int N)
 {
-    return z < (int)e.s4 ? (INDEX)v.s0 + z * (INDEX)v.s4 : batch_offset(v, e, z);
+    COPIES_WAIT(STAGES - 2);
+    BARRIER();                                  /* it has arrived for all; the one before is read */
+    copy_next(s, M, N);
 }
-#define batch_offset near_offset

@@ -34,7 +34,7 @@ gemm_batched_fma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
         find_next(&t, &ahead.schedule, at);
 
-        const struct output c = OUTPUT(t.batch);
+        const struct output c = OUTPUT_BY(batch_offset_of_one, t.batch);
         const int m = t.m0 + m1, n = t.n0 + n1;
         R d[THR_M][THR_N];
 
@@ -44,9 +44,7 @@ gemm_batched_fma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
         NO_UNROLL for (int slice = 0; slice < ahead.slices; slice++) {
             const int left = K - slice * BLK_K < BLK_K ? K - slice * BLK_K : BLK_K;
 
-            COPIES_WAIT(STAGES - 2);
-            BARRIER();                          /* this slice has arrived for all; the one before is read */
-            copy_next(&ahead, M, N);
+            slice_arrives(&ahead, M, N);
             NO_UNROLL for (int k = part * PART_K; k < left && k < (part + 1) * PART_K; k += 4) {
                 R a[4 * THR_M], b[4 * THR_N];
 

@@ -26,14 +26,6 @@
  *
  * Method: multistage pipelines as in NVIDIA's CUTLASS for Ampere.
  */
-#define ROWS_OF(width, mn_major) ((mn_major) ? BLK_K : (width))            /* in local memory */
-#define VECS_OF(width, mn_major) (((mn_major) ? (width) : BLK_K) / VEC)
-#define ROWS_A    ROWS_OF(BLK_M, MN_MAJOR_A)
-#define ROWS_B    ROWS_OF(BLK_N, MN_MAJOR_B)
-#define VECS_A    VECS_OF(BLK_M, MN_MAJOR_A)
-#define VECS_B    VECS_OF(BLK_N, MN_MAJOR_B)
-#define BYTES_A   (BLK_M * BLK_K * T_BYTES)
-#define STAGE     (BYTES_A + BLK_N * BLK_K * T_BYTES)
 #define STEPS     (BLK_K / STEP_K)
 #define LOADED_A  BLOCKS_LOADED(MN_MAJOR_A)
 #define LOADED_B  BLOCKS_LOADED(MN_MAJOR_B)

@@ -40,8 +40,8 @@
 #endif
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 
-/* Declares m, the map of A or of B, of arguments that the functions below have: its boxes are slices of K of a
- * tile.  A batch stride of 0 means one matrix for all. */
+/* Declares m, the map of A or of B, of arguments that the functions below have: its boxes are slices of K of
+ * a tile.  A batch stride of 0 means one matrix for all. */
 #define GEMM_MAP(m, is_b)                                                                           \
     const int mn_major = (is_b) ? MN_MAJOR_B : MN_MAJOR_A, wide = (is_b) ? N : M;                   \
     const INDEX row = (is_b) ? (MN_MAJOR_B ? vB.s5 : vB.s6) : (MN_MAJOR_A ? vA.s6 : vA.s5);         \

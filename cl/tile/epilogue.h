@@ -10,7 +10,7 @@
  *   ACT FAST_ACT                    see activation.h
  *
  * Takes  OF() R INDEX batch_offset() (cl/types.h), activate() (activation.h)
- * Gives  TC C_BYTES LOAD_C STORE_C; OUTPUT_PARAMS, OUTPUT(), struct output; IS_PLAIN, epilogue(),
+ * Gives  TC C_BYTES LOAD_C STORE_C; OUTPUT_PARAMS, OUTPUT() OUTPUT_BY(), struct output; IS_PLAIN, epilogue(),
  *        epilogue_at(), store_element(), store_vector()
  */
 #define SAME_ROWS    1
@@ -32,26 +32,26 @@
 /* The residual may be C itself, each element of which is read before it is written. */
 #if RESIDUAL
 #define RESIDUAL_PARAMS      , R beta, GLOBAL const T_RESIDUAL *gR, VIEW vR
-#define RESIDUAL_IN(batch)   beta, gR + batch_offset(vR, eC, batch), (INDEX)vR.s5, (INDEX)vR.s6
+#define RESIDUAL_IN(at, batch) beta, gR + at(vR, eC, batch), (INDEX)vR.s5, (INDEX)vR.s6
 #define C_RESTRICT
 #else
 #define RESIDUAL_PARAMS
-#define RESIDUAL_IN(batch)   ZERO, 0, 0, 0
+#define RESIDUAL_IN(at, batch) ZERO, 0, 0, 0
 #define C_RESTRICT           RESTRICT
 #endif
 #if SCALE
 #define SCALE_PARAMS         , GLOBAL const R *RESTRICT gScale, VIEW vScale
-#define SCALE_IN(batch)      gScale + batch_offset(vScale, eC, batch), (INDEX)vScale.s5, (INDEX)vScale.s6
+#define SCALE_IN(at, batch)  gScale + at(vScale, eC, batch), (INDEX)vScale.s5, (INDEX)vScale.s6
 #else
 #define SCALE_PARAMS
-#define SCALE_IN(batch)      0, 0, 0
+#define SCALE_IN(at, batch)  0, 0, 0
 #endif
 #if BIAS
 #define BIAS_PARAMS          , GLOBAL const T_BIAS *RESTRICT gBias, VIEW vBias
-#define BIAS_IN(batch)       gBias + batch_offset(vBias, eC, batch), (INDEX)vBias.s5, (INDEX)vBias.s6
+#define BIAS_IN(at, batch)   gBias + at(vBias, eC, batch), (INDEX)vBias.s5, (INDEX)vBias.s6
 #else
 #define BIAS_PARAMS
-#define BIAS_IN(batch)       0, 0, 0
+#define BIAS_IN(at, batch)   0, 0, 0
 #endif
 #define OUTPUT_PARAMS        GLOBAL TC *C_RESTRICT gC, VIEW vC SCALE_PARAMS RESIDUAL_PARAMS BIAS_PARAMS
 
@@ -70,10 +70,11 @@ struct output {
     INDEX bias_row, bias_col;
 };
 
-/* Initialises a struct output, from a kernel's parameters. */
-#define OUTPUT(batch)                                                                     \
-    { M, N, alpha, gC + batch_offset(vC, eC, batch), (INDEX)vC.s5, (INDEX)vC.s6,          \
-      SCALE_IN(batch), RESIDUAL_IN(batch), BIAS_IN(batch) }
+/* Initialises a struct output, from a kernel's parameters; at: batch_offset() or one like it. */
+#define OUTPUT_BY(at, batch)                                                              \
+    { M, N, alpha, gC + at(vC, eC, batch), (INDEX)vC.s5, (INDEX)vC.s6,                    \
+      SCALE_IN(at, batch), RESIDUAL_IN(at, batch), BIAS_IN(at, batch) }
+#define OUTPUT(batch) OUTPUT_BY(batch_offset, batch)
 
 /* ---- one element -------------------------------------------------------------------------------------- */
 
