@@ -38,6 +38,7 @@ DEVICE unsigned short bf16_bits(float x)
 /* The words of each type, by its number: what an element is in memory, and how it is read and written. */
 #define T_OF_0                 float
 #define BYTES_0                4
+#define BITS_OF_0              UINT32
 #define LOAD_0(p, i)           ((p)[i])
 #define STORE_0(p, i, x)       ((p)[i] = (x))
 #define LOAD_VECTOR_0(n, p)    VLOAD(n, p)
@@ -48,6 +49,7 @@ DEVICE unsigned short bf16_bits(float x)
 
 #define T_OF_1                 HALF
 #define BYTES_1                2
+#define BITS_OF_1              UINT16
 #define LOAD_1(p, i)           HALF_LOAD(p, i)
 #define STORE_1(p, i, x)       HALF_STORE(p, i, x)
 #define LOAD_VECTOR_1(n, p)    VHALF_LOAD(n, p)
@@ -58,6 +60,7 @@ DEVICE unsigned short bf16_bits(float x)
 
 #define T_OF_2                 unsigned short
 #define BYTES_2                2
+#define BITS_OF_2              UINT16
 #define LOAD_2(p, i)           BITS_FLOAT((unsigned int)(p)[i] << 16)
 #define STORE_2(p, i, x)       ((p)[i] = bf16_bits(x))
 #define LOAD_VECTOR_2(n, p)    VBF16_LOAD(n, p)
@@ -71,6 +74,7 @@ DEVICE unsigned short bf16_bits(float x)
 
 #define T_OF_3                 double
 #define BYTES_3                8
+#define BITS_OF_3              UINT64
 #define LOAD_3(p, i)           ((p)[i])
 #define STORE_3(p, i, x)       ((p)[i] = (x))
 #define LOAD_VECTOR_3(n, p)    VLOAD(n, p)
@@ -85,6 +89,7 @@ DEVICE unsigned short bf16_bits(float x)
 
 #define T                      OF(T_OF, TYPE)
 #define T_BYTES                OF(BYTES, TYPE)
+#define T_BITS                 OF(BITS_OF, TYPE)    /* as many bits, to be copied */
 #define LOAD(p, i)             OF(LOAD, TYPE)(p, i)
 #define STORE(p, i, x)         OF(STORE, TYPE)(p, i, x)
 #define LOAD_VECTOR(n, p)      OF(LOAD_VECTOR, TYPE)(n, p)

@@ -1,19 +1,12 @@
 /* cl/conv/adjacent.h - adjacent elements, to local memory in 16-byte vectors, wherever they begin
  *
- * Takes  T T_BYTES ITEMS
+ * Takes  T T_BYTES T_BITS ITEMS
  */
 #define VECTOR_BYTES 16
 #define V4           VECTOR(UINT32, 4)
 #define MARGIN       2          /* vectors that are free before a strip in local memory, and behind it */
 #define LOADS        4          /* in flight at a time */
 #define PER_IN       (VECTOR_BYTES / T_BYTES)
-#if T_BYTES == 2
-#define T_BITS UINT16
-#elif T_BYTES == 4
-#define T_BITS UINT32
-#else
-#define T_BITS UINT64
-#endif
 
 /* Copies elements from `begin` on, of a buffer of so many, to element begin % PER_IN of `to`. */
 DEVICE void load_adjacent(LOCAL V4 *to, GLOBAL const T *gIn, INDEX begin, int count, INT64 elements)

@@ -2,8 +2,8 @@
  * contiguous (NCHW), for GPUs
  *
  * A work-group has some planes of an image, or a strip of rows of one: adjacent elements of memory, which it
- * copies to local memory (cl/conv/adjacent.h).  A work-item has strips of THR_H rows and
- * COLS columns of the output there (cl/conv/strip.h); the output, too, goes through local memory.
+ * copies to local memory (cl/conv/adjacent.h).  A work-item has strips of THR_H rows and COLS columns of the
+ * output there (cl/conv/strip.h); the output, too, goes through local memory.
  *
  *     vIn            the source: s0 the start, s1 the elements of its buffer
  *     eIn eOut       extents of source and output: s2 images, s3 channels
@@ -15,14 +15,6 @@
  * Parameters, from conv.tune: THR_H, COLS, EXACT, ITEMS; ROOM, KiB of local memory.
  */
 #define PER_OUT (VECTOR_BYTES / C_BYTES)
-#if C_BYTES == 2
-#define C_BITS UINT16
-#elif C_BYTES == 4
-#define C_BITS UINT32
-#else
-#define C_BITS UINT64
-#endif
-
 
 /* Copies elements back, from element begin % PER_OUT of `from`. */
 DEVICE void planes_store(GLOBAL TC *gC, INDEX begin, int count, LOCAL const V4 *from)

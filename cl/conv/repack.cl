@@ -11,12 +11,6 @@
 #define REPACK_VECTOR (16 / T_BYTES)
 #define REPACK_TILE   2048                      /* elements */
 #define REPACK_WIDE   32                        /* channels */
-#if T_BYTES == 2
-#define REPACK_BITS   UINT16
-#else
-#define REPACK_BITS   UINT32
-#endif
-
 #define REPACK_ITEMS  256
 #define REPACK_EACH   (REPACK_TILE / REPACK_ITEMS)              /* elements of a work-item */
 
@@ -40,12 +34,12 @@ DEVICE INT64 repack_pixel(int number, int all, VIEW vFrom, VIEW eFrom, VIEW eTo)
 }
 
 /* A tile of the source to local memory; wide and along_c are constant. */
-DEVICE void repack_load(LOCAL REPACK_BITS *s, GLOBAL const REPACK_BITS *from, int c0, int p0, int all,
+DEVICE void repack_load(LOCAL T_BITS *s, GLOBAL const T_BITS *from, int c0, int p0, int all,
                         VIEW vFrom, VIEW eFrom, VIEW eTo, const int wide, const int along_c)
 {
     const int pitch = REPACK_TILE / wide + 1, one_pixel = !along_c && REPACK_TILE / wide <= REPACK_ITEMS;
     INT64 at = repack_pixel(p0 + REPACK_P(0, wide, along_c), all, vFrom, eFrom, eTo);
-    REPACK_BITS x[REPACK_EACH];
+    T_BITS x[REPACK_EACH];
 
     UNROLL for (int i = 0; i < REPACK_EACH; i++) {
         const int c = c0 + REPACK_C(i, wide, along_c);
@@ -54,7 +48,7 @@ DEVICE void repack_load(LOCAL REPACK_BITS *s, GLOBAL const REPACK_BITS *from, in
             at = repack_pixel(p0 + REPACK_P(i, wide, along_c), all, vFrom, eFrom, eTo);
 
         const int is = at >= 0 && c < (int)eFrom.s3;
-        const REPACK_BITS u = from[is ? at + c * (INT64)vFrom.s3 : 0];  /* no branch: loads overlap */
+        const T_BITS u = from[is ? at + c * (INT64)vFrom.s3 : 0];  /* no branch: loads overlap */
 
         x[i] = is ? u : 0;
     }
@@ -63,14 +57,14 @@ DEVICE void repack_load(LOCAL REPACK_BITS *s, GLOBAL const REPACK_BITS *from, in
 }
 
 /* ... and from there to the copy. */
-DEVICE void repack_store(GLOBAL uint4 *to, LOCAL const REPACK_BITS *s, int c0, int p0, int channels, int all,
+DEVICE void repack_store(GLOBAL uint4 *to, LOCAL const T_BITS *s, int c0, int p0, int channels, int all,
                          const int wide)
 {
     const int pitch = REPACK_TILE / wide + 1, vectors = wide / REPACK_VECTOR;
 
     UNROLL for (int i = 0; i < REPACK_EACH / REPACK_VECTOR; i++) {
         const int at = i * REPACK_ITEMS + LOCAL_ID(), c = at % vectors * REPACK_VECTOR, p = at / vectors;
-        LOCAL const REPACK_BITS *const v = s + c * pitch + p;
+        LOCAL const T_BITS *const v = s + c * pitch + p;
         uint4 u;
 
 #if T_BYTES == 2
@@ -92,7 +86,7 @@ DEVICE void repack_store(GLOBAL uint4 *to, LOCAL const REPACK_BITS *s, int c0, i
 #define REPACK_PIXELS    (REPACK_TILE / REPACK_WIDE)
 #define REPACK_AT(c, p)  ((c) * REPACK_PIXELS + (((p) / 8 ^ (c) / 8 % 4) * 8 + (p) % 8))
 
-DEVICE int repack_pixels_vector(VIEW vFrom, VIEW eFrom, VIEW eTo, GLOBAL const REPACK_BITS *from)
+DEVICE int repack_pixels_vector(VIEW vFrom, VIEW eFrom, VIEW eTo, GLOBAL const T_BITS *from)
 {
     const INDEX all = (INDEX)(eFrom.s4 * eFrom.s5 * eFrom.s6);
     const int follow = vFrom.s6 == 1 && (vFrom.s5 == eFrom.s6 || eFrom.s5 == 1) &&
@@ -103,13 +97,13 @@ DEVICE int repack_pixels_vector(VIEW vFrom, VIEW eFrom, VIEW eTo, GLOBAL const R
     return !follow ? 1 : bits % 16 == 0 ? 8 : bits % 8 == 0 ? 4 : 1;
 }
 
-DEVICE void repack_load_vectors(LOCAL REPACK_BITS *s, GLOBAL const REPACK_BITS *from, int c0, int p0, int all,
+DEVICE void repack_load_vectors(LOCAL T_BITS *s, GLOBAL const T_BITS *from, int c0, int p0, int all,
                                 INDEX step, int channels, const int vector)
 {
     UNROLL for (int i = 0; i < REPACK_VECTOR / vector; i++) {
         const int at = i * REPACK_ITEMS + LOCAL_ID(), each = REPACK_PIXELS / vector;
         const int c = at / each, p = at % each * vector, is = p0 + p < all && c0 + c < channels;
-        GLOBAL const REPACK_BITS *const v = from + (is ? (c0 + c) * (INT64)step + p0 + p : 0);
+        GLOBAL const T_BITS *const v = from + (is ? (c0 + c) * (INT64)step + p0 + p : 0);
 
         if (vector == 8) {
             uint4 u;
@@ -124,12 +118,12 @@ DEVICE void repack_load_vectors(LOCAL REPACK_BITS *s, GLOBAL const REPACK_BITS *
     }
 }
 
-DEVICE void repack_store_vectors(GLOBAL uint4 *to, LOCAL const REPACK_BITS *s, int c0, int p0, int channels,
+DEVICE void repack_store_vectors(GLOBAL uint4 *to, LOCAL const T_BITS *s, int c0, int p0, int channels,
                                  int all)
 {
     const int vectors = REPACK_WIDE / REPACK_VECTOR, at = LOCAL_ID();
     const int c = at % vectors * REPACK_VECTOR, p = at / vectors;
-    LOCAL const REPACK_BITS *const v = s + REPACK_AT(c, p);
+    LOCAL const T_BITS *const v = s + REPACK_AT(c, p);
     uint4 u;
 
     u.x = v[0] | (UINT32)v[REPACK_PIXELS] << 16;
@@ -149,14 +143,14 @@ KERNEL(REPACK_ITEMS) void
 repack(GLOBAL const T *RESTRICT gFrom, VIEW vFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW eTo)
 {
     LOCAL_ARRAY(uint4, room, (REPACK_TILE + REPACK_WIDE) * T_BYTES / 16);
-    LOCAL REPACK_BITS *const s = (LOCAL REPACK_BITS *)room;
+    LOCAL T_BITS *const s = (LOCAL T_BITS *)room;
     const int channels = (int)eTo.s3, wide = channels > REPACK_VECTOR ? REPACK_WIDE : REPACK_VECTOR;
     const int pixels = REPACK_TILE / wide, all = (int)(eTo.s4 * eTo.s5 * eTo.s6);
     const int tiles_c = (channels + wide - 1) / wide, tiles_p = (all + pixels - 1) / pixels;
     const int tile = GROUP_ID(0) / tiles_c, c0 = (GROUP_ID(0) - tile * tiles_c) * wide;
     const int image = tile / tiles_p, p0 = (tile - image * tiles_p) * pixels;
-    GLOBAL const REPACK_BITS *const from =
-        (GLOBAL const REPACK_BITS *)gFrom + (INDEX)vFrom.s0 + image * (INDEX)vFrom.s2;
+    GLOBAL const T_BITS *const from =
+        (GLOBAL const T_BITS *)gFrom + (INDEX)vFrom.s0 + image * (INDEX)vFrom.s2;
     GLOBAL uint4 *const to = (GLOBAL uint4 *)gTo + (eTo.s0 + (INT64)image * all * channels) / REPACK_VECTOR;
 
     const int vector = wide == REPACK_WIDE ? repack_pixels_vector(vFrom, eFrom, eTo, from) : 1;

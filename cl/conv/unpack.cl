@@ -9,7 +9,7 @@
  * Takes: cl/conv/repack.cl.
  */
 /* A tile in local memory to the tensor. */
-DEVICE void unpack_store(GLOBAL REPACK_BITS *to, LOCAL const REPACK_BITS *s, int c0, int p0, int all,
+DEVICE void unpack_store(GLOBAL T_BITS *to, LOCAL const T_BITS *s, int c0, int p0, int all,
                          VIEW vTo, VIEW eTo, VIEW eFrom, const int along_c)
 {
     const int pitch = REPACK_TILE / REPACK_WIDE + 1;
@@ -28,7 +28,7 @@ DEVICE void unpack_store(GLOBAL REPACK_BITS *to, LOCAL const REPACK_BITS *s, int
 KERNEL(REPACK_ITEMS) void
 unpack(GLOBAL const T *RESTRICT gFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW vTo, VIEW eTo)
 {
-    LOCAL_ARRAY(REPACK_BITS, s, REPACK_TILE + REPACK_WIDE);
+    LOCAL_ARRAY(T_BITS, s, REPACK_TILE + REPACK_WIDE);
     const int pixels = REPACK_TILE / REPACK_WIDE, pitch = pixels + 1, vectors = REPACK_WIDE / REPACK_VECTOR;
     const int channels = (int)eFrom.s3, all = (int)(eFrom.s4 * eFrom.s5 * eFrom.s6);
     const int tiles_c = ((int)eTo.s3 + REPACK_WIDE - 1) / REPACK_WIDE, tiles_p = (all + pixels - 1) / pixels;
@@ -36,11 +36,11 @@ unpack(GLOBAL const T *RESTRICT gFrom, VIEW eFrom, GLOBAL T *RESTRICT gTo, VIEW 
     const int image = tile / tiles_p, p0 = (tile - image * tiles_p) * pixels;
     GLOBAL const uint4 *const from =
         (GLOBAL const uint4 *)gFrom + (eFrom.s0 + (INT64)image * all * channels) / REPACK_VECTOR;
-    GLOBAL REPACK_BITS *const to = (GLOBAL REPACK_BITS *)gTo + (INDEX)vTo.s0 + image * (INDEX)vTo.s2;
+    GLOBAL T_BITS *const to = (GLOBAL T_BITS *)gTo + (INDEX)vTo.s0 + image * (INDEX)vTo.s2;
 
     UNROLL for (int i = 0; i < REPACK_EACH / REPACK_VECTOR; i++) {
         const int at = i * REPACK_ITEMS + LOCAL_ID(), c = at % vectors * REPACK_VECTOR, p = at / vectors;
-        LOCAL REPACK_BITS *const v = s + c * pitch + p;
+        LOCAL T_BITS *const v = s + c * pitch + p;
 
         if (p0 + p < all && c0 + c < channels) {
             const uint4 u = from[((INT64)(p0 + p) * channels + c0 + c) / REPACK_VECTOR];

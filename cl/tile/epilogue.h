@@ -10,7 +10,7 @@
  *   ACT FAST_ACT                    see activation.h
  *
  * Takes  OF() R INDEX batch_offset() (cl/types.h), activate() (activation.h)
- * Gives  TC C_BYTES LOAD_C STORE_C; OUTPUT_PARAMS, OUTPUT() OUTPUT_BY(), struct output; IS_PLAIN, epilogue(),
+ * Gives  TC C_BYTES C_BITS LOAD_C STORE_C; OUTPUT_PARAMS, OUTPUT() OUTPUT_BY(), struct output; IS_PLAIN, epilogue(),
  *        epilogue_at(), store_element(), store_vector()
  */
 #define SAME_ROWS    1
@@ -20,6 +20,7 @@
 
 #define TC                   OF(T_OF, TYPE_C)
 #define C_BYTES              OF(BYTES, TYPE_C)
+#define C_BITS               OF(BITS_OF, TYPE_C)
 #define LOAD_C(p, i)         OF(LOAD, TYPE_C)(p, i)
 #define STORE_C(p, i, x)     OF(STORE, TYPE_C)(p, i, x)
 #define T_RESIDUAL           OF(T_OF, TYPE_RESIDUAL)
