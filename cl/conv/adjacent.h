@@ -28,3 +28,13 @@ DEVICE void load_adjacent(LOCAL V4 *to, GLOBAL const T *gIn, INDEX begin, int co
     for (int i = whole * PER_IN + LOCAL_ID(); i < end; i += ITEMS)
         ((LOCAL T_BITS *)to)[i] = ((GLOBAL const T_BITS *)from)[i];
 }
+
+/* A row of a plane that was copied so, from `from` on: n elements, and zeros where one is not in the plane. */
+DEVICE void load_row(R *v, LOCAL const T *from, int row_in, const int *col_in, int n)
+{
+    UNROLL for (int x = 0; x < n; x++) {
+        const R loaded = LOAD(from, x);
+
+        v[x] = row_in & col_in[x] ? loaded : ZERO;
+    }
+}

@@ -66,14 +66,10 @@ conv_planes_filter(GLOBAL const T *RESTRICT gIn, VIEW vIn, VIEW eIn, GLOBAL cons
             strip_there(columns, COLS, col, dy_w);
             UNROLL for (int y = 0; y <= STRIP_HIGH; y++) {
                 const int row_in = STRIP_IN(y, THR_H, y0 + y >= in_low && y0 + y < in_high);
-                LOCAL const T *const p = source + in_base + (row_in ? y0 + y : in_low) * in_w;
                 R v[STRIP_WIDE(COLS)];
 
-                UNROLL for (int x = 0; x < STRIP_WIDE(COLS); x++) {
-                    const R loaded = LOAD(p, x);
-
-                    v[x] = row_in & col_in[x] ? loaded : ZERO;
-                }
+                load_row(v, source + in_base + (row_in ? y0 + y : in_low) * in_w, row_in, col_in,
+                         STRIP_WIDE(COLS));
                 UNROLL for (int j = 0; j < COLS; j++)
                     if (y % STRIDE == 0 && y / STRIDE < THR_H) {
                         const int i = y / STRIDE < THR_H ? y / STRIDE : 0;
