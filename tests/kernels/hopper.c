@@ -80,7 +80,12 @@ const char *__wrap_suite_next_variant(const struct suite *s, const struct op *op
 
 static const struct vn_backend *memory;         /* of the device that lends its buffers */
 
-typedef void kernel(const int64_t *groups, int items, void **args);
+/* An entry of a program. */
+struct kernel {
+    void       (*launch)(const int64_t *groups, int items, void **args);
+    const int *(*takes)(void);          /* the bytes of each argument, 0 of a buffer; behind the last -1 */
+    char         name[96];
+};
 
 static vn_status compile(void **program, const char *text, const char *path)
 {
@@ -119,16 +124,51 @@ static vn_status build(void **program, vn_device *d, const char *text)
 }
 
 static void close_program(void *program) { dlclose(program); }
-static void close_kernel(void *it) { (void)it; }
+static void close_kernel(void *it) { free(it); }
+
+/* to: a pointer to a function. */
+static int find(void *to, void *program, const char *prefix, const char *entry)
+{
+    char name[128];
+    void *found;
+
+    snprintf(name, sizeof name, "%s_%s", prefix, entry);
+    found = dlsym(program, name);
+    memcpy(to, &found, sizeof found);
+    return found != NULL;
+}
 
 static vn_status open_kernel(void **out, vn_device *d, void *program, const char *entry)
 {
-    char name[96];
+    struct kernel *const k = malloc(sizeof *k);
 
     (void)d;
-    snprintf(name, sizeof name, "launch_%s", entry);
-    *out = dlsym(program, name);
-    return *out ? VN_OK : vn__fail(VN_FAILED, "%s", dlerror());
+    if (!k)
+        return vn__fail(VN_NO_MEMORY, "no memory for a kernel");
+    snprintf(k->name, sizeof k->name, "%s", entry);
+    if (!find(&k->launch, program, "launch", entry) || !find(&k->takes, program, "takes", entry)) {
+        free(k);
+        return vn__fail(VN_FAILED, "%s", dlerror());
+    }
+    *out = k;
+    return VN_OK;
+}
+
+/* As OpenCL drivers do: CL_INVALID_KERNEL_ARGS and CL_INVALID_ARG_SIZE. */
+static vn_status check_args(const struct kernel *k, const struct vn_launch *l)
+{
+    const int *const bytes = k->takes();
+    int count = 0;
+
+    while (bytes[count] >= 0)
+        count++;
+    if (count != l->nargs)
+        return vn__fail(VN_FAILED, "%s takes %d arguments; the launch has %d", k->name, count, l->nargs);
+    for (int i = 0; i < count; i++)
+        if ((size_t)bytes[i] != l->args[i].size)
+            return vn__fail(VN_FAILED, "argument %d of %s takes %d bytes (0: a buffer); the launch has %zu", i,
+                            k->name, bytes[i], l->args[i].size);
+    return VN_OK;
 }
 
 /* The arguments as a kernel takes them: copies of all buffers among them, each once. */
@@ -162,17 +202,16 @@ static vn_status transfer(vn_queue *q, struct frame *f, const struct vn_launch *
 
 static vn_status launch(vn_queue *q, void *it, const struct vn_launch *l)
 {
+    const struct kernel *const k = it;
     struct frame frame;
     void *args[VN_ARGS];
-    kernel *run;
-    vn_status s = transfer(q, &frame, l, 0);
+    vn_status s = check_args(k, l);
 
-    if (s)
+    if (s || (s = transfer(q, &frame, l, 0)))
         return s;
-    memcpy(&run, &it, sizeof run);
     for (int i = 0; i < l->nargs; i++)
         args[i] = &frame.arg[i];
-    run(l->groups, l->items, args);
+    k->launch(l->groups, l->items, args);
     return transfer(q, &frame, l, 1);
 }
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <type_traits>
 #include <ucontext.h>
 
 // ---- words of the compiler -------------------------------------------------------------------
@@ -903,8 +904,18 @@ static void launch(void (*f)(), const int64_t count[3], int items_of_group, void
             for (blockIdx.x = 0; blockIdx.x < (uint64_t)count[0]; blockIdx.x++)
                 run_group();
 }
-// The last line of a text: what a program calls.
+
+// What a kernel takes: the bytes of each argument, 0 of a pointer; the end is -1.
+template <class... A> static const int *bytes_of(void (*)(A...))
+{
+    static const int bytes[] = { (std::is_pointer<A>::value ? 0 : (int)sizeof(A))..., -1 };
+
+    return bytes;
+}
+
+// The last lines of a text: what a program calls, and what it checks first.
 #define ENTRY(kernel) \
+    extern "C" const int *takes_##kernel() { return bytes_of(kernel); }                  \
     extern "C" void launch_##kernel(const int64_t *groups, int items, void **args)       \
     {                                                                                    \
         launch([] { call(kernel); }, groups, items, args);                               \
