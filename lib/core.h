@@ -31,11 +31,16 @@ struct vn_problem {
 
 struct vn_choice;
 
-/* A packed layout of B: pack() writes it to `to` from byte `at` on; lines: the width of its panels; bytes:
- * its size, 0 where B is used as it is.                                                                 */
+/* A packed layout of an operand: pack() writes it to `to` from byte `at` on; lines: tells one layout of a
+ * packer from another, as the width of panels does; bytes: its size, 0 where the operand is used as it is. */
 typedef vn_status vn_packer(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to,
                             size_t at);
 struct vn_layout { vn_packer *pack; int64_t lines; size_t bytes; };
+
+static inline int vn__same_layout(const struct vn_layout *a, const struct vn_layout *b)
+{
+    return a->pack == b->pack && a->lines == b->lines && a->bytes == b->bytes;
+}
 
 enum { VN_PARAMS = 16, VN_COSTS = 12, VN_CONSTANTS = 6, VN_ROWS = 16, VN_PLAN = 12 };
 

@@ -442,6 +442,16 @@ static vn_status pack_parts(vn_queue *q, const struct vn_choice *it, const void 
     return split(q, it, &c, &s, &side, &r, room, to);
 }
 
+/* Of the parts, as parts_of() has them; of SIZE_MAX bytes where there are too many. */
+static struct vn_layout layout_of(struct vn_bf16x3_side *side, size_t *copy, const struct conv *c,
+                                  const struct source *s, const int *p)
+{
+    const int fits = parts_of(side, copy, c, s, p);
+
+    return (struct vn_layout){ pack_parts, p[BLK_M] * 4 + (c->direction == BACKWARD_DATA) * 2 + s->folded,
+                               fits ? vn__bf16x3_bytes(side) : SIZE_MAX };
+}
+
 struct vn_layout vn__layout_conv_bf16x3(const void *problem, const int *p)
 {
     const struct conv c = vn__conv_without_jumps(problem);
@@ -449,17 +459,17 @@ struct vn_layout vn__layout_conv_bf16x3(const void *problem, const int *p)
     struct vn_bf16x3_side side;
     size_t copy;
 
-    return (struct vn_layout){ pack_parts, p[BLK_M] * 4 + (c.direction == BACKWARD_DATA) * 2 + s.folded,
-                               parts_of(&side, &copy, &c, &s, p) ? vn__bf16x3_bytes(&side) : SIZE_MAX };
+    return layout_of(&side, &copy, &c, &s, p);
 }
 
+/* 0: the filter has too many parts. */
 static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct conv *c, const struct source *s,
                    const int *params, const int64_t *v)
 {
-    const struct vn_layout l = vn__layout_conv_bf16x3(c, params);
     size_t copy;
+    const struct vn_layout l = layout_of(side, &copy, c, s, params);
 
-    if (!parts_of(side, &copy, c, s, params))
+    if (l.bytes == SIZE_MAX)
         return 0;
     r->packed = vn__conv_is_packed(c, &l);
     r->sums = (size_t)whole(v[GROUPS] * MAP_BYTES, ALIGNED);
@@ -477,10 +487,9 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
     const struct conv c = vn__conv_without_jumps(problem);
     const struct source s = read_source(&c);
     const double filter = (double)vn__elements(&c.w) * (4.0 + 6.0);
+    const struct vn_layout l = vn__layout_conv_bf16x3(&c, row->p);
     struct vn_bf16x3_side side;
     struct room room;
-
-    const struct vn_layout l = vn__layout_conv_bf16x3(&c, row->p);
 
     out->seconds = row->cost[FIXED_NS] * 1e-9 +
                    (vn__conv_is_packed(&c, &l) ? 0 : vn__move_seconds(filter, row->cost[MOVE], site));

@@ -35,8 +35,7 @@ struct conv {                           /* the problem, as variants see it */
 /* True if the filter is already packed so, or will be. */
 static inline int vn__conv_is_packed(const struct conv *c, const struct vn_layout *l)
 {
-    return c->to_pack || (c->pack && c->packed.pack == l->pack && c->packed.lines == l->lines &&
-                          c->packed.bytes == l->bytes);
+    return c->to_pack || (c->pack && vn__same_layout(&c->packed, l));
 }
 
 struct conv_call {                      /* what a call says: first what tells one from another */

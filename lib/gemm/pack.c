@@ -15,8 +15,7 @@ enum { ALIGNED = 64 };                          /* bytes: any vector */
 
 int vn__is_packed_as(const struct gemm *g, const struct vn_layout *l)
 {
-    return vn__is_packed_by(g, l->pack) &&
-           (g->to_pack || (g->packed.lines == l->lines && g->packed.bytes == l->bytes));
+    return g->to_pack || (g->pack && vn__same_layout(&g->packed, l));
 }
 
 static size_t after(size_t own)
