@@ -32,8 +32,9 @@ DEVICE unsigned int swizzle(int mn_major, int vecs, unsigned int row)
     return mn_major ? 0 : row >> 2 & (vecs < 8 ? vecs - 1 : 7);
 }
 
-/* The byte in a tile of 4 elements: along k from k on, of row x; or along the row (column) from x on, at k.
- * first: the work-item's, x: from there, BLOCK_AT(); k: a multiple of 4 in the former. */
+/* At which byte of a tile the work-item's vector of 4 elements begins.  Of a K-major operand it has elements k
+ * to k + 3 of row (column) `first` + x, with k a multiple of 4; of an MN-major one element k of the rows
+ * (columns) `first` + x to `first` + x + 3.  first: FMA_ROW or FMA_COLUMN; x: BLOCK_AT(). */
 DEVICE unsigned int fma_at(int mn_major, int vecs, int first, int x, int k)
 {
     const unsigned int row = mn_major ? k : first + x, vector = (mn_major ? first + x : k) / VEC;

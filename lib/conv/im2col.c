@@ -107,7 +107,7 @@ const char *vn__im2col_of(struct im2col *out, const struct conv *c)
     const char *why;
 
     out->rank = vn__im2col_rank(c);
-    out->images = c->y.extent[0];               /* of x there may be twins */
+    out->images = c->y.extent[0];
     out->filter = c->w;
     if ((why = take_strides(&out->source, c->direction == BACKWARD_DATA ? &c->y : &c->x)) ||
         (c->direction != BACKWARD_FILTER && (why = take_strides(&out->filter, &c->w))))
@@ -142,7 +142,6 @@ static void arg_tensor(struct vn_launch *l, const vn_tensor *t)
 void vn__arg_im2col_source(struct vn_launch *l, const struct im2col *i) { arg_tensor(l, &i->source); }
 void vn__arg_im2col_filter(struct vn_launch *l, const struct im2col *i) { arg_tensor(l, &i->filter); }
 
-/* Zeros that a row needs before its first pixel, or behind its last, whichever are more. */
 int64_t vn__im2col_zeros(const struct im2col *i, int d)
 {
     const int64_t behind = i->first[d] + i->count[d] + i->reach[d] - i->source.extent[2 + d];

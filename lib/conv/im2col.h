@@ -12,7 +12,9 @@
 struct im2col {
     int       rank;                     /* IMAGE_RANK */
     vn_tensor source, filter;           /* x, or in backward data dy; both with strides that TMA takes */
-    int64_t   images, count[DIMS], first[DIMS], step[DIMS];
+    int64_t   images;                   /* of the product: source may have as many more, twins of them, after
+                                           those (conv_wgmma_few) */
+    int64_t   count[DIMS], first[DIMS], step[DIMS];
     int64_t   reach[DIMS];              /* the largest offset of a tap */
 };
 
@@ -26,6 +28,7 @@ int vn__im2col_rank(const struct conv *c);
 int64_t vn__conv_phases_along(const struct conv *c, int d);
 int64_t vn__conv_taps_along  (const struct conv *c, int d, int64_t phase);
 
+/* The zeros that a row needs before its first pixel, or behind its last, whichever are more. */
 int64_t vn__im2col_zeros(const struct im2col *i, int d);
 /* Arguments: the buffer, VIEW and extents of the source; those of the filter; eGrid, vFirst, vWindow, of
  * window_of().  s0, s1 of eGrid are the caller's.                                                      */

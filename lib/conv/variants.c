@@ -88,8 +88,7 @@ static void direction_of(int *c, const void *problem)
                                "#define WARPGROUPS (WARPGROUPS_M * WARPGROUPS_N)\n"                          \
                                "#define BLK_M (SUB_M * WARPGROUPS_M)\n"                                      \
                                "#define BLK_N (SUB_N * WARPGROUPS_N)\n", .engine = "HGMMA"
-#define DEPTHWISE_FILTER(taps) .constants = "TAPS " taps "  STRIDE 1 2",                                     \
-                         .constants_of = vn__constants_depthwise_filter,                                     \
+#define DEPTHWISE_FILTER .constants = "TAPS 3  STRIDE 1 2", .constants_of = vn__constants_depthwise_filter,  \
                          .defines = "#define DIRECTION 2\n#define CHANNELS_LAST 1\n"
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of
@@ -201,13 +200,13 @@ const struct vn_variant vn__conv_variants[] = {
       .texts = EPILOGUE "cl/conv/conv.h cl/conv/strip.h cl/conv/adjacent.h cl/conv/planes_filter.cl "
                "cl/conv/parts_sum.cl",
       .entries = "conv_planes_filter conv_parts_sum", .params = "THR_H COLS EXACT ITEMS ROOM",
-      .costs = "FIXED_NS SHARE STRIDED SPREAD ROUNDS", DEPTHWISE_FILTER("3") },
+      .costs = "FIXED_NS SHARE STRIDED SPREAD ROUNDS", DEPTHWISE_FILTER },
     { .name = "conv_strips_filter", .fits = vn__fits_conv_strips_filter, .plan = vn__plan_conv_strips_filter,
       .run = vn__run_conv_strips_filter,
       .texts = EPILOGUE "cl/conv/conv.h cl/conv/strip.h cl/conv/strip_rows.h cl/conv/strips_filter.cl "
                "cl/conv/parts_sum.cl",
       .entries = "conv_strips_filter conv_parts_sum", .params = "THR_H COLS VEC LANES EXACT ITEMS",
-      .costs = "FIXED_NS SHARE STRIDED SPREAD ROUNDS", DEPTHWISE_FILTER("3") },
+      .costs = "FIXED_NS SHARE STRIDED SPREAD ROUNDS", DEPTHWISE_FILTER },
     { .name = "conv_taps", .fits = vn__fits_conv_taps, .plan = vn__plan_conv_taps, .run = vn__run_conv_taps,
       .texts = EPILOGUE "cl/conv/conv.h cl/conv/taps.cl", .entries = "add_taps", .params = "ITEMS",
       .costs = "MOVE", .defines = "#define DIRECTION 1\n", .engine = "" },

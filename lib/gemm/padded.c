@@ -153,7 +153,6 @@ static vn_status pad(vn_queue *q, const struct vn_choice *it, const vn_tensor *f
     return vn__launch(q, it, PAD, &l);
 }
 
-
 static vn_status pad_b(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *to, size_t at)
 {
     const struct gemm *g = problem;
