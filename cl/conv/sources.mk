@@ -9,6 +9,7 @@ texts += \
 	%D%/few.cl \
 	%D%/filter_sum.cl \
 	%D%/filter_tiles.h \
+	%D%/gather.h \
 	%D%/im2col.h \
 	%D%/output.h \
 	%D%/parts_sum.cl \
