@@ -11,7 +11,8 @@
  * `channels` is rounded up to whole vectors, so that a vector is of one tap.  The work-items of a tile share
  * its rows and its slices of k:
  *
- *     struct gather_sum sum;          of a phase: its taps, and the channels of each
+ *     struct gather_grid grid;        the pixels of a phase
+ *     struct gather_sum sum;          its taps, and the channels of each
  *     struct gather_pixel pixel;      the pixel of the output that a row has; once for a row
  *     struct gather_row row;          its source for the first tap; kept
  *     struct gather_k k;              a vector of the sum; it advances from slice to slice
@@ -24,12 +25,33 @@
  * coordinates, also in the padding, stay below 2^30.
  *
  * Takes: IMAGE_RANK, 5 where images have a dimension d, else 4; conv.h, with DIRECTION 0 or 1.
- * Gives: struct gather_sum, gather_sum(), gather_length(); struct gather_pixel, gather_pixel(); struct
- *        gather_row, gather_row(); struct gather_k, gather_k(), gather_advance(); struct gather_step,
- *        gather_step(), gather_is_inside(), gather_filter().
+ * Gives: struct gather_grid, gather_grid(), gather_pixels(); struct gather_sum, gather_sum(), gather_length();
+ *        struct gather_pixel, gather_pixel(), gather_output(); struct gather_row, gather_row(); struct gather_k,
+ *        gather_k(), gather_advance(), gather_is_there(); struct gather_step, gather_step(),
+ *        gather_is_inside(), gather_filter().
  */
 
 /* ---- a phase -------------------------------------------------------------------------------------- */
+
+/* Which phase it is along each dimension, and its pixels. */
+struct gather_grid { INDEX phase_d, phase_h, phase_w, depth, height, width; };
+
+/* phase: its number, of all. */
+DEVICE void gather_grid(struct gather_grid *g, INDEX phase, VIEW eOut, VIEW vStep)
+{
+    g->phase_w = divmod(&phase, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
+    g->phase_h = divmod(&phase, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
+    g->phase_d = phase;
+    g->width   = pixels_along((INDEX)eOut.s6, (INDEX)vStep.s6, g->phase_w);
+    g->height  = pixels_along((INDEX)eOut.s5, (INDEX)vStep.s5, g->phase_h);
+    g->depth   = pixels_along((INDEX)eOut.s4, (INDEX)vStep.s4, g->phase_d);
+}
+
+/* Those of all images. */
+DEVICE int gather_pixels(const struct gather_grid *g, VIEW eOut)
+{
+    return (int)((INDEX)eOut.s2 * g->depth * g->height * g->width);
+}
 
 /* If a dimension has no taps, none has, and all are counted by t. */
 struct gather_sum { struct taps t, r, s; int channels; };
@@ -60,14 +82,22 @@ DEVICE int gather_length(const struct gather_sum *sum)
 /* A pixel of a phase, counted within the phase. */
 struct gather_pixel { INDEX image; int d, h, w; };
 
-DEVICE void gather_pixel(struct gather_pixel *p, int number, INDEX depth, INDEX height, INDEX width)
+DEVICE void gather_pixel(struct gather_pixel *p, int number, const struct gather_grid *g)
 {
     INDEX image = number;
 
-    p->w = (int)divmod(&image, width);
-    p->h = (int)divmod(&image, height);
-    p->d = IMAGE_RANK == 5 ? (int)divmod(&image, depth) : 0;
+    p->w = (int)divmod(&image, g->width);
+    p->h = (int)divmod(&image, g->height);
+    p->d = IMAGE_RANK == 5 ? (int)divmod(&image, g->depth) : 0;
     p->image = image;
+}
+
+/* Its offset in a tensor of the output's shape, of which v is the view. */
+DEVICE INDEX gather_output(const struct gather_pixel *p, const struct gather_grid *g, VIEW v, VIEW vStep)
+{
+    return p->image * (INDEX)v.s2 + (g->phase_d + p->d * PIXEL_STEP((INDEX)vStep.s4)) * (INDEX)v.s4 +
+           (g->phase_h + p->h * PIXEL_STEP((INDEX)vStep.s5)) * (INDEX)v.s5 +
+           (g->phase_w + p->w * PIXEL_STEP((INDEX)vStep.s6)) * (INDEX)v.s6;
 }
 
 /* The source of a pixel for the first tap: its offset, and its coordinates, which may be in the padding. */

@@ -11,6 +11,7 @@ texts += \
 	%D%/filter_tiles.h \
 	%D%/gather.h \
 	%D%/im2col.h \
+	%D%/mma.cl \
 	%D%/output.h \
 	%D%/parts_sum.cl \
 	%D%/phases.cl \

@@ -26,23 +26,7 @@
  *
  * Method: multistage pipelines as in NVIDIA's CUTLASS for Ampere.
  */
-#define STEPS     (BLK_K / STEP_K)
-#define LOADED_A  BLOCKS_LOADED(MN_MAJOR_A)
-#define LOADED_B  BLOCKS_LOADED(MN_MAJOR_B)
-#define LOADS_N   (BLOCKS_N / LOADED_B)
-#define BUFFERS_A (FRAGMENT_REGS == 2 ? 2 : 1)  /* steps of A in registers */
 #define RASTER    8
-
-#if STEPS % BUFFERS_A || BLK_K % STEP_K
-#error "BLK_K must hold an even number of steps of k"
-#endif
-#if WARP_M % (8 * LOADED_A) || WARP_N % (8 * LOADED_B) || WARP_M % MMA_M
-#error "a warp's tile must be made of whole loads"
-#endif
-#if ITEMS % (VECS_A * VEC_PARTS) || ITEMS % (VECS_B * VEC_PARTS) || \
-    BLK_M * BLK_K / VEC % ITEMS || BLK_N * BLK_K / VEC % ITEMS
-#error "the work-items must share a slice evenly"
-#endif
 
 LARGE_LOCAL(gemm_mma, STAGES * STAGE)
 

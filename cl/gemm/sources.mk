@@ -21,7 +21,6 @@ texts += \
 	%D%/skinny.h \
 	%D%/skinny_mma.cl \
 	%D%/skinny_rows.cl \
-	%D%/slices.h \
 	%D%/splitk_sum.cl \
 	%D%/tf32.cl \
 	%D%/tf32_pack.cl \

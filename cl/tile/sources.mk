@@ -18,6 +18,8 @@ texts += \
 	%D%/row.h \
 	%D%/row_cpu.h \
 	%D%/scheduler.h \
+	%D%/slices.h \
+	%D%/stages.h \
 	%D%/store.h \
 	%D%/store_across.h \
 	%D%/store_blocks.h \

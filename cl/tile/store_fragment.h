@@ -3,8 +3,27 @@
  * A lane has, of each 8 x 8 block (i, j) of its warp, two adjacent columns of a row (fragment.h).
  *
  * Takes  fragment.h, epilogue.h, STORE_PAIR_* (cl/atoms/nvidia)
- * Gives  store_fragments()
+ * Gives  store_fragment_row(), store_fragments()
  */
+
+/* Of a row that begins at `at`, what a lane has of it, from its column n on; columns before n_from are another
+ * tile's.  in_pairs: its pairs are aligned to their size.                                                  */
+DEVICE void store_fragment_row(const struct output *o, INDEX at, int n, int n_from, int in_pairs,
+                               R d[BLOCKS_N][2])
+{
+    UNROLL for (int j = 0; j < BLOCKS_N; j++) {
+        const int column = n + 8 * j;
+
+        if (column >= n_from && column + 1 < o->N && in_pairs) {
+            OF(STORE_PAIR, TYPE_C)(o->c + at + column, d[j][0], d[j][1]);
+        } else {
+            if (column >= n_from && column < o->N)
+                STORE_C(o->c, at + column * o->col, d[j][0]);
+            if (column + 1 >= n_from && column + 1 < o->N)
+                STORE_C(o->c, at + (column + 1) * o->col, d[j][1]);
+        }
+    }
+}
 
 /* m, n: where the warp's tile begins; rows before m_from and columns before n_from are another tile's. */
 DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, int n_from,
@@ -24,20 +43,8 @@ DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, in
     }
     UNROLL for (int i = 0; i < BLOCKS_M; i++) {
         const int row = m + 8 * i;
-        const INDEX at = row * o->row;
 
         if (row >= m_from && row < o->M)
-            UNROLL for (int j = 0; j < BLOCKS_N; j++) {
-                const int column = n + 8 * j;
-
-                if (column >= n_from && column + 1 < o->N && in_pairs) {
-                    OF(STORE_PAIR, TYPE_C)(o->c + at + column, d[i][j][0], d[i][j][1]);
-                } else {
-                    if (column >= n_from && column < o->N)
-                        STORE_C(o->c, at + column * o->col, d[i][j][0]);
-                    if (column + 1 >= n_from && column + 1 < o->N)
-                        STORE_C(o->c, at + (column + 1) * o->col, d[i][j][1]);
-                }
-            }
+            store_fragment_row(o, row * o->row, n, n_from, in_pairs, d[i]);
     }
 }

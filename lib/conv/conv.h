@@ -199,6 +199,14 @@ const char *vn__plan_conv_taps(struct vn_plan *out, const void *problem, const s
 vn_status   vn__run_conv_taps(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan);
 
+/* mma.c: 16-bit types on sm_80 and up, images and their gradients, in groups or not */
+const char *vn__fits_conv_mma(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_mma(int *c, const void *problem);
+const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                              const struct vn_site *site);
+vn_status   vn__run_conv_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan);
+
 /* bf16x3.c: f32 by three bf16 parts on NVIDIA's sm_90 */
 const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_bf16x3(int *c, const void *problem);

@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/filter.h \
 	%D%/im2col.c \
 	%D%/im2col.h \
+	%D%/mma.c \
 	%D%/pack.c \
 	%D%/phases.c \
 	%D%/planes.c \

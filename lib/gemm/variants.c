@@ -125,20 +125,20 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_batched", HOOKS(batched), .trial = vn__trial_gemm,
       .texts = TILES MMA "cl/atoms/nvidia/warp.h cl/tile/accumulator.h cl/tile/store_row.h "
                          "cl/tile/store_f32.h cl/tile/store.h cl/tile/fragment.h cl/tile/async_operand.h "
-                         "cl/gemm/slices.h cl/gemm/batched.h cl/gemm/batched.cl",
+                         "cl/tile/slices.h cl/gemm/batched.h cl/gemm/batched.cl",
       .entries = "gemm_batched", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES GROUPS MMA_M MMA_K",
       .costs = VN_TILES_COSTS, CONSTANTS(batched, MAJORS), .engine = "HMMA" },
     { .name = "gemm_batched_fma", HOOKS(batched_fma), .trial = vn__trial_gemm,
       .texts = TILES "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/memory.h cl/tile/store_blocks.h "
-                     "cl/tile/fma_operand.h cl/tile/async_operand.h cl/gemm/slices.h "
+                     "cl/tile/fma_operand.h cl/tile/async_operand.h cl/tile/slices.h "
                      "cl/gemm/batched.h cl/gemm/batched_fma.cl",
       .entries = "gemm_batched_fma", .params = TILED " STAGES GROUPS PARTS_K", .costs = VN_TILES_COSTS,
       CONSTANTS(batched, MAJORS),
       .defines = "#define ITEMS (BLK_M / THR_M * (BLK_N / THR_N) * PARTS_K)\n"
                  "#define ITEM ((unsigned int)LOCAL_ID())\n#define VEC (16 / T_BYTES)\n" },
     { .name = "gemm_mma", HOOKS(mma), .trial = vn__trial_gemm,
-      .texts = TILES MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/store_fragment.h "
-                         "cl/gemm/slices.h cl/gemm/mma.cl",
+      .texts = TILES MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/slices.h cl/tile/stages.h "
+                         "cl/tile/store_fragment.h cl/gemm/mma.cl",
       .entries = "gemm_mma", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
       .costs = VN_TILES_COSTS " ODD EDGE", CONSTANTS(mma, MAJORS),
       .engine = "HMMA", .engine_f32 = "HMMA tf32" },

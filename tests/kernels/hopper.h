@@ -493,6 +493,7 @@ static uint32_t bf16_pair_of(float low, float high)
 #define LOWER_2(u) bf16_float((uint16_t)(u))
 #define UPPER_2(u) bf16_float((uint16_t)((u) >> 16))
 #define STORE_F32_PAIR(p, x, y) ((p)[0] = x, (p)[1] = y)
+#define STORE_PAIR_0(p, x, y) STORE_F32_PAIR(p, x, y)
 #define STORE_PAIR_1(p, x, y) (*(unsigned *)(p) = f16_pair_of(x, y))
 #define STORE_PAIR_2(p, x, y) (*(unsigned *)(p) = bf16_pair_of(x, y))
 

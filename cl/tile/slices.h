@@ -1,4 +1,4 @@
-/* cl/gemm/slices.h - slices of K of A and B in local memory, as async_operand.h copies them
+/* cl/tile/slices.h - slices of K of A and B in local memory, as async_operand.h copies them
  *
  * A stage has a slice of A, then one of B.  A slice is rows of 16-byte vectors, as the operand lies in device
  * memory.

@@ -1,0 +1,253 @@
+/* cl/conv/mma.cl - y := act(alpha conv(x, w) + beta R + bias) and its gradient for x, in 16-bit types, by
+ * the mma.sync of NVIDIA's sm_80 and up
+ *
+ * An implicit product of pixels and filters (cl/conv/gather.h), in groups.  Slices of pixels and of filters go
+ * to local memory by cp.async, STAGES - 1 ahead, a vector of 8 channels of a tap at a time; what lies in the
+ * padding, and behind the last channel, are zeros that the copies write.  Each warp multiplies WARP_M pixels
+ * by WARP_N channels of the output, as in cl/gemm/mma.cl.
+ *
+ *                               BLK_N channels of the output
+ *                              +---+---+
+ *      BLK_K of taps, channels |filter |
+ *                              +---+---+
+ *                      +----+  +---+---+  WARP_M
+ *                      |    |  | w | a |
+ *              BLK_M   +----+  +---+---+
+ *             pixels   |    |  | r | p |
+ *                      +----+  +---+---+
+ *
+ * The filter is K-major in forward, and N-major in backward data, which takes its pixels in phases: nothing
+ * is multiplied by zeros of a stride.  All phases have the tiles of the largest; a tile without pixels ends
+ * at once.  Tiles of all groups are beside each other, since pixels have the channels of all groups adjacent.
+ *
+ * Parameters, from conv.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K, as of gemm_mma.
+ * Constants: DIRECTION, IMAGE_RANK.
+ */
+#define RASTER     8
+#define APART_A    (ITEMS / VECS_A)             /* rows from copy to copy of a work-item */
+#define APART_B    (ITEMS / VECS_B)
+
+/* Of the output's group, as in OUTPUT() of cl/tile/epilogue.h. */
+#if RESIDUAL
+#define GROUP_RESIDUAL beta, gR + (INDEX)vR.s0 + group * (INDEX)vR.s1, 0, (INDEX)vR.s3
+#else
+#define GROUP_RESIDUAL ZERO, 0, 0, 0
+#endif
+#if BIAS
+#define GROUP_BIAS gBias + (INDEX)vBias.s0 + group * (INDEX)vBias.s1, 0, (INDEX)vBias.s3
+#else
+#define GROUP_BIAS 0, 0, 0
+#endif
+
+LARGE_LOCAL(conv_mma, STAGES * STAGE)
+
+/* A row of the tile: what its pixel reads, and offsets at which its output is written. */
+struct place { struct gather_row source; INDEX c, residual, bias; };
+
+/* The byte in a stage that a work-item's first vector of an operand is copied to. */
+DEVICE unsigned int first_copy(int mn_major, int vecs)
+{
+    const unsigned int row = ITEM / vecs, vec = ITEM % vecs;
+
+    return (row * vecs + (vec ^ swizzle(mn_major, vecs, row))) * 16;
+}
+
+/* Bytes of a vector of which so many elements are left. */
+DEVICE int bytes_left(int left)
+{
+    return left <= 0 ? 0 : left < VEC ? left * T_BYTES : 16;
+}
+
+/* A vector, or as many of its bytes as there are; from any address if there are none. */
+DEVICE void copy_vector(unsigned int to, GLOBAL const T *g, INDEX at, int bytes)
+{
+    COPY_ASYNC16_PART(to, g + (bytes ? at : 0), bytes);
+}
+
+/* The rows of a tile from m0 on, of M. */
+DEVICE void find_places(LOCAL struct place *places, int m0, int M, const struct gather_grid *grid,
+                        const struct gather_sum *sum, VIEW in, VIEW out, VIEW residual, VIEW bias, VIEW step)
+{
+    for (int row = (int)ITEM; row < BLK_M; row += ITEMS) {
+        struct gather_pixel pixel;
+        struct gather_row source;
+
+        gather_pixel(&pixel, m0 + row < M ? m0 + row : 0, grid);
+        gather_row(&source, &pixel, sum, in, step, m0 + row < M);
+        places[row].source   = source;
+        places[row].c        = gather_output(&pixel, grid, out, step);
+        places[row].residual = gather_output(&pixel, grid, residual, step);
+        places[row].bias     = gather_output(&pixel, grid, bias, step);
+    }
+}
+
+/* Stores a warp's tile, which begins at row m of the work-group's and column n; rows: of the latter. */
+DEVICE void store_pixels(const struct output *o, LOCAL const struct place *places, int m, int n, int rows,
+                         R d[BLOCKS_M][BLOCKS_N][2])
+{
+    const int last = o->N - 1;
+
+    m += (int)(ITEM % 32 / 4);
+    n += (int)(ITEM % 4) * 2;
+    UNROLL for (int i = 0; i < BLOCKS_M; i++) {
+        struct output c = *o;
+        int in_pairs;
+
+        c.c += places[m + 8 * i].c;
+        if (RESIDUAL)
+            c.residual += places[m + 8 * i].residual;
+        if (BIAS)
+            c.bias += places[m + 8 * i].bias;
+        in_pairs = c.col == 1 && (UINT64)(c.c + n) % (2 * C_BYTES) == 0;
+        if (m + 8 * i < rows) {
+            UNROLL for (int j = 0; j < BLOCKS_N; j++)
+            UNROLL for (int e = 0; e < 2; e++) {
+                const int column = n + 8 * j + e;
+
+                d[i][j][e] = epilogue(&c, 0, column < last ? column : last, d[i][j][e]);
+            }
+            store_fragment_row(&c, 0, n, 0, in_pairs, d[i]);
+        }
+    }
+}
+
+KERNEL(ITEMS) void
+conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB, CONV_PARAMS,
+         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, int pixels)
+{
+    LARGE_LOCAL_ARRAY(room, STAGES * STAGE);
+    LOCAL_ARRAY(struct place, places, BLK_M);
+
+    const int channels = (int)eTaps.s3, N = (int)eOut.s3, across = (N + BLK_N - 1) / BLK_N * BLK_N;
+    const struct tile tile = tile_at(schedule_of(pixels, (int)eTaps.s0 * across, BLK_M, BLK_N, RASTER),
+                                     GROUP_ID(0));
+    const int group = quotient(tile.n0, across), m0 = tile.m0, n0 = tile.n0 - group * across;
+    struct taps taps_t, taps_r, taps_s;
+    struct gather_grid grid;
+    struct gather_sum sum;
+
+    gather_grid(&grid, tile.batch, eOut, vStep);
+    if (m0 >= gather_pixels(&grid, eOut))
+        return;
+    FIND_TAPS(&taps_t, &taps_r, &taps_s, grid.phase_d, grid.phase_h, grid.phase_w);
+    gather_sum(&sum, &taps_t, &taps_r, &taps_s, (channels + VEC - 1) / VEC * VEC);
+    find_places(places, m0, gather_pixels(&grid, eOut), &grid, &sum, vB, vC, vR, vBias, vStep);
+    BARRIER();
+
+    GLOBAL const T *const source = gB + (INDEX)vB.s0 + group * (INDEX)vB.s1;
+    GLOBAL const T *const filter = gA + (INDEX)vA.s0 + group * (INDEX)vA.s1;
+    const int m1 = (int)(ITEM / 32 / WARPS_N) * WARP_M, n1 = (int)(ITEM / 32 % WARPS_N) * WARP_N;
+    const int slices = (gather_length(&sum) + BLK_K - 1) / BLK_K;
+    const int row_b = (int)(ITEM / VECS_B), vec_b = (int)(ITEM % VECS_B) * VEC;
+    const unsigned int stages = LOCAL_ADDRESS(room);
+    const unsigned int start_a = fragment_start(MN_MAJOR_A, VECS_A, m1, 0);
+    const unsigned int start_b = fragment_start(MN_MAJOR_B, VECS_B, n1, 1) + BYTES_A;
+    const unsigned int to_a = first_copy(MN_MAJOR_A, VECS_A);
+    const unsigned int to_b = first_copy(MN_MAJOR_B, VECS_B) + BYTES_A;
+    unsigned int here = stages, there = stages;         /* the stages that are read and written */
+    UINT32 rA[BUFFERS_A][BLOCKS_M][FRAGMENT_REGS], rB[BLOCKS_N][FRAGMENT_REGS];
+    R rC[BLOCKS_M][BLOCKS_N][2];
+    struct gather_row rows[COPIES_A];
+    struct gather_k k, k_b;             /* of the work-item's vectors of pixels; of its next row of the filter */
+    struct gather_step step_k;
+    INDEX filter_at = 0;
+    int bytes_k = 0;
+
+    gather_k(&k, &sum, (int)(ITEM % VECS_A) * VEC);
+    gather_k(&k_b, &sum, row_b);
+    UNROLL for (int i = 0; i < COPIES_A; i++)
+        rows[i] = places[ITEM / VECS_A + i * APART_A].source;
+    UNROLL for (int i = 0; i < BLOCKS_M; i++)
+    UNROLL for (int j = 0; j < BLOCKS_N; j++)
+        rC[i][j][0] = rC[i][j][1] = ZERO;
+
+#define STAGE_AFTER(at) ((at) == stages + (STAGES - 1) * STAGE ? stages : (at) + STAGE)
+#define TO(to, vecs, mn_major, i, apart)                                                                \
+    (there + ((to) ^ swizzle(mn_major, vecs, (i) * (apart)) << 4) + (i) * ITEMS * 16)
+    /* What is the same for all copies of the next slice. */
+#define NEXT_SLICE()                                                                                    \
+    do {                                                                                                \
+        gather_step(&step_k, &k, &sum, vB);                                                             \
+        bytes_k = gather_is_there(&k, &sum) ? bytes_left(channels - k.channel) : 0;                     \
+        if (!MN_MAJOR_B)                                                                                \
+            filter_at = gather_filter(&k, &sum, vA);                                                    \
+        gather_advance(&k, &sum, BLK_K);                                                                \
+    } while (0)
+#define COPY_PIXELS(i)                                                                                  \
+    copy_vector(TO(to_a, VECS_A, MN_MAJOR_A, i, APART_A), source, rows[i].at + step_k.at,       \
+                gather_is_inside(&rows[i], &step_k, eIn) ? bytes_k : 0)
+#define COPY_FILTER(i)                                                                                  \
+    do {                                                                                                \
+        const unsigned int to_ = TO(to_b, VECS_B, MN_MAJOR_B, i, APART_B);                              \
+                                                                                                        \
+        if (MN_MAJOR_B) {                                                                               \
+            copy_vector(to_, filter, n0 + vec_b + gather_filter(&k_b, &sum, vA),                        \
+                        gather_is_there(&k_b, &sum) && k_b.channel < channels                           \
+                        ? bytes_left(N - n0 - vec_b) : 0);                                              \
+            gather_advance(&k_b, &sum, APART_B);                                                        \
+        } else {                                                                                        \
+            const int n_ = n0 + row_b + (i) * APART_B;                                                  \
+                                                                                                        \
+            copy_vector(to_, filter, n_ * (INDEX)vA.s2 + filter_at, n_ < N ? bytes_k : 0);              \
+        }                                                                                               \
+    } while (0)
+#define COPIES_DONE()                                                                                   \
+    do {                                                                                                \
+        copies_commit();                                                                                \
+        there = STAGE_AFTER(there);                                                                     \
+    } while (0)
+#define LOAD_A(buffer, step)                                                                            \
+    UNROLL for (int u = 0; u < BLOCKS_M / LOADED_A; u++)                                                \
+        LOAD_FRAGMENT(rA[buffer], MN_MAJOR_A, VECS_A, here + start_a, u, step, 0)
+#define LOAD_B(u, step) LOAD_FRAGMENT(rB, MN_MAJOR_B, VECS_B, here + start_b, u, step, 1)
+#define DUE(u) ((u) * (COPIES_A + COPIES_B) / LOADS_N)
+
+    NO_UNROLL for (int i = 0; i < STAGES - 1; i++) {
+        NEXT_SLICE();
+        UNROLL for (int j = 0; j < COPIES_A; j++)
+            COPY_PIXELS(j);
+        UNROLL for (int j = 0; j < COPIES_B; j++)
+            COPY_FILTER(j);
+        COPIES_DONE();
+    }
+    COPIES_WAIT(STAGES - 2);
+    BARRIER();
+    LOAD_A(0, 0);
+    UNROLL for (int u = 0; u < LOADS_N; u++)
+        LOAD_B(u, 0);
+
+    NO_UNROLL for (int slice = 0; slice < slices; slice++) {
+        UNROLL for (int step = 0; step < STEPS; step++) {
+            const int next = (step + 1) % STEPS;
+
+            if (step == STEPS - 1) {            /* the next slice has arrived for all; this one is read */
+                COPIES_WAIT(STAGES - 2);
+                BARRIER();
+                here = STAGE_AFTER(here);
+            }
+            if (step == 0)
+                NEXT_SLICE();
+            LOAD_A((step + 1) % BUFFERS_A, next);
+            UNROLL for (int u = 0; u < LOADS_N; u++) {
+                if (step == 0)                  /* to where the previous slice was */
+                    UNROLL for (int i = DUE(u); i < DUE(u + 1); i++) {
+                        if (i < COPIES_A)
+                            COPY_PIXELS(i);
+                        else
+                            COPY_FILTER(i - COPIES_A);
+                    }
+                UNROLL for (int j = u * LOADED_B; j < (u + 1) * LOADED_B; j++)
+                    MULTIPLY_BLOCK(rC, rA[step % BUFFERS_A], rB, j, BLOCKS_M);
+                LOAD_B(u, next);
+            }
+            if (step == 0)
+                COPIES_DONE();
+        }
+    }
+    COPIES_WAIT(0);                             /* slices past the end, which are zeros */
+
+    const struct output c = { pixels, N, alpha, gC + (INDEX)vC.s0 + group * (INDEX)vC.s1, 0, (INDEX)vC.s3, 0,
+                              0, 0, GROUP_RESIDUAL, GROUP_BIAS };
+
+    store_pixels(&c, places, m1, n0 + n1, gather_pixels(&grid, eOut) - m0, rC);
+}

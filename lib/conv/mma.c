@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mma.c - the variant conv_mma: images and their gradients in 16-bit types, in groups or not, by the matrix
+ * engine of NVIDIA's sm_80 and up, out of registers.
+ */
+#include <limits.h>
+
+#include "gemm/gemm.h"
+#include "im2col.h"
+#include "repack.h"
+
+enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N };   /* those of its parameters that a launch goes by */
+enum { LOADS = VN_TILE_COSTS, UNGROUPED };      /* its cost columns after the tiles' */
+enum { TILES };                                 /* of its plan */
+enum { VECTOR = 8, BYTES = 2 };                 /* elements of a vector; of an element */
+
+/* Channels of the source that are summed, of a group: in whole vectors. */
+static int64_t channels_of(const struct conv *c)
+{
+    const int64_t channels = c->direction == FORWARD ? c->w.extent[1] : c->w.extent[0] / c->groups;
+
+    return VN_CEIL_DIV(channels, VECTOR) * VECTOR;
+}
+
+/* Coordinates of pixels, and of what taps reach in the padding. */
+static int has_near_taps(const struct conv *c)
+{
+    for (int d = 0; d < DIMS; d++)
+        if ((double)c->x.extent[2 + d] + (double)c->dilation[d] * (double)c->w.extent[2 + d] +
+            (double)c->stride[d] + 2.0 * (double)c->pad[d] > VN_CONV_MOST / 2)
+            return 0;
+    return 1;
+}
+
+const char *vn__fits_conv_mma(const void *problem, const struct vn_facts *f)
+{
+    enum { MOST_PHASES = 4096 };
+    const struct conv *c = problem;
+    const vn_tensor *const source = c->direction == BACKWARD_DATA ? &c->y : &c->x;
+
+    if (vn__sm(f) < 80)
+        return "it needs an NVIDIA GPU of sm_80 or above, for its matrix engine";
+    if (c->p.type != VN_F16 && c->p.type != VN_BF16)
+        return "it needs f16 or bf16";
+    if (c->direction == BACKWARD_FILTER)
+        return "it is for outputs that are images";
+    if (c->is_empty)
+        return "there is nothing to multiply";
+    if (c->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    if (vn__conv_rows(c) > VN_CONV_MOST / 2 || vn__conv_columns(c) > VN_CONV_MOST / 2 ||
+        vn__conv_taps(c) > VN_CONV_MOST / 2 / channels_of(c))
+        return "its rows, columns and sums must stay below 2^30";
+    if (!has_near_taps(c))
+        return "the reach of the filter, with the padding, must stay below 2^30";
+    if (vn__conv_phases(c) > MOST_PHASES)
+        return "its stride makes more than 4096 phases";
+    if (c->groups > 1 && source->extent[1] / c->groups % VECTOR)
+        return "channels of a group must be a multiple of 8";
+    return vn__conv_is_rows(source) && vn__conv_is_rows(&c->w)
+         ? NULL : "channels must be contiguous, and begin at multiples of 16 bytes: NHWC";
+}
+
+void vn__constants_conv_mma(int *out, const void *problem)
+{
+    const struct conv *c = problem;
+
+    out[0] = (int)c->direction;
+    out[1] = vn__im2col_rank(c);
+}
+
+/* The taps of all phases, and the most of one. */
+static void count_taps(const struct conv *c, double *all, double *most)
+{
+    *all = *most = 1;
+    for (int d = 0; d < DIMS; d++) {
+        int64_t sum = 0, largest = 0;
+
+        for (int64_t phase = 0; phase < vn__conv_phases_along(c, d); phase++) {
+            const int64_t taps = vn__conv_taps_along(c, d, phase);
+
+            sum += taps;
+            largest = max_of(largest, taps);
+        }
+        *all *= (double)sum;
+        *most *= (double)largest;
+    }
+}
+
+/* Whether elements of the output are stored one by one. */
+static int is_odd(const vn_tensor *out)
+{
+    int64_t strides = out->start;
+
+    for (int d = 0; d < RANK; d++)
+        if (d != 1 && out->extent[d] > 1)
+            strides |= out->stride[d];
+    return (out->extent[1] > 1 && out->stride[1] != 1) || strides % 2 != 0;
+}
+
+static int items_of(const int *p)
+{
+    return 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]);
+}
+
+/* Without groups, a row may be left UNGROUPED thousandths of its rate, for kernels that were measured. */
+const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                              const struct vn_site *site)
+{
+    const struct conv *c = problem;
+    const int *const p = row->p;
+    const vn_tensor *const to = vn__conv_output(c);
+    const int64_t down = VN_CEIL_DIV(vn__conv_columns(c), p[BLK_M]);
+    const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]);
+    const double phases = (double)vn__conv_phases(c), channels = (double)channels_of(c);
+    const double slice = 2.0 * p[BLK_M] * p[BLK_N];             /* flops, for an element of the sum */
+    double all, most, loads;
+
+    if (!vn__mul(&out->v[TILES], across, c->groups) || out->v[TILES] > VN_CONV_MOST / p[BLK_N] ||
+        !vn__mul(&out->v[TILES], out->v[TILES], down * vn__conv_phases(c)) || out->v[TILES] > INT_MAX / 2) {
+        out->seconds = -1;
+        return "the output has more than 2^30 tiles";
+    }
+    count_taps(c, &all, &most);
+
+    const double k = all * channels / phases + p[BLK_K] / 2.0;  /* of a tile, in the mean */
+    const struct vn_tiles t = {
+        .tiles = (double)out->v[TILES], .flops = slice * k,
+        .longest = slice * (most * channels + p[BLK_K] - 1), .peak = site->rates->mma16,
+        .bytes = c->p.bytes + (is_odd(to) ? (double)vn__elements(to) * BYTES * row->cost[VN_ODD_C] / 1000 : 0),
+        .resident = vn__resident(items_of(p)) };
+
+    if (row->cost[LOADS] <= 0 || row->cost[UNGROUPED] <= 0)
+        return NULL;
+    out->seconds = vn__tiles_seconds(&t, row, site);
+    loads = t.tiles * (p[BLK_M] + p[BLK_N]) * k * BYTES / (site->rates->l2_gbps * 1e6 * row->cost[LOADS]);
+    if (out->seconds > 0 && loads > out->seconds)       /* what all tiles read comes from L2 */
+        out->seconds = loads;
+    if (c->groups == 1)
+        out->seconds *= 1000.0 / row->cost[UNGROUPED];
+    return NULL;
+}
+
+vn_status vn__run_conv_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                           const struct vn_plan *plan)
+{
+    const struct conv *c = problem;
+    struct vn_launch l = { .groups = { plan->v[TILES], 1, 1 }, .items = items_of(it->p) };
+
+    vn__conv_arg_problem(&l, c);
+    vn__arg_int(&l, vn__conv_columns(c));
+    return vn__launch(q, it, 0, &l);
+}
