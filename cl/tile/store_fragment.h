@@ -43,8 +43,9 @@ DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, in
     }
     UNROLL for (int i = 0; i < BLOCKS_M; i++) {
         const int row = m + 8 * i;
+        const INDEX at = row * o->row;
 
         if (row >= m_from && row < o->M)
-            store_fragment_row(o, row * o->row, n, n_from, in_pairs, d[i]);
+            store_fragment_row(o, at, n, n_from, in_pairs, d[i]);
     }
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_costs.c - the estimates of GEMM's plans on a made-up device, by its shipped rows: what makes a product
- * slower makes its estimate longer, and what does not, does not.
+ * test_costs.c - the estimates of plans on a made-up device, by its shipped rows: what makes a product slower
+ * makes its estimate longer, and what does not, does not; which convolutions are left to which kernel.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "conv/conv.h"
 #include "core.h"
 #include "gemm/gemm.h"
 
@@ -54,8 +56,102 @@ static void compare(double one, double other, double least, double most, const c
         printf("FAIL costs: %s: %g and %g us\n", what, one, other);
 }
 
+/* ---- convolutions --------------------------------------------------------------------- */
+
+struct shape { int images, channels, size, filters, taps, stride, groups; };
+
+static vn_tensor nhwc(vn_buffer *b, int images, int channels, int size)
+{
+    vn_tensor t = { .buffer = b, .type = VN_F16, .rank = RANK,
+                    .extent = { images, channels, 1, size, size },
+                    .stride = { (int64_t)size * size * channels, 1, (int64_t)size * size * channels,
+                                (int64_t)size * channels, channels } };
+
+    return t;
+}
+
+/* The variant that would be chosen; *fits: whether the other one could be. */
+static const char *chosen(const char *arch, const char *name, const struct shape *s, enum direction direction,
+                          const char *other, int *fits)
+{
+    static struct vn_backend backend = { .name = "opencl" };
+    vn_device device = { .facts = { .family = "nvidia", .units = 132, .items = 1024, .types = 15,
+                                    .local_bytes = 160 << 10 }, .backend = &backend };
+    vn_queue queue = { .workspace_limit = (size_t)1 << 40, .device = &device };
+    vn_buffer buffer = { .bytes = (size_t)1 << 40, .device = &device };
+    const int pad = s->taps / 2, out = (s->size + 2 * pad - s->taps) / s->stride + 1;
+    struct conv c = { .p = { .op = "conv", .type = VN_F16 }, .direction = direction, .alpha = 1,
+                      .groups = s->groups, .x = nhwc(&buffer, s->images, s->channels, s->size),
+                      .w = nhwc(&buffer, s->filters, s->channels / s->groups, s->taps),
+                      .y = nhwc(&buffer, s->images, s->filters, out) };
+    struct vn_candidate *list;
+    const char *variant = "none";
+    int count, best;
+
+    strcpy(device.facts.arch, arch);
+    strcpy(device.facts.name, name);
+    for (int d = 0; d < DIMS; d++) {
+        c.dilation[d] = 1;
+        c.stride[d] = d ? s->stride : 1;
+        c.pad[d] = d ? pad : 0;
+    }
+    c.residual = *vn__conv_output(&c);
+    vn__conv_settle(&c);
+    *fits = 0;
+    if (vn__candidates(&list, &count, &queue, vn__conv_variants, &c, NULL, 0))
+        return variant;
+    best = vn__cheapest(list, count, 0);
+    variant = best < 0 ? variant : list[best].variant->name;
+    for (int i = 0; i < count; i++)
+        *fits |= !strcmp(list[i].variant->name, other) && !list[i].unfit;
+    free(list);
+    vn__choices_close(&device);
+    return variant;
+}
+
+static void choices(void)
+{
+    static const struct shape plain[] = {
+        { 64, 64, 56, 64, 3, 1, 1 },   { 1, 64, 56, 64, 3, 1, 1 },   { 64, 128, 56, 128, 3, 2, 1 },
+        { 1, 512, 7, 512, 3, 1, 1 },   { 16, 8, 112, 16, 5, 1, 1 },  { 64, 8, 224, 8, 3, 1, 1 },
+        { 1, 8, 9, 8, 3, 1, 1 },       { 4, 24, 33, 40, 3, 2, 1 },   { 64, 256, 56, 512, 1, 2, 1 },
+        { 256, 16, 28, 16, 7, 1, 1 },  { 2, 1024, 14, 8, 3, 1, 1 },
+    };
+    static const struct shape grouped[] = {
+        { 64, 256, 56, 256, 3, 1, 32 }, { 1, 1024, 14, 1024, 3, 1, 32 }, { 32, 64, 28, 128, 3, 2, 2 },
+    };
+    int fits;
+
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        for (int d = FORWARD; d <= BACKWARD_DATA; d++) {
+            const char *const v = chosen("sm_90", "NVIDIA H100 80GB", &plain[i], (enum direction)d,
+                                         "conv_wgmma", &fits);
+
+            cases++;
+            failures += !fits || !strcmp(v, "conv_mma");
+            if (!fits || !strcmp(v, "conv_mma"))
+                printf("FAIL costs: sm_90, shape %zu, direction %d: %s is chosen, conv_wgmma %s\n", i, d, v,
+                       fits ? "fits" : "does not fit");
+        }
+    for (int a100 = 0; a100 < 2; a100++)
+        for (size_t i = 0; i < sizeof grouped / sizeof grouped[0]; i++)
+            for (int d = FORWARD; d <= BACKWARD_DATA; d++) {
+                const char *const v = chosen(a100 ? "sm_80" : "sm_90", a100 ? "NVIDIA A100" : "NVIDIA H100 80GB",
+                                             a100 && i == 0 ? &plain[0] : &grouped[i], (enum direction)d,
+                                             "conv_mma", &fits);
+
+                cases++;
+                failures += strcmp(v, "conv_mma") != 0;
+                if (strcmp(v, "conv_mma"))
+                    printf("FAIL costs: %s, shape %zu, direction %d: %s is chosen, not conv_mma\n",
+                           a100 ? "sm_80" : "sm_90", i, d, v);
+            }
+}
+
 int main(void)
 {
+    choices();
+
     /* It computes C^T where A alone is K-major. */
     compare(estimate("gemm_pipelined", VN_F32, 4048, 7360, 2, "nn"),
             estimate("gemm_pipelined", VN_F32, 4048, 7360, 2, "nt"), 0.5, 1.5,
