@@ -111,10 +111,11 @@ DEVICE void store_pixels(const struct output *o, LOCAL const struct place *place
     }
 }
 
-KERNEL(ITEMS) void
+KERNEL_ROOM(ITEMS, 2) void
 conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB, CONV_PARAMS,
          VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, int pixels)
 {
+    ROOM_FOR(2);
     LARGE_LOCAL_ARRAY(room, STAGES * STAGE);
     LOCAL_ARRAY(struct place, places, BLK_M);
 
