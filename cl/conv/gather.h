@@ -24,11 +24,14 @@
  * Channels of the source are contiguous.  Offsets are those from where an operand of the group begins.  All
  * coordinates, also in the padding, stay below 2^30.
  *
- * Takes: IMAGE_RANK, 5 where images have a dimension d, else 4; conv.h, with DIRECTION 0 or 1.
- * Gives: struct gather_grid, gather_grid(), gather_pixels(); struct gather_sum, gather_sum(), gather_length();
- *        struct gather_pixel, gather_pixel(), gather_output(); struct gather_row, gather_row(); struct gather_k,
- *        gather_k(), gather_advance(), gather_is_there(); struct gather_step, gather_step(),
- *        gather_is_inside(), gather_filter().
+ * In backward filter (DIRECTION 2) the pixels of y are summed instead, which advance, and the columns of the
+ * filter's gradient are counted as k is.
+ *
+ * Takes: IMAGE_RANK, 5 where images have a dimension d, else 4; conv.h.
+ * Gives: struct gather_grid, gather_grid(), gather_pixels(); struct gather_sum, gather_sum(),
+ *        gather_length(); struct gather_pixel, gather_pixel(), gather_pixel_add(), gather_output(); struct
+ *        gather_row, gather_row(); struct gather_k, gather_k(), gather_advance(), gather_is_there(); struct
+ *        gather_step, gather_step(), gather_is_inside(), gather_filter().
  */
 
 /* ---- a phase -------------------------------------------------------------------------------------- */
@@ -90,6 +93,20 @@ DEVICE void gather_pixel(struct gather_pixel *p, int number, const struct gather
     p->h = (int)divmod(&image, g->height);
     p->d = IMAGE_RANK == 5 ? (int)divmod(&image, g->depth) : 0;
     p->image = image;
+}
+
+/* p += by, both counted so: at most one pixel is carried from each dimension to the next. */
+DEVICE void gather_pixel_add(struct gather_pixel *p, const struct gather_pixel *by,
+                             const struct gather_grid *g)
+{
+    const int w = p->w + by->w, carry_w = w >= (int)g->width;
+    const int h = p->h + by->h + carry_w, carry_h = h >= (int)g->height;
+    const int d = p->d + by->d + carry_h, carry_d = d >= (int)g->depth;
+
+    p->w = carry_w ? w - (int)g->width : w;
+    p->h = carry_h ? h - (int)g->height : h;
+    p->d = IMAGE_RANK == 5 ? (carry_d ? d - (int)g->depth : d) : 0;
+    p->image += by->image + (IMAGE_RANK == 5 ? carry_d : carry_h);
 }
 
 /* Its offset in a tensor of the output's shape, of which v is the view. */
@@ -168,7 +185,7 @@ DEVICE void gather_step(struct gather_step *step, const struct gather_k *k, cons
 /* eIn: the extents of the source. */
 DEVICE int gather_is_inside(const struct gather_row *row, const struct gather_step *step, VIEW eIn)
 {
-    return (UINT32)(row->w + step->w) < (UINT32)eIn.s6 && (UINT32)(row->h + step->h) < (UINT32)eIn.s5 &&
+    return ((UINT32)(row->w + step->w) < (UINT32)eIn.s6) & ((UINT32)(row->h + step->h) < (UINT32)eIn.s5) &
            (IMAGE_RANK < 5 || (UINT32)(row->d + step->d) < (UINT32)eIn.s4);
 }
 

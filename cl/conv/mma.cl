@@ -24,8 +24,6 @@
  * Constants: DIRECTION, IMAGE_RANK.
  */
 #define RASTER     8
-#define APART_A    (ITEMS / VECS_A)             /* rows from copy to copy of a work-item */
-#define APART_B    (ITEMS / VECS_B)
 
 /* Of the output's group, as in OUTPUT() of cl/tile/epilogue.h. */
 #if RESIDUAL
@@ -43,26 +41,6 @@ LARGE_LOCAL(conv_mma, STAGES * STAGE)
 
 /* A row of the tile: what its pixel reads, and offsets at which its output is written. */
 struct place { struct gather_row source; INDEX c, residual, bias; };
-
-/* The byte in a stage that a work-item's first vector of an operand is copied to. */
-DEVICE unsigned int first_copy(int mn_major, int vecs)
-{
-    const unsigned int row = ITEM / vecs, vec = ITEM % vecs;
-
-    return (row * vecs + (vec ^ swizzle(mn_major, vecs, row))) * 16;
-}
-
-/* Bytes of a vector of which so many elements are left. */
-DEVICE int bytes_left(int left)
-{
-    return left <= 0 ? 0 : left < VEC ? left * T_BYTES : 16;
-}
-
-/* A vector, or as many of its bytes as there are; from any address if there are none. */
-DEVICE void copy_vector(unsigned int to, GLOBAL const T *g, INDEX at, int bytes)
-{
-    COPY_ASYNC16_PART(to, g + (bytes ? at : 0), bytes);
-}
 
 /* The rows of a tile from m0 on, of M. */
 DEVICE void find_places(LOCAL struct place *places, int m0, int M, const struct gather_grid *grid,
@@ -140,32 +118,19 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     const int m1 = (int)(ITEM / 32 / WARPS_N) * WARP_M, n1 = (int)(ITEM / 32 % WARPS_N) * WARP_N;
     const int slices = (gather_length(&sum) + BLK_K - 1) / BLK_K;
     const int row_b = (int)(ITEM / VECS_B), vec_b = (int)(ITEM % VECS_B) * VEC;
-    const unsigned int stages = LOCAL_ADDRESS(room);
-    const unsigned int start_a = fragment_start(MN_MAJOR_A, VECS_A, m1, 0);
-    const unsigned int start_b = fragment_start(MN_MAJOR_B, VECS_B, n1, 1) + BYTES_A;
-    const unsigned int to_a = first_copy(MN_MAJOR_A, VECS_A);
-    const unsigned int to_b = first_copy(MN_MAJOR_B, VECS_B) + BYTES_A;
-    unsigned int here = stages, there = stages;         /* the stages that are read and written */
-    UINT32 rA[BUFFERS_A][BLOCKS_M][FRAGMENT_REGS], rB[BLOCKS_N][FRAGMENT_REGS];
-    R rC[BLOCKS_M][BLOCKS_N][2];
     struct gather_row rows[COPIES_A];
     struct gather_k k, k_b;             /* of the work-item's vectors of pixels; of its next row of the filter */
     struct gather_step step_k;
     INDEX filter_at = 0;
     int bytes_k = 0;
+    R d[BLOCKS_M][BLOCKS_N][2];
 
     gather_k(&k, &sum, (int)(ITEM % VECS_A) * VEC);
     gather_k(&k_b, &sum, row_b);
     UNROLL for (int i = 0; i < COPIES_A; i++)
         rows[i] = places[ITEM / VECS_A + i * APART_A].source;
-    UNROLL for (int i = 0; i < BLOCKS_M; i++)
-    UNROLL for (int j = 0; j < BLOCKS_N; j++)
-        rC[i][j][0] = rC[i][j][1] = ZERO;
 
-#define STAGE_AFTER(at) ((at) == stages + (STAGES - 1) * STAGE ? stages : (at) + STAGE)
-#define TO(to, vecs, mn_major, i, apart)                                                                \
-    (there + ((to) ^ swizzle(mn_major, vecs, (i) * (apart)) << 4) + (i) * ITEMS * 16)
-    /* What is the same for all copies of the next slice. */
+    /* What is the same for all copies of a slice. */
 #define NEXT_SLICE()                                                                                    \
     do {                                                                                                \
         gather_step(&step_k, &k, &sum, vB);                                                             \
@@ -174,81 +139,26 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
             filter_at = gather_filter(&k, &sum, vA);                                                    \
         gather_advance(&k, &sum, BLK_K);                                                                \
     } while (0)
-#define COPY_PIXELS(i)                                                                                  \
-    copy_vector(TO(to_a, VECS_A, MN_MAJOR_A, i, APART_A), source, rows[i].at + step_k.at,       \
+#define COPY_A(i)                                                                                       \
+    copy_vector(COPY_TO_A(i), source, rows[i].at + step_k.at,                                           \
                 gather_is_inside(&rows[i], &step_k, eIn) ? bytes_k : 0)
-#define COPY_FILTER(i)                                                                                  \
+#define COPY_B(i)                                                                                       \
     do {                                                                                                \
-        const unsigned int to_ = TO(to_b, VECS_B, MN_MAJOR_B, i, APART_B);                              \
+        const int n_ = n0 + row_b + (i) * APART_B;                                                      \
                                                                                                         \
-        if (MN_MAJOR_B) {                                                                               \
-            copy_vector(to_, filter, n0 + vec_b + gather_filter(&k_b, &sum, vA),                        \
+        if (!MN_MAJOR_B) {                                                                              \
+            copy_vector(COPY_TO_B(i), filter, n_ * (INDEX)vA.s2 + filter_at, n_ < N ? bytes_k : 0);     \
+        } else {                                                                                        \
+            copy_vector(COPY_TO_B(i), filter, n0 + vec_b + gather_filter(&k_b, &sum, vA),               \
                         gather_is_there(&k_b, &sum) && k_b.channel < channels                           \
                         ? bytes_left(N - n0 - vec_b) : 0);                                              \
             gather_advance(&k_b, &sum, APART_B);                                                        \
-        } else {                                                                                        \
-            const int n_ = n0 + row_b + (i) * APART_B;                                                  \
-                                                                                                        \
-            copy_vector(to_, filter, n_ * (INDEX)vA.s2 + filter_at, n_ < N ? bytes_k : 0);              \
         }                                                                                               \
     } while (0)
-#define COPIES_DONE()                                                                                   \
-    do {                                                                                                \
-        copies_commit();                                                                                \
-        there = STAGE_AFTER(there);                                                                     \
-    } while (0)
-#define LOAD_A(buffer, step)                                                                            \
-    UNROLL for (int u = 0; u < BLOCKS_M / LOADED_A; u++)                                                \
-        LOAD_FRAGMENT(rA[buffer], MN_MAJOR_A, VECS_A, here + start_a, u, step, 0)
-#define LOAD_B(u, step) LOAD_FRAGMENT(rB, MN_MAJOR_B, VECS_B, here + start_b, u, step, 1)
-#define DUE(u) ((u) * (COPIES_A + COPIES_B) / LOADS_N)
-
-    NO_UNROLL for (int i = 0; i < STAGES - 1; i++) {
-        NEXT_SLICE();
-        UNROLL for (int j = 0; j < COPIES_A; j++)
-            COPY_PIXELS(j);
-        UNROLL for (int j = 0; j < COPIES_B; j++)
-            COPY_FILTER(j);
-        COPIES_DONE();
-    }
-    COPIES_WAIT(STAGES - 2);
-    BARRIER();
-    LOAD_A(0, 0);
-    UNROLL for (int u = 0; u < LOADS_N; u++)
-        LOAD_B(u, 0);
-
-    NO_UNROLL for (int slice = 0; slice < slices; slice++) {
-        UNROLL for (int step = 0; step < STEPS; step++) {
-            const int next = (step + 1) % STEPS;
-
-            if (step == STEPS - 1) {            /* the next slice has arrived for all; this one is read */
-                COPIES_WAIT(STAGES - 2);
-                BARRIER();
-                here = STAGE_AFTER(here);
-            }
-            if (step == 0)
-                NEXT_SLICE();
-            LOAD_A((step + 1) % BUFFERS_A, next);
-            UNROLL for (int u = 0; u < LOADS_N; u++) {
-                if (step == 0)                  /* to where the previous slice was */
-                    UNROLL for (int i = DUE(u); i < DUE(u + 1); i++) {
-                        if (i < COPIES_A)
-                            COPY_PIXELS(i);
-                        else
-                            COPY_FILTER(i - COPIES_A);
-                    }
-                UNROLL for (int j = u * LOADED_B; j < (u + 1) * LOADED_B; j++)
-                    MULTIPLY_BLOCK(rC, rA[step % BUFFERS_A], rB, j, BLOCKS_M);
-                LOAD_B(u, next);
-            }
-            if (step == 0)
-                COPIES_DONE();
-        }
-    }
-    COPIES_WAIT(0);                             /* slices past the end, which are zeros */
+    MULTIPLY_SLICES(d, LOCAL_ADDRESS(room), m1, n1, slices);
 
     const struct output c = { pixels, N, alpha, gC + (INDEX)vC.s0 + group * (INDEX)vC.s1, 0, (INDEX)vC.s3, 0,
                               0, 0, GROUP_RESIDUAL, GROUP_BIAS };
 
-    store_pixels(&c, places, m1, n0 + n1, gather_pixels(&grid, eOut) - m0, rC);
+    store_pixels(&c, places, m1, n0 + n1, gather_pixels(&grid, eOut) - m0, d);
 }

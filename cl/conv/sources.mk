@@ -12,6 +12,8 @@ texts += \
 	%D%/gather.h \
 	%D%/im2col.h \
 	%D%/mma.cl \
+	%D%/mma_filter.cl \
+	%D%/mma_sum.cl \
 	%D%/output.h \
 	%D%/parts_sum.cl \
 	%D%/phases.cl \

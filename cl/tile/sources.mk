@@ -12,6 +12,7 @@ texts += \
 	%D%/half.h \
 	%D%/held.h \
 	%D%/lanes.h \
+	%D%/mainloop.h \
 	%D%/operand.h \
 	%D%/pipeline.h \
 	%D%/roles.h \

@@ -195,22 +195,32 @@ void vn__conv_arg_filter(struct vn_launch *l, const struct conv *c)
     arg_limit(l, c);
 }
 
-void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
+void vn__conv_arg_inputs(struct vn_launch *l, const struct conv *c)
 {
     const enum direction d = c->direction;
     const vn_tensor *a = role(c, roles[d].a), *b = role(c, roles[d].b);
-    const vn_tensor *in = d == BACKWARD_DATA ? &c->y : &c->x;
-
-    const int64_t limit = c->is_empty ? 0 : (int64_t)(in->buffer->bytes / vn_type_bytes(in->type));
     vn_buffer *stand_in = vn__conv_output(c)->buffer;     /* inputs that are not read may have none */
 
-    l->nargs = 0;
     arg_operand(l, a, c->is_empty ? stand_in : a->buffer, c->groups, roles[d].a_group, d == BACKWARD_DATA);
     arg_operand(l, b, c->is_empty ? stand_in : b->buffer, c->groups, roles[d].b_group, 0);
-    vn__conv_arg_output(l, c);
+}
+
+void vn__conv_arg_shape(struct vn_launch *l, const struct conv *c)
+{
+    const vn_tensor *in = c->direction == BACKWARD_DATA ? &c->y : &c->x;
+    const int64_t limit = c->is_empty ? 0 : (int64_t)(in->buffer->bytes / vn_type_bytes(in->type));
+
     vn__conv_arg_taps(l, c);
     arg_extents(l, limit, 0, in->extent[0], 0, in->extent + 2);
     vn__conv_arg_steps(l, c);
+}
+
+void vn__conv_arg_problem(struct vn_launch *l, const struct conv *c)
+{
+    l->nargs = 0;
+    vn__conv_arg_inputs(l, c);
+    vn__conv_arg_output(l, c);
+    vn__conv_arg_shape(l, c);
     vn__conv_arg_alpha(l, c);
 }
 

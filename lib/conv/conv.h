@@ -68,6 +68,8 @@ int64_t vn__conv_tap_step(const struct conv *c, int d);
 
 /* The arguments that kernels take (cl/conv/conv.h): all that most of them begin with, and parts of it. */
 void vn__conv_arg_problem (struct vn_launch *l, const struct conv *c);
+void vn__conv_arg_inputs  (struct vn_launch *l, const struct conv *c);      /* gA, vA, gB, vB */
+void vn__conv_arg_shape   (struct vn_launch *l, const struct conv *c);      /* eTaps, eIn, and the steps */
 void vn__conv_arg_output  (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_taps    (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_steps   (struct vn_launch *l, const struct conv *c);      /* eOut, vStep, vPad, vMeet */
@@ -206,6 +208,17 @@ const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const st
                               const struct vn_site *site);
 vn_status   vn__run_conv_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
                              const struct vn_plan *plan);
+/* What this variant and that for the filter's gradient ask for; and the latter's work-items. */
+const char *vn__fits_conv_gather(const struct conv *c, const struct vn_facts *f);
+int         vn__conv_mma_items(const int *p);
+
+/* mma_filter.c: likewise, the gradient of a filter */
+const char *vn__fits_conv_mma_filter(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_mma_filter(int *c, const void *problem);
+const char *vn__plan_conv_mma_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                     const struct vn_site *site);
+vn_status   vn__run_conv_mma_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                    const struct vn_plan *plan);
 
 /* bf16x3.c: f32 by three bf16 parts on NVIDIA's sm_90 */
 const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f);

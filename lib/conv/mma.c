@@ -32,27 +32,33 @@ static int has_near_taps(const struct conv *c)
     return 1;
 }
 
+const char *vn__fits_conv_gather(const struct conv *c, const struct vn_facts *f)
+{
+    if (vn__sm(f) < 80)
+        return "it needs an NVIDIA GPU of sm_80 or above, for its matrix engine";
+    if (c->p.type != VN_F16 && c->p.type != VN_BF16)
+        return "it needs f16 or bf16";
+    if (c->is_empty)
+        return "there is nothing to multiply";
+    if (c->math == VN_MATH_BITWISE)
+        return "it sums in another order than VN_MATH_BITWISE promises";
+    return has_near_taps(c) ? NULL : "the reach of the filter, with the padding, must stay below 2^30";
+}
+
 const char *vn__fits_conv_mma(const void *problem, const struct vn_facts *f)
 {
     enum { MOST_PHASES = 4096 };
     const struct conv *c = problem;
     const vn_tensor *const source = c->direction == BACKWARD_DATA ? &c->y : &c->x;
+    const char *why;
 
-    if (vn__sm(f) < 80)
-        return "it needs an NVIDIA GPU of sm_80 or above, for its matrix engine";
-    if (c->p.type != VN_F16 && c->p.type != VN_BF16)
-        return "it needs f16 or bf16";
     if (c->direction == BACKWARD_FILTER)
         return "it is for outputs that are images";
-    if (c->is_empty)
-        return "there is nothing to multiply";
-    if (c->math == VN_MATH_BITWISE)
-        return "it sums in another order than VN_MATH_BITWISE promises";
+    if ((why = vn__fits_conv_gather(c, f)))
+        return why;
     if (vn__conv_rows(c) > VN_CONV_MOST / 2 || vn__conv_columns(c) > VN_CONV_MOST / 2 ||
         vn__conv_taps(c) > VN_CONV_MOST / 2 / channels_of(c))
         return "its rows, columns and sums must stay below 2^30";
-    if (!has_near_taps(c))
-        return "the reach of the filter, with the padding, must stay below 2^30";
     if (vn__conv_phases(c) > MOST_PHASES)
         return "its stride makes more than 4096 phases";
     if (c->groups > 1 && source->extent[1] / c->groups % VECTOR)
@@ -98,7 +104,7 @@ static int is_odd(const vn_tensor *out)
     return (out->extent[1] > 1 && out->stride[1] != 1) || strides % 2 != 0;
 }
 
-static int items_of(const int *p)
+int vn__conv_mma_items(const int *p)
 {
     return 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]);
 }
@@ -128,7 +134,7 @@ const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const st
         .tiles = (double)out->v[TILES], .flops = slice * k,
         .longest = slice * (most * channels + p[BLK_K] - 1), .peak = site->rates->mma16,
         .bytes = c->p.bytes + (is_odd(to) ? (double)vn__elements(to) * BYTES * row->cost[VN_ODD_C] / 1000 : 0),
-        .resident = vn__resident(items_of(p)) };
+        .resident = vn__resident(vn__conv_mma_items(p)) };
 
     if (row->cost[LOADS] <= 0 || row->cost[UNGROUPED] <= 0)
         return NULL;
@@ -145,7 +151,7 @@ vn_status vn__run_conv_mma(vn_queue *q, const struct vn_choice *it, const void *
                            const struct vn_plan *plan)
 {
     const struct conv *c = problem;
-    struct vn_launch l = { .groups = { plan->v[TILES], 1, 1 }, .items = items_of(it->p) };
+    struct vn_launch l = { .groups = { plan->v[TILES], 1, 1 }, .items = vn__conv_mma_items(it->p) };
 
     vn__conv_arg_problem(&l, c);
     vn__arg_int(&l, vn__conv_columns(c));

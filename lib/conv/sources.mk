@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/im2col.c \
 	%D%/im2col.h \
 	%D%/mma.c \
+	%D%/mma_filter.c \
 	%D%/pack.c \
 	%D%/phases.c \
 	%D%/planes.c \

@@ -73,7 +73,11 @@ static void direction_of(int *c, const void *problem)
             "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
             "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
             "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
-#define MMA "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
+#define MMA EPILOGUE "cl/tile/scheduler.h cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h "                 \
+            "cl/atoms/nvidia/memory.h cl/conv/conv.h cl/conv/gather.h cl/tile/fragment.h "                   \
+            "cl/tile/async_operand.h cl/tile/slices.h cl/tile/stages.h cl/tile/mainloop.h "
+#define MMA_PARAMS "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K"
+#define NO_SCALE "#undef SCALE\n#define SCALE 0\n"
 #define CONV_TMA "cl/conv/sides.h " TMA "cl/tile/store_across.h cl/conv/conv.h cl/conv/im2col.h "            \
                  "cl/conv/output.h cl/gemm/wgmma.h cl/conv/wgmma.h "
 #define WGMMA CONV_TMA "cl/conv/wgmma.cl"
@@ -182,13 +186,16 @@ const struct vn_variant vn__conv_variants[] = {
       .defines = "#define BLK_K 32\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA bf16 x 3" },
     { .name = "conv_mma", .fits = vn__fits_conv_mma, .plan = vn__plan_conv_mma, .run = vn__run_conv_mma,
-      .trial = vn__trial_conv,
-      .texts = EPILOGUE "cl/tile/scheduler.h " MMA "cl/conv/conv.h cl/conv/gather.h cl/tile/fragment.h "
-               "cl/tile/async_operand.h cl/tile/slices.h cl/tile/stages.h cl/tile/store_fragment.h cl/conv/mma.cl",
-      .entries = "conv_mma", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
-      .costs = VN_TILES_COSTS " LOADS UNGROUPED", .constants = "DIRECTION 0 1  IMAGE_RANK 4 5",
-      .constants_of = vn__constants_conv_mma,
-      .defines = "#undef SCALE\n#define SCALE 0\n#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n",
+      .trial = vn__trial_conv, .texts = MMA "cl/tile/store_fragment.h cl/conv/mma.cl", .entries = "conv_mma",
+      .params = MMA_PARAMS, .costs = VN_TILES_COSTS " LOADS UNGROUPED",
+      .constants = "DIRECTION 0 1  IMAGE_RANK 4 5", .constants_of = vn__constants_conv_mma,
+      .defines = NO_SCALE "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n", .engine = "HMMA" },
+    { .name = "conv_mma_filter", .fits = vn__fits_conv_mma_filter, .plan = vn__plan_conv_mma_filter,
+      .run = vn__run_conv_mma_filter, .trial = vn__trial_conv,
+      .texts = MMA "cl/conv/mma_filter.cl cl/conv/mma_sum.cl", .entries = "conv_mma_filter conv_mma_sum",
+      .params = MMA_PARAMS, .costs = "EFF L2 FIXED_NS TILE_NS UNGROUPED", .constants = "IMAGE_RANK 4 5",
+      .constants_of = vn__constants_conv_mma_filter,
+      .defines = NO_SCALE "#define DIRECTION 2\n#define MN_MAJOR_A 1\n#define MN_MAJOR_B 1\n",
       .engine = "HMMA" },
     { .name = "conv_planes", .fits = vn__fits_conv_planes, .plan = vn__plan_conv_planes,
       .run = vn__run_conv_planes,

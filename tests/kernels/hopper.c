@@ -378,6 +378,16 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c136h14w9k264r1s1:f16:nhwc:stride=2:gap=8" },
         { EXACT, "conv:n2c40h9w7k24r3s3:f16:nhwc:pad=3-1x0-2:bias=full" },
     } },
+    { "conv_mma_filter", 4, "conv:n4c64h14w13k64r3s3:f16:backward-filter:nhwc:groups=2:pad=1", 2, 1, NULL, {
+        { EXACT, "conv:n3c72h11w9k96r3s3:f16:backward-filter:nhwc:pad=1:stride=2:beta=1:bias=full" },
+        { EXACT, "conv:n2c48h13w7k96r3s2:bf16:backward-filter:nhwc:groups=3:pad=1:dil=2" },
+        { REAL,  "conv:n5c16d4h6w5k24t2r2s2:bf16>f32:backward-filter:nhwc:pad=1-0:dil=2:beta=2" },
+        { EXACT, "conv:n1c3h19w20k11r3s3:f16:backward-filter:nhwc:pad=2:gap=5" },
+        { SPECIAL, "conv:n2c16h7w9k48r3s3:f16:backward-filter:nhwc:groups=2:pad=1" },    /* one of three */
+        { SPECIAL, "conv:n3c16h5w6k24r3s3:f16:backward-filter:nhwc:pad=1" },
+        { SPECIAL, "conv:n1c16h40w9k24r3s3:f16:backward-filter:nhwc:pad=1" },
+        { REAL,  "conv:n2c32w301k16s7:f16:backward-filter:nhwc:groups=2:pad=3:stride=3" },
+    } },
     { "gemm_batched", 6, "gemm:32x32x32:f16:nn:batch=40", 0, 1, NULL, {
         { EXACT, "gemm:40x72x88:f16:nn:batch=5" },
         { EXACT, "gemm:40x72x301:f16:tn" },
