@@ -1,10 +1,10 @@
 /* cl/conv/mma.cl - y := act(alpha conv(x, w) + beta R + bias) and its gradient for x, in 16-bit types, by
  * the mma.sync of NVIDIA's sm_80 and up
  *
- * An implicit product of pixels and filters (cl/conv/gather.h), in groups.  Slices of pixels and of filters go
- * to local memory by cp.async, STAGES - 1 ahead, a vector of 8 channels of a tap at a time; what lies in the
- * padding, and behind the last channel, are zeros that the copies write.  Each warp multiplies WARP_M pixels
- * by WARP_N channels of the output, as in cl/gemm/mma.cl.
+ * An implicit product of pixels and filters (cl/conv/gather.h), in groups.  Slices of both go to local memory
+ * by cp.async, STAGES - 1 ahead, a vector of 8 channels of a tap at a time; what lies in the padding, and
+ * behind the last channel, are zeros that the copies write.  Each warp multiplies WARP_M pixels by WARP_N
+ * channels of the output (cl/tile/slices.h).
  *
  *                               BLK_N channels of the output
  *                              +---+---+
@@ -119,7 +119,7 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     const int slices = (gather_length(&sum) + BLK_K - 1) / BLK_K;
     const int row_b = (int)(ITEM / VECS_B), vec_b = (int)(ITEM % VECS_B) * VEC;
     struct gather_row rows[COPIES_A];
-    struct gather_k k, k_b;             /* of the work-item's vectors of pixels; of its next row of the filter */
+    struct gather_k k, k_b;             /* of the work-item's pixels; of its next row of an N-major filter */
     struct gather_step step_k;
     INDEX filter_at = 0;
     int bytes_k = 0;

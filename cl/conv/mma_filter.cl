@@ -1,8 +1,8 @@
 /* cl/conv/mma_filter.cl - the gradient of a filter in 16-bit types, by the mma.sync of NVIDIA's sm_80 and up
  *
  * A product of filters x (tap, channel), summed over pixels, in groups.  Both operands lie in local memory
- * pixel by pixel, as in device memory.  A work-item copies the same filters, and the same channels of the same
- * tap, of some of the pixels of each slice (cl/conv/gather.h).
+ * pixel by pixel, as in device memory.  A work-item copies the same filters, and the same channels of the
+ * same tap, of some of the pixels of each slice (cl/conv/gather.h).
  *
  *                        BLK_N taps, channels
  *                           +---+---+

@@ -6,8 +6,8 @@
  * Gives  store_fragment_row(), store_fragments()
  */
 
-/* Of a row that begins at `at`, what a lane has of it, from its column n on; columns before n_from are another
- * tile's.  in_pairs: its pairs are aligned to their size.                                                  */
+/* Of a row that begins at `at`, what a lane has of it, from its column n on; columns before n_from are
+ * another tile's.  in_pairs: its pairs are aligned to their size. */
 DEVICE void store_fragment_row(const struct output *o, INDEX at, int n, int n_from, int in_pairs,
                                R d[BLOCKS_N][2])
 {

@@ -93,15 +93,16 @@ static void count_taps(const struct conv *c, double *all, double *most)
     }
 }
 
-/* Whether elements of the output are stored one by one. */
-static int is_odd(const vn_tensor *out)
+/* What an output costs whose elements are stored one by one: thousandths of its bytes. */
+static double odd_bytes(const vn_tensor *out, int odd)
 {
     int64_t strides = out->start;
 
     for (int d = 0; d < RANK; d++)
         if (d != 1 && out->extent[d] > 1)
             strides |= out->stride[d];
-    return (out->extent[1] > 1 && out->stride[1] != 1) || strides % 2 != 0;
+    return (out->extent[1] > 1 && out->stride[1] != 1) || strides % 2 != 0
+         ? (double)vn__elements(out) * (double)vn_type_bytes(out->type) * odd / 1000 : 0;
 }
 
 int vn__conv_mma_items(const int *p)
@@ -115,7 +116,6 @@ const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const st
 {
     const struct conv *c = problem;
     const int *const p = row->p;
-    const vn_tensor *const to = vn__conv_output(c);
     const int64_t down = VN_CEIL_DIV(vn__conv_columns(c), p[BLK_M]);
     const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]);
     const double phases = (double)vn__conv_phases(c), channels = (double)channels_of(c);
@@ -133,7 +133,7 @@ const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const st
     const struct vn_tiles t = {
         .tiles = (double)out->v[TILES], .flops = slice * k,
         .longest = slice * (most * channels + p[BLK_K] - 1), .peak = site->rates->mma16,
-        .bytes = c->p.bytes + (is_odd(to) ? (double)vn__elements(to) * BYTES * row->cost[VN_ODD_C] / 1000 : 0),
+        .bytes = c->p.bytes + odd_bytes(vn__conv_output(c), row->cost[VN_ODD_C]),
         .resident = vn__resident(vn__conv_mma_items(p)) };
 
     if (row->cost[LOADS] <= 0 || row->cost[UNGROUPED] <= 0)

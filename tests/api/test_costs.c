@@ -120,31 +120,35 @@ static void choices(void)
     static const struct shape grouped[] = {
         { 64, 256, 56, 256, 3, 1, 32 }, { 1, 1024, 14, 1024, 3, 1, 32 }, { 32, 64, 28, 128, 3, 2, 2 },
     };
+    static const char *const gpus[2][2] = { { "sm_90", "NVIDIA H100 80GB" }, { "sm_80", "NVIDIA A100" } };
+    static const char *const mine[] = { "conv_mma", "conv_mma", "conv_mma_filter" };
+    static const char *const wgmma[] = { "conv_wgmma", "conv_wgmma", "conv_wgmma_filter" };
     int fits;
 
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        for (int d = FORWARD; d <= BACKWARD_DATA; d++) {
-            const char *const v = chosen("sm_90", "NVIDIA H100 80GB", &plain[i], (enum direction)d,
-                                         "conv_wgmma", &fits);
+        for (int d = FORWARD; d <= BACKWARD_FILTER; d++) {
+            const char *const v = chosen("sm_90", "NVIDIA H100 80GB", &plain[i], (enum direction)d, wgmma[d],
+                                         &fits);
+            const int good = fits && strcmp(v, mine[d]);
 
             cases++;
-            failures += !fits || !strcmp(v, "conv_mma");
-            if (!fits || !strcmp(v, "conv_mma"))
-                printf("FAIL costs: sm_90, shape %zu, direction %d: %s is chosen, conv_wgmma %s\n", i, d, v,
+            failures += !good;
+            if (!good)
+                printf("FAIL costs: sm_90, shape %zu, direction %d: %s is chosen, %s %s\n", i, d, v, wgmma[d],
                        fits ? "fits" : "does not fit");
         }
-    for (int a100 = 0; a100 < 2; a100++)
+    for (int gpu = 0; gpu < 2; gpu++)           /* on sm_80 without groups, too */
         for (size_t i = 0; i < sizeof grouped / sizeof grouped[0]; i++)
-            for (int d = FORWARD; d <= BACKWARD_DATA; d++) {
-                const char *const v = chosen(a100 ? "sm_80" : "sm_90", a100 ? "NVIDIA A100" : "NVIDIA H100 80GB",
-                                             a100 && i == 0 ? &plain[0] : &grouped[i], (enum direction)d,
-                                             "conv_mma", &fits);
+            for (int d = FORWARD; d <= BACKWARD_FILTER; d++) {
+                const char *const v = chosen(gpus[gpu][0], gpus[gpu][1],
+                                             gpu && i == 0 ? &plain[0] : &grouped[i], (enum direction)d,
+                                             mine[d], &fits);
 
                 cases++;
-                failures += strcmp(v, "conv_mma") != 0;
-                if (strcmp(v, "conv_mma"))
-                    printf("FAIL costs: %s, shape %zu, direction %d: %s is chosen, not conv_mma\n",
-                           a100 ? "sm_80" : "sm_90", i, d, v);
+                failures += strcmp(v, mine[d]) != 0;
+                if (strcmp(v, mine[d]))
+                    printf("FAIL costs: %s, shape %zu, direction %d: %s is chosen, not %s\n", gpus[gpu][0], i,
+                           d, v, mine[d]);
             }
 }
 
