@@ -29,7 +29,7 @@ DEVICE void load_adjacent(LOCAL V4 *to, GLOBAL const T *gIn, INDEX begin, int co
         ((LOCAL T_BITS *)to)[i] = ((GLOBAL const T_BITS *)from)[i];
 }
 
-/* A row of a plane that was copied so, from `from` on: n elements, and zeros where one is not in the plane. */
+/* A row of a plane that was copied so, from `from` on: n elements, zeros for those that the plane lacks. */
 DEVICE void load_row(R *v, LOCAL const T *from, int row_in, const int *col_in, int n)
 {
     UNROLL for (int x = 0; x < n; x++) {

@@ -90,7 +90,8 @@ conv_planes(GLOBAL const T *RESTRICT gIn, VIEW vIn, VIEW eIn, GLOBAL const T *RE
             const int row_in = STRIP_IN(y, THR_H, y0 + y >= in_low && y0 + y < in_high);
             R v[STRIP_WIDE(COLS)];
 
-            load_row(v, source + in_base + (row_in ? y0 + y : in_low) * in_w, row_in, col_in, STRIP_WIDE(COLS));
+            load_row(v, source + in_base + (row_in ? y0 + y : in_low) * in_w, row_in, col_in,
+                     STRIP_WIDE(COLS));
             STRIP_ADD(sum, w, v, y, COLS)
             UNROLL for (int q = 0; q < STRIP_DONE_COUNT; q++) {
                 const int done = STRIP_DONE_FIRST(y) + q, i = STRIP_IS_DONE(done, y) ? done : 0, h = h0 + i;

@@ -32,8 +32,8 @@ DEVICE unsigned int swizzle(int mn_major, int vecs, unsigned int row)
     return mn_major ? 0 : row >> 2 & (vecs < 8 ? vecs - 1 : 7);
 }
 
-/* At which byte of a tile the work-item's vector of 4 elements begins.  Of a K-major operand it has elements k
- * to k + 3 of row (column) `first` + x, with k a multiple of 4; of an MN-major one element k of the rows
+/* The byte of a tile at which 4 elements of the work-item begin.  Of a K-major operand they are elements k to
+ * k + 3 of row (column) `first` + x, with k a multiple of 4; of an MN-major one element k of the rows
  * (columns) `first` + x to `first` + x + 3.  first: FMA_ROW or FMA_COLUMN; x: BLOCK_AT(). */
 DEVICE unsigned int fma_at(int mn_major, int vecs, int first, int x, int k)
 {

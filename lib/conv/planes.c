@@ -9,7 +9,7 @@
 #include "strips.h"
 
 enum { THR_H, COLS, EXACT, ITEMS, ROOM };       /* its parameters */
-enum { VECTOR = 16, MARGIN = 2 };               /* bytes; vectors: as of planes.cl */
+enum { VECTOR = 16, MARGIN = 2 };               /* bytes; vectors: as of adjacent.h */
 enum { PLANES, ROWS, STRIPS, DOWN, ACROSS, OUT };       /* the plan's numbers */
 
 static int is_planes(const vn_tensor *t)
