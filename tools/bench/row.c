@@ -244,6 +244,12 @@ static int peer_ready(struct row *r, const struct ours *us, int at, struct guest
     return 0;
 }
 
+static void note_failure(struct row *r)
+{
+    r->failed = 1;
+    snprintf(r->note, SENTENCE, "failed: %s", *vn_last_error() ? vn_last_error() : "host memory ran out");
+}
+
 /* A layer like an earlier one gets buffers of its own with the same data, and is not checked again. */
 static int make_again(struct row *r, struct ours *us, int at, int like, struct guest *guests)
 {
@@ -252,8 +258,7 @@ static int make_again(struct row *r, struct ours *us, int at, int like, struct g
 
     r->layer[at] = r->layer[like];
     if (values_share(&us->values[at], &us->values[like], b->queue, b->device, p)) {
-        r->failed = 1;
-        snprintf(r->note, SENTENCE, "failed: %s", vn_last_error());
+        note_failure(r);
         return -1;
     }
     for (int i = 0; i < b->peers; i++)
@@ -275,8 +280,7 @@ static int make_ready(struct row *r, struct ours *us, int at, struct guest *gues
     if (like < at)
         return make_again(r, us, at, like, guests);
     if (values_open(&us->values[at], b->queue, b->device, &us->it[at].problem)) {
-        r->failed = 1;
-        snprintf(r->note, SENTENCE, "failed: %s", *vn_last_error() ? vn_last_error() : "host memory ran out");
+        note_failure(r);
     } else if (!first_run(r, us, at, how, &result)) {
         for (int i = 0; i < b->peers && !r->failed; i++)
             if (guests[i].theirs.count == at)
@@ -353,28 +357,29 @@ static void take_turns(struct row *r, struct ours *us, struct guest *guests)
         note_peer(r, peer_of[i], &runner[i]);
 }
 
-/* What the layers have in common, or that they differ. */
-static void summarize(struct row *r, int count)
+/* What so many layers, from r->layer[first] on, have in common, or that they differ. */
+static void summarize(struct row *r, int first, int count)
 {
+    const struct layer *const layer = r->layer + first;
     int variants = 0, engines = 0;
 
     for (int i = 0; i < count; i++) {
         int v = 0, e = 0;
 
-        while (strcmp(r->layer[v].variant, r->layer[i].variant))
+        while (strcmp(layer[v].variant, layer[i].variant))
             v++;
-        while (strcmp(r->layer[e].engine, r->layer[i].engine))
+        while (strcmp(layer[e].engine, layer[i].engine))
             e++;
         variants += v == i;
         engines  += e == i;
     }
     *r->variant = *r->engine = '\0';
     if (variants == 1)
-        snprintf(r->variant, sizeof r->variant, "%s", r->layer[0].variant);
+        snprintf(r->variant, sizeof r->variant, "%s", layer->variant);
     else
         snprintf(r->variant, sizeof r->variant, "%d variants", variants);
     if (engines == 1)
-        snprintf(r->engine, sizeof r->engine, "%s", r->layer[0].engine);
+        snprintf(r->engine, sizeof r->engine, "%s", layer->engine);
     else
         snprintf(r->engine, sizeof r->engine, "%d engines", engines);
 }
@@ -399,13 +404,15 @@ static void measure(struct row *r, struct ours *us, struct guest *guests)
             snprintf(r->note, SENTENCE, "skipped: interrupted");
         else if (failed && us->count > 1)
             name_layer(r->note, &us->it[i]);
-        if (failed)
+        if (failed) {
+            summarize(r, i, 1);
             return;
+        }
         for (int j = 0; j < b->peers && us->count > 1; j++)
             if (guests[j].theirs.count == i && *r->peer[j].note)
                 name_layer(r->peer[j].note, &us->it[i]);
     }
-    summarize(r, us->count);
+    summarize(r, 0, us->count);
     if (us->count == 1 && row_is_bound_by_memory(b, us->it) && copier_open(&us->copier, b->queue, r->bytes))
         us->copier = NULL;               /* no room for it: the row goes without */
     take_turns(r, us, guests);
