@@ -91,7 +91,7 @@ def pack_filter(x: Any, w: Tensor, out: Any, *, backward: bool = False, stride: 
     n = choice_code(layout, LAYOUTS, "layout")
     call, opened = Call(queue, x, w, out), c_void_p()
     options = _Shape(w.ndim - 2, stride, padding, dilation, groups).options(None, math, variant)
-    image, made = call.input(_inner(x, n), "x"), call.output(_inner(out, n), "out", False)
+    image, made = call.input(_inner(x, n), "x"), call.input(_inner(out, n), "out")      # neither is written
     images = (made, image) if backward else (image, made)
     check(lib.vn_conv_pack_open(byref(opened), call.queue.handle, int(backward), images[0],
                                 call.input(_inner(w, n), "w"), images[1], byref(options)))
