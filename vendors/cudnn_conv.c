@@ -184,7 +184,7 @@ const char *vn__fits_cudnn_conv(const void *problem, const struct vn_facts *f)
     if (is_fused(c) && (why = fits_fused(c)))
         return why;
     if (!isfinite(c->alpha) || !isfinite(c->beta))
-        return "its scales are finite";
+        return "alpha and beta must be finite";
     if (c->is_empty)
         return "there is nothing to sum";
     if (repeats(&c->x) || repeats(&c->w) || repeats(&c->y))
@@ -230,10 +230,10 @@ static const struct {
 
 struct plan {
     struct vn_prepared head;
-    struct vn_cudnn_key      key;
-    cudnnDescriptor operand[OPERANDS], conv;
-    int             algorithm, math;
-    size_t          workspace;
+    struct vn_cudnn_key    key;
+    cudnnDescriptor        operand[OPERANDS], conv;
+    int                    algorithm, math;
+    size_t                 workspace;
     struct vn_cudnn_fused *fused;            /* or NULL */
 };
 

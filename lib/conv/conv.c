@@ -397,8 +397,8 @@ static vn_status conv(vn_queue *q, enum direction d, double alpha, const vn_tens
     struct conv_call call;                      /* a literal would be cleared as a whole first */
     vn_status s;
 
-    if (o && o->size && (s = vn__enter(vn__conv.functions[d])))
-        return s;                               /* for the sentence of a wrong size */
+    if (o && o->size && o->size != sizeof *o && (s = vn__enter(vn__conv.functions[d])))
+        return s;                               /* else the sentence would name another function */
     if ((s = vn__conv_say(&call, d, alpha, x, w, beta, y, o)))
         return s;
     return vn__operate(q, &call.head);

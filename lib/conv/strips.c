@@ -17,7 +17,7 @@ enum { MOST_REGISTERS = 192 };
 
 static const char *fits_depthwise(const struct conv *c)
 {
-    const int taps = (int)c->w.extent[4];
+    const int64_t taps = c->w.extent[4];
 
     if (c->w.extent[0] != c->groups || c->w.extent[1] != 1 || c->groups == 1)
         return "each channel needs a filter of its own";

@@ -76,10 +76,12 @@ static struct conv joined_of(const struct conv *c)
 static const char *take_across(const struct conv *c)
 {
     const vn_tensor *const out = vn__conv_output(c);
-    int64_t last = out->extent[1] * out->stride[1];
+    int64_t last = out->extent[1] > 1 ? out->extent[1] * out->stride[1] : 0;
 
     if (!is_across(c))
         return NULL;
+    if (last < 0)
+        return "channels of the output must follow each other forwards";
     for (int d = 0; d < RANK; d++) {
         if (d == 1)
             continue;
