@@ -10,8 +10,8 @@
  *   ACT FAST_ACT                    see activation.h
  *
  * Takes  OF() R INDEX batch_offset() (cl/types.h), activate() (activation.h)
- * Gives  TC C_BYTES C_BITS LOAD_C STORE_C; OUTPUT_PARAMS, OUTPUT() OUTPUT_BY(), struct output; IS_PLAIN, epilogue(),
- *        epilogue_at(), store_element(), store_vector()
+ * Gives  TC C_BYTES C_BITS LOAD_C STORE_C; OUTPUT_PARAMS, OUTPUT() OUTPUT_BY(), struct output; IS_PLAIN,
+ *        epilogue(), epilogue_at(), store_element(), store_vector()
  */
 #define SAME_ROWS    1
 #define SAME_COLUMNS 2
