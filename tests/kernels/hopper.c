@@ -378,6 +378,11 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c136h14w9k264r1s1:f16:nhwc:stride=2:gap=8" },
         { EXACT, "conv:n2c40h9w7k24r3s3:f16:nhwc:pad=3-1x0-2:bias=full:act=relu" },
     } },
+    { "conv_repack", 1, NULL, 0, 3, NULL, {                          /* groups, through conv_mma */
+        { EXACT, "conv:n2c48h7w9k96r3s3:f16:groups=3:pad=1" },
+        { EXACT, "conv:n2c48h9w11k96r3s3:f16:groups=3:pad=1:stride=2:backward-data" },
+        { EXACT, "conv:n2c48h9w11k96r3s3:f16:groups=3:pad=1:backward-filter" },
+    } },
     { "conv_mma_filter", 4, "conv:n4c64h14w13k64r3s3:f16:backward-filter:nhwc:groups=2:pad=1", 2, 1, NULL, {
         { EXACT, "conv:n3c72h11w9k96r3s3:f16:backward-filter:nhwc:pad=1:stride=2:beta=1:bias=full" },
         { EXACT, "conv:n2c48h13w7k96r3s2:bf16:backward-filter:nhwc:groups=3:pad=1:dil=2" },
