@@ -18,7 +18,10 @@ texts += \
 	%D%/decode_mma.cl \
 	%D%/jobs.h \
 	%D%/merge.cl \
+	%D%/mma.cl \
+	%D%/mma.h \
 	%D%/online.h \
+	%D%/scores.h \
 	%D%/tiled.cl \
 	%D%/tiled.h \
 	%D%/wgmma.cl \

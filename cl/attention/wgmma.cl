@@ -20,23 +20,6 @@
 #define LOCAL_BYTES (MAPS_AT + 3 * MAP_BYTES)
 #define TURN_ITEMS  256                         /* of the warpgroups that give a turn and wait for it */
 
-/* Scores of which the first is that of query m and key n are scaled and capped, and the mask is added. */
-#if GENERAL
-#define ATTENTION_GENERAL(s, m0, n0)                                                                    \
-    UNROLL for (int i = 0; i < SCORES; i++) {                                                           \
-        const int query = (m0) + ACC_ROW(i), key = (n0) + ACC_COL(i);                                   \
-                                                                                                        \
-        s[i] = scale * s[i];                                                                            \
-        s[i] = softcap > 0.0f ? capped(s[i], softcap) : s[i];                                           \
-        if (given & GIVEN_MASK && query < queries && key < keys)                                        \
-            s[i] = s[i] + LOAD(gMask, (INDEX)vMask.s0 + t.batch * (INDEX)vMask.s3                       \
-                                      + t.head * (INDEX)vMask.s4 + query * (INDEX)vMask.s5              \
-                                      + key * (INDEX)vMask.s6);                                         \
-    }
-#else
-#define ATTENTION_GENERAL(s, m0, n0)
-#endif
-
 LARGE_LOCAL(attention_wgmma, LOCAL_BYTES)
 
 KERNEL(ITEMS) void
@@ -117,7 +100,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
 
     const int team = warp / 4, turn = 1 + team, next_turn = team == WARPGROUPS - 1 ? 1 : 2 + team;
     const int releases = me % 128 == 0;
-    const float unit = GENERAL ? 1.0f : scale, factor = unit * 1.44269504f;     /* 1 / log 2 */
+    const float unit = GENERAL ? 1.0f : scale, factor = unit * LOG2_E;
     const UINT32 queries_at = operand_descriptor(tile_q + team * 8192, BLK_M);
     const UINT32 keys_at = operand_descriptor(stage_k, BLK_N), values_at = operand_descriptor(stage_v, BLK_N);
     UINT32 fragments[HEAD / 4], weights[BLK_N / 4];
@@ -205,19 +188,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
         const INDEX lse = (INDEX)vLse.s0 + t.batch * (INDEX)vLse.s4 + t.head * (INDEX)vLse.s5;
         float share[2];
 
-        UNROLL for (int below = 0; below < 2; below++) {
-            const int m = row + 8 * below, seen = m < queries_here;
-            const float own = acc_quad_sum(sum[below]);
-            float all = online_sum(own, max[below], factor), joined = 1.0f;
-            float top = max[below] == -INFINITE ? LOWEST : max[below] * unit;
-
-            all = seen ? all : 0.0f;
-            if (MORE && given & GIVEN_SINKS && seen)
-                joined = join_sink(&top, &all, gSinks[(INDEX)vMore.s6 + t.head * (INDEX)vMore.s7]);
-            if (has_lse && m < queries && lane % 4 == 0)
-                gLse[lse + m * (INDEX)vLse.s6] = logarithm_of(top, all);
-            share[below] = seen ? joined * inverse_of(MORE ? all : own) : 0.0f;
-        }
+        ATTENTION_SHARES(share, max, sum, row);
         attention_store(gO + o, (INDEX)vO.s5, sums, 0, lane, row, row < queries ? DV : 0, share[0]);
         attention_store(gO + o, (INDEX)vO.s5, sums, 1, lane, row + 8, row + 8 < queries ? DV : 0, share[1]);
     }

@@ -7,14 +7,11 @@
  *     scores = queries keys^T           the first operand from registers, or local memory
  *     sums  += weights values           the first operand from registers: the scores' accumulators
  *
- * Takes: boxes.h; FORM HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS.
- * Gives: GENERAL BYTES_* SCORES SUMS, attention_*().
+ * Takes: boxes.h, scores.h; HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS.
+ * Gives: BYTES_*, attention_*().
  */
-#define GENERAL   (FORM > 1)                    /* and a mask, a softcap */
 #define BYTES_Q   (BLK_M * BOXES * 128)
 #define BYTES_K   (BLK_N * BOXES * 128)         /* and of values */
-#define SCORES    (BLK_N / 2)                   /* of a work-item */
-#define SUMS      (HEAD / 2)
 
 /* ---- blocks --------------------------------------------------------------------------- */
 
@@ -64,14 +61,11 @@ DEVICE void attention_weights(UINT32 *weights, const float *s)
         acc_to_fragment(weights + 4 * k, s, k);
 }
 
-/* Stores `left` elements of row m of the sums: their share, 0 where no key is seen, since a value may have
- * been NaN.  Two calls take what a loop over both rows would not keep in registers. */
+/* Stores `left` elements of row m of the sums, times their share.  Two calls take what a loop over both rows
+ * would not keep in registers. */
 DEVICE void attention_store(GLOBAL T *o, INDEX step, float *sums, const int below, int lane, int m, int left,
                             float share)
 {
-    UNROLL for (int i = 2 * below; i < SUMS; i += 4) {
-        sums[i] = share == 0.0f ? 0.0f : sums[i] * share;
-        sums[i + 1] = share == 0.0f ? 0.0f : sums[i + 1] * share;
-    }
+    attention_share_row(sums, below, share);
     store_row_vectors(o + (left ? m : 0) * step, sums, SUMS, below, lane, left);
 }

@@ -56,6 +56,17 @@ int vn__attention_head(const struct attention *a)
     return (int)VN_CEIL_DIV(a->d > a->dv ? a->d : a->dv, 64) * 64;
 }
 
+int vn__attention_has_vectors(const vn_tensor *t)
+{
+    const int64_t vector = 16 / (int64_t)vn_type_bytes(t->type);
+    int has = t->extent[3] % vector == 0 && t->start % vector == 0 &&
+              (t->extent[3] == 1 || t->stride[3] == 1);
+
+    for (int d = 0; d < 3; d++)
+        has &= t->extent[d] <= 1 || t->stride[d] % vector == 0;
+    return has;
+}
+
 /* ---- the call -------------------------------------------------------------------- */
 
 enum { FORWARD, BACKWARD };

@@ -36,6 +36,8 @@ void vn__attention_begin(struct vn_launch *l, const struct attention *a);
 void vn__attention_more(struct vn_launch *l, const struct attention *a);
 /* The larger head size, rounded up to a multiple of 64: a constant of kernels that keep whole rows. */
 int  vn__attention_head(const struct attention *a);
+/* Contiguous rows of whole vectors of 16 bytes, which begin at multiples of 16 bytes. */
+int  vn__attention_has_vectors(const vn_tensor *t);
 
 /* tiled.c: any device with local memory */
 vn_status vn__run_attention(vn_queue *q, const struct vn_choice *it, const void *problem,
@@ -77,6 +79,14 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
 vn_status   vn__run_attention_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan);
 
+/* mma.c: 16-bit types on NVIDIA's sm_80 and up */
+const char *vn__fits_attention_mma(const void *problem, const struct vn_facts *f);
+void        vn__constants_attention_mma(int *c, const void *problem);
+const char *vn__plan_attention_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                   const struct vn_site *site);
+vn_status   vn__run_attention_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                  const struct vn_plan *plan);
+
 /* Of a tile of blk_m queries and blocks of blk_n keys: the blocks of one head's tiles; and heads whose keys
  * and values, of so many bytes each, L2 holds. */
 double      vn__attention_blocks(const struct attention *a, int64_t blk_m, int64_t blk_n);
@@ -84,6 +94,8 @@ int64_t     vn__attention_section(const struct attention *a, const struct vn_rat
 /* Of tiles that as many work-groups as there are units take; block, tile: nanoseconds. */
 double      vn__attention_tile_seconds(const struct attention *a, double blocks, double block, double tile,
                                        double tiles, double units);
+/* Of reading all keys and values once. */
+double      vn__attention_read_seconds(const struct attention *a, const struct vn_rates *r);
 
 /* bf16x3.c: f32 in three bf16 parts on NVIDIA's sm_90 */
 const char *vn__fits_attention_bf16x3(const void *problem, const struct vn_facts *f);

@@ -20,18 +20,6 @@ enum { COMPUTED = 12 };                         /* instructions for an element a
 
 /* ---- fits ------------------------------------------------------------------------- */
 
-/* Contiguous rows of whole vectors of 16 bytes, which begin at multiples of 16 bytes. */
-static int has_vectors(const vn_tensor *t)
-{
-    const int64_t vector = 16 / (int64_t)vn_type_bytes(t->type);
-    int has = t->extent[3] % vector == 0 && t->start % vector == 0 &&
-              (t->extent[3] == 1 || t->stride[3] == 1);
-
-    for (int d = 0; d < 3; d++)
-        has &= t->extent[d] <= 1 || t->stride[d] % vector == 0;
-    return has;
-}
-
 const char *vn__fits_attention_decode(const void *problem, const struct vn_facts *f)
 {
     const struct attention *a = problem;
@@ -39,7 +27,7 @@ const char *vn__fits_attention_decode(const void *problem, const struct vn_facts
     (void)f;
     if (a->backward)
         return "it computes no gradients";
-    if (!has_vectors(&a->t[K]) || !has_vectors(&a->t[V]))
+    if (!vn__attention_has_vectors(&a->t[K]) || !vn__attention_has_vectors(&a->t[V]))
         return "keys and values must be contiguous along a row, and rows must be whole vectors of 16 bytes "
                "that begin at multiples of 16 bytes";
     if (a->queries * a->group > INT_MAX / 2)

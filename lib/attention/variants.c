@@ -88,7 +88,7 @@ const struct vn_variant vn__attention_variants[] = {
       .entries = "pack attention_cpu", .params = "THR_M THR_V VEC BLK_M BLK_N", CONSTANTS },
     { .name = "attention_wgmma", .fits = vn__fits_attention_wgmma, .plan = vn__plan_attention_wgmma,
       .run = vn__run_attention_wgmma, .trial = vn__trial_attention,
-      .texts = TMA "cl/attention/online.h cl/attention/boxes.h cl/attention/jobs.h "
+      .texts = TMA "cl/attention/online.h cl/attention/scores.h cl/attention/boxes.h cl/attention/jobs.h "
                "cl/attention/wgmma.h cl/attention/wgmma.cl",
       .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1  FORM 0 1 2",
@@ -102,6 +102,17 @@ const struct vn_variant vn__attention_variants[] = {
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1  FORM 0 1",
       .constants_of = vn__constants_attention_bf16x3, .engine = "HGMMA",
       .defines = "#define HAS_SOFTCAP 0\n#define PTX_MATH 1\n#define LAZY 0\n" },
+    { .name = "attention_mma", .fits = vn__fits_attention_mma, .plan = vn__plan_attention_mma,
+      .run = vn__run_attention_mma, .trial = vn__trial_attention,
+      .texts = "cl/atoms/nvidia/math.h cl/tile/activation.h cl/tile/epilogue.h cl/atoms/nvidia/warp.h "
+               "cl/atoms/nvidia/memory.h cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h "
+               "cl/tile/accumulator.h cl/tile/store_row.h cl/attention/mma.h cl/tile/fragment.h "
+               "cl/tile/async_operand.h cl/attention/attention.h cl/attention/online.h "
+               "cl/attention/scores.h cl/attention/jobs.h cl/attention/mma.cl",
+      .entries = "attention_mma", .params = "HEAD BLK_M BLK_N WARP_M STAGES Q_REGISTERS LAZY",
+      .costs = "EFF TILE_NS FIXED_NS", .constants = "CAUSAL 0 1  FORM 0 1 2  LAYOUT 0 1 2",
+      .constants_of = vn__constants_attention_mma, .engine = "HMMA",
+      .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n" },
     { .name = "attention_decode_mma", .fits = vn__fits_attention_decode_mma,
       .plan = vn__plan_attention_decode_mma, .run = vn__run_attention_decode_warps,
       .trial = vn__trial_attention,

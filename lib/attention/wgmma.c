@@ -109,8 +109,7 @@ double vn__attention_tile_seconds(const struct attention *a, double blocks, doub
            (a->causal && rounds > 1 ? rounds : ceil(rounds));
 }
 
-/* Of all keys and values, each once. */
-static double read_seconds(const struct attention *a, const struct vn_rates *r)
+double vn__attention_read_seconds(const struct attention *a, const struct vn_rates *r)
 {
     const double heads = (double)a->batches * (double)(a->heads / a->group);
 
@@ -154,8 +153,8 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
     out->seconds = vn__attention_tile_seconds(a, vn__attention_blocks(a, blk_m(row->p), row->p[BLK_N]),
                                               row->cost[BLOCK_NS], row->cost[TILE_NS],
                                               (double)out->v[TILES], (double)units);
-    if (out->seconds < read_seconds(a, site->rates))
-        out->seconds = read_seconds(a, site->rates);
+    if (out->seconds < vn__attention_read_seconds(a, site->rates))
+        out->seconds = vn__attention_read_seconds(a, site->rates);
     return row->p[HEAD] / 2 >= a->d && row->p[HEAD] / 2 >= a->dv ? "this row is for larger heads" : NULL;
 }
 
