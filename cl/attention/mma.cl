@@ -52,7 +52,8 @@ DEVICE void rows_copy(const struct async_operand *o, UINT32 to, const int rows, 
 /* The pages of a batch: the number of page i is at first + i step of the table. */
 struct pages { GLOBAL const int *table; INDEX first, step; int page, count; };
 
-/* The same of a block in pages, which are `each` bytes from each other. */
+/* The same of a block in pages, which are `each` bytes from each other; some are looked up at once. */
+#define LOOKED_UP (COPIES_OF(BLK_N, VECTORS) % 4 == 0 ? 4 : 1)
 DEVICE void rows_copy_paged(const struct async_operand *o, UINT32 to, int row, int rows_left,
                             int elements_left, const struct pages *p, BYTE_OFFSET each)
 {
@@ -134,15 +135,24 @@ attention_mma(int queries, int keys, int D, int DV, int group, int causal, int o
     const UINT32 start_k = fragment_start(0, VECTORS, 0, 1), start_v = fragment_start(1, VECTORS, 0, 1);
     FRAGMENT fragments[HEAD / 16][BLOCKS_M][FRAGMENT_REGS];
     float sums[STRIPS][SUMS], max[STRIPS][2], sum[STRIPS][2], rescale[STRIPS][2];
-    UINT32 here = ring, there = ring;           /* the stages that are read and written */
+    const int n_first = t.block * BLK_N, n_last = n_first + (t.blocks - 1) * BLK_N;
+    UINT32 here = ring;                         /* the stage that is read; the one before is written */
 
 #define HEAD_OF(g, v, batch, head) ((g) + (INDEX)(v).s0 + (batch) * (INDEX)(v).s3 + (head) * (INDEX)(v).s4)
 #define OPERAND(g, v)  async_operand(g, 1, (INDEX)(v).s5, 0, 0, VECTORS,                                                                       LAYOUT != ANY_ROWS || is_aligned(16, g, 1, (INDEX)(v).s5, 0, 0))
-#define STAGE_AFTER(at) ((at) == ring + AHEAD * BYTES_K ? ring : (at) + BYTES_K)
-/* Fetches keys, or values, of block b of the tile, where there is one. */
-#define FETCH(o, v, elements, b)                                                                              do {                                                                                                          const int first = (t.block + t.blocks - 1 - (b)) * BLK_N;                                                                                                                                                           if ((b) < t.blocks && PAGED)                                                                                  rows_copy_paged(o, there, first, keys_here - first, elements, &in, T_BYTES * (BYTE_OFFSET)(v).s3);         else if ((b) < t.blocks)                                                                                      rows_copy(o, there, BLK_N, first, keys_here - first, elements);                                       copies_commit();                        /* also when empty: groups are counted */                         there = STAGE_AFTER(there);                                                                           } while (0)
-#define FETCH_KEYS(b)   FETCH(&k, vK, D, b)
-#define FETCH_VALUES(b) FETCH(&v, vV, DV, b)
+#define STAGE_AFTER(at)  ((at) == ring + AHEAD * BYTES_K ? ring : (at) + BYTES_K)
+#define STAGE_BEFORE(at) ((at) == ring ? ring + AHEAD * BYTES_K : (at) - BYTES_K)
+/* Fetches the block from row n0 on, where the tile sees it. */
+#define FETCH(o, v, elements, n0, to)                                                                     \
+    do {                                                                                                  \
+        if ((n0) >= n_first && PAGED)                                                                     \
+            rows_copy_paged(o, to, n0, keys_here - (n0), elements, &in, T_BYTES * (BYTE_OFFSET)(v).s3);   \
+        else if ((n0) >= n_first)                                                                         \
+            rows_copy(o, to, BLK_N, n0, keys_here - (n0), elements);                                      \
+        copies_commit();                        /* also when empty: groups are counted */                 \
+    } while (0)
+#define FETCH_KEYS(n0, to)   FETCH(&k, vK, D, n0, to)
+#define FETCH_VALUES(n0, to) FETCH(&v, vV, DV, n0, to)
 
     GLOBAL const T *const q0 = HEAD_OF(gQ, vQ, t.batch, t.head);
     GLOBAL const T *const k0 = HEAD_OF(gK, vK, stored, shared), *const v0 = HEAD_OF(gV, vV, stored, shared);
@@ -157,9 +167,9 @@ attention_mma(int queries, int keys, int D, int DV, int group, int causal, int o
     rows_copy(&q, tile_q, BLK_M, t.m0, queries_here - t.m0, D);
     UNROLL for (int i = 0; i < AHEAD; i++)
         if (i % 2)
-            FETCH_VALUES(i / 2);
+            FETCH_VALUES(n_last - i / 2 * BLK_N, ring + i * BYTES_K);
         else
-            FETCH_KEYS(i / 2);
+            FETCH_KEYS(n_last - i / 2 * BLK_N, ring + i * BYTES_K);
     UNROLL for (int r = 0; r < STRIPS; r++) {
         UNROLL for (int i = 0; i < SUMS; i++)
             sums[r][i] = 0.0f;
@@ -175,16 +185,15 @@ attention_mma(int queries, int keys, int D, int DV, int group, int causal, int o
     UNROLL for (int u = 0; u < STRIPS; u++)
         LOAD_FRAGMENT(fragments[i], 0, VECTORS, start_q, u, i, 0);
 #endif
-    for (int b = 0; b < t.blocks; b++) {
-        const int n0 = (t.block + t.blocks - 1 - b) * BLK_N;
+    for (int n0 = n_last; n0 >= n_first; n0 -= BLK_N) {
         float s[STRIPS][SCORES];
 
         COPIES_WAIT(STAGES - 2);
         BARRIER();
         if (AHEAD % 2)
-            FETCH_VALUES(b + AHEAD / 2);
+            FETCH_VALUES(n0 - AHEAD / 2 * BLK_N, STAGE_BEFORE(here));
         else
-            FETCH_KEYS(b + AHEAD / 2);
+            FETCH_KEYS(n0 - AHEAD / 2 * BLK_N, STAGE_BEFORE(here));
         mma_scores(s, fragments, start_q, here + start_k);
         here = STAGE_AFTER(here);
         UNROLL for (int r = 0; r < STRIPS; r++) {
@@ -199,9 +208,9 @@ attention_mma(int queries, int keys, int D, int DV, int group, int causal, int o
         COPIES_WAIT(STAGES - 2);
         BARRIER();
         if (AHEAD % 2)
-            FETCH_KEYS(b + (AHEAD + 1) / 2);
+            FETCH_KEYS(n0 - (AHEAD + 1) / 2 * BLK_N, STAGE_BEFORE(here));
         else
-            FETCH_VALUES(b + AHEAD / 2);
+            FETCH_VALUES(n0 - AHEAD / 2 * BLK_N, STAGE_BEFORE(here));
         mma_sums(sums, s, here + start_v);
         here = STAGE_AFTER(here);
     }

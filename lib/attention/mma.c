@@ -10,7 +10,7 @@ enum { HEAD, BLK_M, BLK_N, WARP_M, STAGES };    /* parameters by their place in 
 enum { EFF, TILE_NS, FIXED_NS };                /* and costs */
 enum { TILES, SECTION };                        /* values of a plan */
 enum { VECTOR_ROWS, ANY_ROWS, PAGED_ROWS };     /* of LAYOUT: cl/attention/mma.h */
-enum { LARGEST_HEAD = 256 };
+enum { LARGEST_HEAD = 256, LANES = 32 };
 
 /* ---- fits ------------------------------------------------------------------------- */
 
@@ -53,13 +53,18 @@ const char *vn__fits_attention_mma(const void *problem, const struct vn_facts *f
     return NULL;
 }
 
+static int layout_of(const struct attention *a)
+{
+    return a->page ? PAGED_ROWS : has_vectors(a) ? VECTOR_ROWS : ANY_ROWS;
+}
+
 void vn__constants_attention_mma(int *c, const void *problem)
 {
     const struct attention *a = problem;
 
     c[0] = a->causal;
     c[1] = is_general(a) ? 2 : a->key_lengths.buffer || a->query_lengths.buffer || a->has_sinks;
-    c[2] = a->page ? PAGED_ROWS : has_vectors(a) ? VECTOR_ROWS : ANY_ROWS;
+    c[2] = layout_of(a);
 }
 
 /* ---- plans -------------------------------------------------------------------------- */
@@ -76,6 +81,14 @@ static double local_kib(const int *p)
     enum { OTHER = 1 };
 
     return row_bytes(p) / 1024.0 * (p[BLK_M] + p[STAGES] * p[BLK_N]) + OTHER;
+}
+
+/* Beside more accumulators than these a work-item has no registers for what the copies of other rows keep. */
+static int has_registers(const int *p, const struct attention *a)
+{
+    enum { MOST = 160 };
+
+    return p[WARP_M] * (p[HEAD] + p[BLK_N]) / LANES <= MOST || layout_of(a) == VECTOR_ROWS;
 }
 
 /* Nanoseconds of a block of keys: its products, at EFF thousandths of what the engine does in a unit. */
@@ -99,6 +112,8 @@ const char *vn__plan_attention_mma(struct vn_plan *out, const void *problem, con
         return "this row is for smaller heads";
     if (local_kib(p) > r->local_kib)
         return "this row takes more local memory than there is";
+    if (!has_registers(p, a))
+        return "this row is for rows that are whole vectors of 16 bytes, and in no pages";
     if (!vn__mul(&out->v[TILES], a->batches * a->heads, VN_CEIL_DIV(a->queries, p[BLK_M])) ||
         out->v[TILES] > INT_MAX / 2)
         return "the queries have more than 2^30 tiles";
@@ -118,7 +133,7 @@ vn_status vn__run_attention_mma(vn_queue *q, const struct vn_choice *it, const v
                                 const struct vn_plan *plan)
 {
     const struct attention *const a = problem;
-    struct vn_launch l = { .groups = { plan->v[TILES], 1, 1 }, .items = 32 * it->p[BLK_M] / it->p[WARP_M] };
+    struct vn_launch l = { .groups = { plan->v[TILES], 1, 1 }, .items = LANES * it->p[BLK_M] / it->p[WARP_M] };
 
     vn__attention_begin(&l, a);
     vn__attention_more(&l, a);

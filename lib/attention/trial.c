@@ -84,7 +84,7 @@ static vn_status compare(vn_queue *q, const struct attention *a)
     return s;
 }
 
-/* As large as the kernel's heads; its vectors are whole.  Of the largest there are fewer. */
+/* As large as the kernel's heads.  Of the largest there are fewer. */
 static void lay_out(struct attention *a, int size)
 {
     const int64_t sizes[] = { [Q] = QUERIES, [K] = KEYS, [V] = KEYS, [OUT] = QUERIES };
@@ -142,8 +142,9 @@ static void ask(struct attention *a, int size, int bits)
 /* A plan says whether the row takes heads of that size. */
 static vn_status run(vn_queue *q, const struct vn_choice *it, struct attention *a)
 {
-    enum { SIZES = 4, ASKED = 16 };
-    static const int sizes[SIZES] = { LARGEST - 8, 120, 88, 56 };
+    enum { SIZES = 8, ASKED = 16 };
+    static const int sizes[SIZES] = { LARGEST - 8, 120, 88, 56,
+                                      LARGEST - 9, 119, 87, 55 };       /* rows that are no whole vectors */
     struct vn_plan plan;
     vn_status s = VN_UNSUPPORTED;
     int bits = 0;
