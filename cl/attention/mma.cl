@@ -73,8 +73,8 @@ DEVICE void rows_copy_paged(const struct async_operand *o, UINT32 to, int row, i
 /* ---- products of a warp -------------------------------------------------------------------- */
 
 /* The scores of its queries and a block of keys; q: the queries' fragments, where registers have them. */
-DEVICE void mma_scores(float s[STRIPS][SCORES], FRAGMENT q[HEAD / 16][BLOCKS_M][FRAGMENT_REGS], UINT32 queries,
-                       UINT32 keys)
+DEVICE void mma_scores(float s[STRIPS][SCORES], FRAGMENT q[HEAD / 16][BLOCKS_M][FRAGMENT_REGS],
+                       UINT32 queries, UINT32 keys)
 {
     UNROLL for (int r = 0; r < STRIPS; r++)
     UNROLL for (int i = 0; i < SCORES; i++)
@@ -139,7 +139,9 @@ attention_mma(int queries, int keys, int D, int DV, int group, int causal, int o
     UINT32 here = ring;                         /* the stage that is read; the one before is written */
 
 #define HEAD_OF(g, v, batch, head) ((g) + (INDEX)(v).s0 + (batch) * (INDEX)(v).s3 + (head) * (INDEX)(v).s4)
-#define OPERAND(g, v)  async_operand(g, 1, (INDEX)(v).s5, 0, 0, VECTORS,                                                                       LAYOUT != ANY_ROWS || is_aligned(16, g, 1, (INDEX)(v).s5, 0, 0))
+#define OPERAND(g, v)                                                                                     \
+    async_operand(g, 1, (INDEX)(v).s5, 0, 0, VECTORS,                                                     \
+                  LAYOUT != ANY_ROWS || is_aligned(16, g, 1, (INDEX)(v).s5, 0, 0))
 #define STAGE_AFTER(at)  ((at) == ring + AHEAD * BYTES_K ? ring : (at) + BYTES_K)
 #define STAGE_BEFORE(at) ((at) == ring ? ring + AHEAD * BYTES_K : (at) - BYTES_K)
 /* Fetches the block from row n0 on, where the tile sees it. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_costs.c - the estimates of plans on a made-up device, by its shipped rows: what makes a product slower
- * makes its estimate longer, and what does not, does not; which convolutions are left to which kernel.
+ * test_costs.c - the estimates of plans on made-up devices, by the shipped rows: what makes a product slower
+ * makes its estimate longer, and what does not, does not; which convolutions are left to which kernel; attention
+ * on mma.sync is what GPUs without wgmma use, and no other.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attention/attention.h"
 #include "conv/conv.h"
 #include "core.h"
 #include "gemm/gemm.h"
@@ -152,10 +154,84 @@ static void choices(void)
             }
 }
 
+/* ---- attention ------------------------------------------------------------------------ */
+
+/* In microseconds, of the variant's cheapest row; 0: it does not fit, or no row pays. */
+static double attention_estimate(const char *variant, vn_device *device, int64_t heads, int64_t queries,
+                                 int64_t keys, int64_t d, int causal)
+{
+    static vn_queue queue = { .workspace_limit = (size_t)1 << 40 };
+    const int64_t rows[] = { [Q] = queries, [K] = keys, [V] = keys, [OUT] = queries };
+    const struct vn_variant *v = vn__attention_variants;
+    struct attention a = { .head = { .op = "attention", .type = VN_F16, .bucket = VN_LARGE }, .batches = 1,
+                           .heads = heads, .group = 1, .queries = queries, .keys = keys, .d = d, .dv = d,
+                           .offset = causal ? keys - queries : 0, .causal = causal, .last = causal,
+                           .scale = 0.125, .units = device->facts.units };
+    struct vn_row row[VN_ROWS];
+    struct vn_rates rates;
+    double best = 0;
+    int count;
+
+    queue.device = device;
+    for (int i = Q; i <= OUT; i++)
+        a.t[i] = (vn_tensor){ .type = VN_F16, .rank = 4, .extent = { 1, heads, rows[i], d },
+                              .stride = { heads * rows[i] * d, rows[i] * d, d, 1 } };
+    while (v->name && strcmp(v->name, variant))
+        v++;
+    if (!v->name || v->fits(&a, &device->facts) || vn__tune_rates(&rates, device) ||
+        vn__tune_find(row, &count, device, v, VN_F16, a.head.bucket))
+        return 0;
+    for (int i = 0; i < count; i++) {
+        struct vn_plan plan = { 0 };
+        const struct vn_site site = { &device->facts, &rates, &queue, 0 };
+
+        if (!v->plan(&plan, &a, &row[i], &site) && (best == 0 || plan.seconds < best))
+            best = plan.seconds;
+    }
+    return best * 1e6;
+}
+
+static void compare_attention(void)
+{
+    static struct vn_backend backend = { .name = "opencl" };
+    static vn_device hopper = {
+        .backend = &backend,
+        .facts = { .family = "nvidia", .arch = "sm_90", .name = "NVIDIA H100 80GB", .units = 132,
+                   .items = 1024, .types = 15, .local_bytes = 232448 } };
+    static vn_device ampere = {
+        .backend = &backend,
+        .facts = { .family = "nvidia", .arch = "sm_80", .name = "NVIDIA A100", .units = 108,
+                   .items = 1024, .types = 15, .local_bytes = 167936 } };
+    static vn_device ada = {
+        .backend = &backend,
+        .facts = { .family = "nvidia", .arch = "sm_89", .name = "NVIDIA L40", .units = 142,
+                   .items = 1024, .types = 15, .local_bytes = 101376 } };
+    static const int64_t heads[] = { 1, 5, 16, 64, 200 }, sizes[] = { 40, 64, 96, 128, 256 };
+    static const int64_t lengths[] = { 1, 64, 70, 197, 512, 2048, 16384 };
+
+    for (int h = 0; h < 5; h++)
+    for (int i = 0; i < 7; i++)
+    for (int j = 0; j < 7; j++)
+    for (int e = 0; e < 5; e++) {
+        const int64_t sq = lengths[i], sk = lengths[j];
+        const int causal = (h + i + j) % 2;
+
+        compare(attention_estimate("attention_mma", &hopper, heads[h], sq, sk, sizes[e], causal),
+                attention_estimate("attention_wgmma", &hopper, heads[h], sq, sk, sizes[e], causal), 1, 1000,
+                "attention on sm_90, mma.sync beside wgmma");
+        if (j == i && sq > 1) {
+            const double small = attention_estimate("attention_mma", &ada, heads[h], sq, sk, sizes[e], causal);
+
+            compare(small, attention_estimate("attention_mma", &ampere, heads[h], sq, sk, sizes[e], causal),
+                    0.5, 10, "attention on sm_89 beside sm_80");
+        }
+    }
+}
+
 int main(void)
 {
     choices();
-
+    compare_attention();
     /* It computes C^T where A alone is K-major. */
     compare(estimate("gemm_pipelined", VN_F32, 4048, 7360, 2, "nn"),
             estimate("gemm_pipelined", VN_F32, 4048, 7360, 2, "nt"), 0.5, 1.5,
