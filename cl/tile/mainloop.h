@@ -11,7 +11,8 @@
  * step of a slice, into the stage that was read before; A's fragments of the next step are loaded ahead, and
  * B's again as soon as they are used.  Whole or not, all slices are copied alike.
  *
- * Takes: fragment.h, slices.h, stages.h, COPIES_A COPIES_B of async_operand.h; atoms/nvidia/cp_async.h, mma.h.
+ * Takes: fragment.h, slices.h, stages.h, COPIES_A COPIES_B of async_operand.h; cp_async.h and mma.h of
+ *        atoms/nvidia.
  * Gives: APART_A APART_B, rows from copy to copy of a work-item; COPY_TO_A() COPY_TO_B(), bytes_left()
  *        copy_vector() MULTIPLY_SLICES()
  */

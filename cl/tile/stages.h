@@ -3,7 +3,8 @@
  * While the slices of one stage (slices.h) are multiplied, STAGES - 1 others are copied to.
  *
  * Takes  fragment.h, slices.h; STAGES; VEC_PARTS, into how many copies a vector may be cut
- * Gives  STEPS, of a slice; LOADED_A LOADED_B, blocks of one load; LOADS_N; BUFFERS_A, steps of A in registers
+ * Gives  STEPS, of a slice; LOADED_A LOADED_B, blocks of one load; LOADS_N; BUFFERS_A, steps of A that
+ *        registers hold
  */
 #define STEPS     (BLK_K / STEP_K)
 #define LOADED_A  BLOCKS_LOADED(MN_MAJOR_A)
