@@ -1,5 +1,5 @@
-/* cl/conv/wgmma.cl - y := act(alpha conv(x, w) + beta R + bias) and its gradient for x, in 16-bit types, for
- * NVIDIA's sm_90
+/* cl/conv/wgmma.cl - y := act(alpha conv(x, w) + beta R + bias) and its gradient for x, in 16-bit types, or
+ * in f32 rounded to tf32, for NVIDIA's sm_90
  *
  * An implicit matrix product of pixels and filters: one lane loads pixels by TMA in im2col mode, and filters
  * (cl/conv/im2col.h), STAGES ahead; WARPGROUPS warpgroups multiply 64 pixels of the tile each by all its
@@ -7,7 +7,7 @@
  *
  *                                 BLK_N channels of the output
  *                              +------+
- *      a tap, 64 channels      |filter|
+ *      a tap, BLK_K channels   |filter|
  *                              +------+
  *                     +-----+  +------+  64 pixels: warpgroup 0
  *                     |im2col  |output|
@@ -23,6 +23,8 @@
  * With split-K, the slices of a tile are cut into parts of `span`, of which the last may have fewer.  Each is
  * a tile of its own, whose partial sums go to the workspace in f32, [part][pixel][channel] from element
  * `start` on; gemm_sum adds them, always in the same order (cl/gemm/splitk_sum.cl).
+ *
+ * TMA rounds f32 to tf32 on the way, to nearest: wgmma alone would cut off the lower 13 bits.
  *
  * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.  Constants: DIRECTION;
  * IMAGE_RANK; BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; TWINS; SPLITK.
@@ -60,7 +62,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     if (warp == 0) {
         conv_source_map(maps, described, lane, gX + vX.s0, vX, eX, win);
     } else if (warp == 1) {
-        filter_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, MAP_NUMBER, T_BYTES, gW + vW.s0, vW,
+        filter_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, OPERAND_TYPE, T_BYTES, gW + vW.s0, vW,
                    eTaps, MN_MAJOR_B ? BLK_K : BLK_N);
     } else if (warp == 2 && lane == 0) {
         pipe_init(p, STAGES, WARPGROUPS);

@@ -6,16 +6,14 @@
  * stored.
  *
  * A tile's products are those of cl/gemm/wgmma.h, with A the pixels, K-major, and B the filter: K-major in
- * forward, N-major in backward data.
+ * forward; N-major in backward data, but for f32, whose filter is K-major there, too, in a copy.
  *
  * With TWINS images number `images` and on are twins of those before, of which the last row of taps reads.
  *
  * Takes: DIRECTION TWINS; conv.h, output.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
- * Gives: MAP_NUMBER, struct phase, MOST_PHASES, CONV_PHASE(), slices_of(), CONV_TILE_OUTPUT(), conv_row(),
+ * Gives: struct phase, MOST_PHASES, CONV_PHASE(), slices_of(), CONV_TILE_OUTPUT(), conv_row(),
  *        conv_load_filter(), conv_load().
  */
-#define MAP_NUMBER (TYPE == TYPE_BF16 ? MAP_TYPE_BF16 : MAP_TYPE_F16)
-
 /* The phase of a tile: its pixels, and the taps of its sums. */
 struct phase { int d, h, w; struct taps t, r, s; };
 
@@ -109,7 +107,7 @@ DEVICE void conv_source_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int 
         struct tensor_map m;
 
         m.address = (UINT64)x;
-        m.type = MAP_NUMBER;
+        m.type = OPERAND_TYPE;
         m.rank = 3;
         m.pixels = 0;
         m.extent[0] = (int)e.s6;
@@ -123,7 +121,7 @@ DEVICE void conv_source_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int 
         warp_meet();
         map_release_own(map, LOCAL_ADDRESS(room));
     } else {
-        im2col_map(map, room, lane, MAP_NUMBER, T_BYTES, x, v, e, win, BLK_M);
+        im2col_map(map, room, lane, OPERAND_TYPE, T_BYTES, x, v, e, win, BLK_M);
     }
 }
 
@@ -141,7 +139,8 @@ DEVICE void conv_load_boxes(UINT32 to, GLOBAL const unsigned INT64 *map, int c, 
     }
 }
 
-/* The filter's slice of a tap: BLK_N channels of the output, from n0 on, by 64 that are summed, from c on. */
+/* The filter's slice of a tap: BLK_N channels of the output, from n0 on, by BLK_K that are summed, from c
+ * on. */
 DEVICE void conv_load_filter(UINT32 to, GLOBAL const unsigned INT64 *map, int n0, int c, int s, int r, int t,
                              UINT32 full)
 {

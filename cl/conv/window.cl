@@ -49,9 +49,9 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
 
     CONV_PHASE(&f, 0);
     if (warp == 0) {
-        box_map(maps, described, lane, MAP_NUMBER, T_BYTES, gX + vX.s0, vX, eX, 1, pitch);
+        box_map(maps, described, lane, OPERAND_TYPE, T_BYTES, gX + vX.s0, vX, eX, 1, pitch);
     } else if (warp == 1) {
-        filter_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, MAP_NUMBER, T_BYTES, gW + vW.s0, vW,
+        filter_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, OPERAND_TYPE, T_BYTES, gW + vW.s0, vW,
                    eTaps, MN_MAJOR_B ? BLK_K : BLK_N);
     } else if (warp == 2 && lane == 0) {
         pipe_init(p, STAGES, WARPGROUPS);

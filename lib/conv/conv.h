@@ -220,6 +220,15 @@ const char *vn__plan_conv_mma_filter(struct vn_plan *out, const void *problem, c
 vn_status   vn__run_conv_mma_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan);
 
+/* tf32.c: f32 rounded to tf32 on sm_90, images and their gradients */
+const char *vn__fits_conv_tf32(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_tf32(int *c, const void *problem);
+struct vn_layout vn__layout_conv_tf32(const void *problem, const int *p);
+const char *vn__plan_conv_tf32(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                               const struct vn_site *site);
+vn_status   vn__run_conv_tf32(vn_queue *q, const struct vn_choice *it, const void *problem,
+                              const struct vn_plan *plan);
+
 /* bf16x3.c: f32 by three bf16 parts on NVIDIA's sm_90 */
 const char *vn__fits_conv_bf16x3(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_bf16x3(int *c, const void *problem);

@@ -101,16 +101,34 @@ static int take_window(struct im2col *out, const struct conv *c, int d)
            last - first < 2 * half;
 }
 
+/* In backward data wgmma reads filters N-major, which it cannot in f32. */
+int vn__im2col_turns_filter(const struct conv *c)
+{
+    return c->direction == BACKWARD_DATA && c->w.type == VN_F32;
+}
+
+vn_tensor vn__conv_turned(const vn_tensor *w)
+{
+    vn_tensor t = *w;
+
+    t.extent[0] = w->extent[1];
+    t.stride[0] = w->stride[1];
+    t.extent[1] = w->extent[0];
+    t.stride[1] = w->stride[0];
+    return t;
+}
+
 const char *vn__im2col_of(struct im2col *out, const struct conv *c)
 {
     enum { MOST_PHASES = 64 };
+    const vn_tensor w = vn__im2col_turns_filter(c) ? vn__conv_turned(&c->w) : c->w;
     const char *why;
 
     out->rank = vn__im2col_rank(c);
     out->images = c->y.extent[0];
-    out->filter = c->w;
+    out->filter = w;
     if ((why = take_strides(&out->source, c->direction == BACKWARD_DATA ? &c->y : &c->x)) ||
-        (c->direction != BACKWARD_FILTER && (why = take_strides(&out->filter, &c->w))))
+        (c->direction != BACKWARD_FILTER && (why = take_strides(&out->filter, &w))))
         return why;
     for (int d = 0; d < DIMS; d++) {
         out->count[d] = out->step[d] = 1;

@@ -21,6 +21,11 @@ struct im2col {
 /* NULL, or why TMA cannot read the source, or the filter.  The latter is not looked at in backward filter. */
 const char *vn__im2col_of(struct im2col *out, const struct conv *c);
 
+/* Whether the filter is seen with its first two dimensions exchanged, so that the channels that are summed
+ * are those which must be contiguous; and such a view of it.                                           */
+int       vn__im2col_turns_filter(const struct conv *c);
+vn_tensor vn__conv_turned(const vn_tensor *w);
+
 /* Whether it has images of three dimensions: for a constant IMAGE_RANK 4 5. */
 int vn__im2col_rank(const struct conv *c);
 

@@ -25,9 +25,11 @@ libcore_la_SOURCES += \
 	%D%/strips.h \
 	%D%/strips_filter.c \
 	%D%/taps.c \
+	%D%/tf32.c \
 	%D%/tiled.c \
 	%D%/trial.c \
 	%D%/variants.c \
 	%D%/wgmma.c \
+	%D%/wgmma.h \
 	%D%/wgmma_filter.c \
 	%D%/window_filter.c

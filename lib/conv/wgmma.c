@@ -19,11 +19,12 @@
 #include "gemm/gemm.h"
 #include "im2col.h"
 #include "repack.h"
+#include "wgmma.h"
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* parameters; of conv_window the first three */
 enum { TILES, GROUPS, ORDER, SPLITS, SPAN };    /* values of a plan; SPAN: slices of a part */
-enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16,
-       VECTOR = 8, HALF_VECTOR = 4 };           /* elements */
+enum { ROW = 128, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16 };
+enum { BLK_K = 64, VECTOR = 8, HALF_VECTOR = 4 };           /* elements of 16 bits; ROW: bytes of a slice */
 enum { LOADS = VN_TILE_COSTS, REPACK };         /* costs behind those of tiles; of conv_wgmma_few the last */
 
 /* ---- fits ----------------------------------------------------------------------------- */
@@ -101,12 +102,15 @@ static const vn_tensor *source_of(const struct conv *c)
     return c->direction == BACKWARD_DATA ? &c->y : &c->x;
 }
 
-/* One tap, each pixel of the source is one of the output, and those of an image are contiguous. */
+/* One tap, each pixel of the source is one of the output, and those of an image are contiguous; in 16-bit
+ * types, the only ones of which wgmma takes an M-major operand.                                         */
 static int is_pixels_major(const struct conv *c)
 {
     const vn_tensor *const t = source_of(c);
     int64_t pixels = 1;
 
+    if (vn_type_bytes(t->type) != 2)
+        return 0;
     for (int d = DIMS - 1; d >= 0; d--) {
         if (c->w.extent[2 + d] != 1 || c->pad[d] != 0 || c->stride[d] != 1 ||
             c->x.extent[2 + d] != c->y.extent[2 + d] ||
@@ -153,16 +157,15 @@ const char *vn__fits_conv_wgmma_joined(const void *problem, const struct vn_fact
            "channels of the source be contiguous" : NULL;
 }
 
-const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f)
+const char *vn__fits_conv_tiles(const struct conv *c, const struct vn_facts *f, const char *types)
 {
-    const struct conv *c = problem;
     struct im2col seen;
     const char *why;
 
     if (vn__sm(f) != 90)
         return "it needs an NVIDIA GPU of sm_90, for wgmma";
-    if (c->p.type != VN_F16 && c->p.type != VN_BF16)
-        return "it needs f16 or bf16";
+    if (types)
+        return types;
     if (c->direction == BACKWARD_FILTER)
         return "it is for outputs that are images";
     if (c->groups != 1)
@@ -178,6 +181,13 @@ const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f)
         return "its stride makes more than 16 phases";
     why = take_across(c);
     return why ? why : view_of(&seen, c);
+}
+
+const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f)
+{
+    const vn_type type = ((const struct conv *)problem)->p.type;
+
+    return vn__fits_conv_tiles(problem, f, type == VN_F16 || type == VN_BF16 ? NULL : "it needs f16 or bf16");
 }
 
 /* Whether the bias is the same for all pixels; whether the output is written across. */
@@ -216,7 +226,7 @@ static int64_t blk_m(const int *p)
 
 static int64_t stage_bytes(const int *p)
 {
-    return 2 * BLK_K * (blk_m(p) + p[BLK_N]);
+    return ROW * (blk_m(p) + p[BLK_N]);
 }
 
 /* Work-groups that a compute unit holds: what their local memory leaves room for. */
@@ -308,17 +318,17 @@ static int64_t columns_of(const struct conv *c)
     return seen.images * seen.count[2];
 }
 
-/* wanted: into how many parts the longest sums are split. */
-static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_t wanted,
-                               const struct vn_row *row, const struct vn_site *site)
+const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int64_t wanted,
+                                 const struct vn_row *row, const struct vn_site *site)
 {
     const int *const p = row->p;
+    const int64_t blk_k = ROW / (int64_t)vn_type_bytes(c->p.type);
     const int64_t channels = c->direction == FORWARD ? c->w.extent[1] : c->w.extent[0];
-    const int64_t slices = VN_CEIL_DIV(channels, BLK_K), phases = vn__conv_phases(c);
+    const int64_t slices = VN_CEIL_DIV(channels, blk_k), phases = vn__conv_phases(c);
     const int64_t down = VN_CEIL_DIV(columns_of(c), blk_m(p));
     const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]);
     const int64_t units = site->facts->units;
-    const double flops = 2.0 * (double)blk_m(p) * p[BLK_N] * BLK_K;     /* of a slice */
+    const double flops = 2.0 * (double)(blk_m(p) * p[BLK_N] * blk_k);   /* of a slice */
     int64_t most_groups = units * resident(p, site), all, most;
     double loads;
 
@@ -339,7 +349,7 @@ static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_
 
     const struct vn_tiles t = {
         .tiles = (double)out->v[TILES], .bytes = bytes_of(c) + odd_bytes(c, row->cost[VN_ODD_C]),
-        .peak = site->rates->mma16, .resident = 1,
+        .peak = c->p.type == VN_F32 ? site->rates->mma32 : site->rates->mma16, .resident = 1,
         .flops = flops * (double)(all * slices) / (double)(phases * out->v[SPLITS]),
         .longest = flops * (double)out->v[SPAN] };
 
@@ -354,13 +364,12 @@ static const char *share_tiles(struct vn_plan *out, const struct conv *c, int64_
 const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
-    return share_tiles(out, problem, 1, row, site);
+    return vn__share_conv_tiles(out, problem, 1, row, site);
 }
 
 /* ---- the launch ------------------------------------------------------------------------ */
 
-/* What else is in the workspace comes behind the tensor maps. */
-static size_t room_start(void)
+size_t vn__conv_tiles_end(void)
 {
     return (size_t)MOST_GROUPS * MAPS_BYTES;
 }
@@ -393,9 +402,15 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
     vn__arg_buffer(&l, room);
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_buffer(&l, room);
-    vn__arg_int(&l, (int64_t)(room_start() / sizeof(float)));
+    vn__arg_int(&l, (int64_t)(vn__conv_tiles_end() / sizeof(float)));
     vn__conv_arg_output(&l, &joined);
     return vn__launch(q, it, kernel, &l);
+}
+
+vn_status vn__launch_conv_tiles(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
+                                const struct vn_plan *plan, vn_buffer *room)
+{
+    return launch(q, it, kernel, items_of(it, it->p[TEAMS]), c, plan, room);
 }
 
 vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
@@ -404,7 +419,7 @@ vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void
     vn_buffer *room;
     const vn_status s = vn__workspace(&room, q, plan->workspace);
 
-    return s ? s : launch(q, it, 0, items_of(it, it->p[TEAMS]), problem, plan, room);
+    return s ? s : vn__launch_conv_tiles(q, it, 0, problem, plan, room);
 }
 
 /* ---- split-K ------------------------------------------------------------------------------- */
@@ -423,7 +438,7 @@ const char *vn__plan_conv_wgmma_splitk(struct vn_plan *out, const void *problem,
     for (int64_t wanted = 2, last = 1; wanted <= MOST_SPLITS; wanted++) {
         struct vn_plan plan = { 0 };
 
-        if (share_tiles(&plan, c, wanted, row, site) || plan.v[SPLITS] == last)
+        if (vn__share_conv_tiles(&plan, c, wanted, row, site) || plan.v[SPLITS] == last)
             continue;
         last = plan.v[SPLITS];
         plan.seconds += vn__launch_seconds(site) +
@@ -438,7 +453,7 @@ const char *vn__plan_conv_wgmma_splitk(struct vn_plan *out, const void *problem,
         out->seconds = -1;
         return "the partial sums of all splits must stay below 2^29 elements";
     }
-    out->workspace = room_start() + (size_t)sums * sizeof(float);
+    out->workspace = vn__conv_tiles_end() + (size_t)sums * sizeof(float);
     return NULL;
 }
 
@@ -476,7 +491,7 @@ vn_status vn__run_conv_wgmma_splitk(vn_queue *q, const struct vn_choice *it, con
     g.residual = matrix_of(&joined.residual, pixels);
     g.bias = matrix_of(&joined.bias, pixels);
     return vn__add_splits(q, it, 1, items, &g, room,
-                          (int64_t)(room_start() / sizeof(float)), plan->v[SPLITS]);
+                          (int64_t)(vn__conv_tiles_end() / sizeof(float)), plan->v[SPLITS]);
 }
 
 /* ---- few channels -------------------------------------------------------------------------- */
@@ -581,11 +596,11 @@ const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, co
     int64_t elements;
     const struct conv d = by_rows(c, 0, &elements);
     const double moved = 2.0 * ((double)elements + (double)vn__elements(&c->x));
-    const char *const why = share_tiles(out, &d, 1, row, site);
+    const char *const why = vn__share_conv_tiles(out, &d, 1, row, site);
 
     if (out->seconds > 0)
         out->seconds += vn__launch_seconds(site) + vn__move_seconds(moved, row->cost[REPACK], site);
-    out->workspace = room_start() + (size_t)elements * 2;
+    out->workspace = vn__conv_tiles_end() + (size_t)elements * 2;
     return why;
 }
 
@@ -608,7 +623,7 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
     enum { ITEMS = 256 };
     const struct conv *c = problem;
     int64_t elements;
-    struct conv d = by_rows(c, (int64_t)room_start() / 2, &elements);
+    struct conv d = by_rows(c, (int64_t)vn__conv_tiles_end() / 2, &elements);
     struct vn_launch l = { .groups = { VN_CEIL_DIV(elements / VECTOR, ITEMS), 1, 1 }, .items = ITEMS };
     vn_buffer *room;
     vn_status s = vn__workspace(&room, q, plan->workspace);
@@ -633,7 +648,7 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
     vn__arg_int(&l, has_twins(c));
     if ((s = vn__launch(q, it, 0, &l)))
         return s;
-    return launch(q, it, 1, items_of(it, it->p[TEAMS]), &d, plan, room);
+    return vn__launch_conv_tiles(q, it, 1, &d, plan, room);
 }
 
 /* ---- a window of pixels that all taps share ------------------------------------------------ */

@@ -307,6 +307,23 @@ static const struct tested all_tested[] = {
         { SPECIAL, "conv:n1c3h9w11k16r3s3:bf16:nhwc:stride=2:pad=1" },
         { SPECIAL, "conv:n2c3h19w17k16r7s7:f16:stride=2:pad=3" },
     } },
+    { "conv_tf32", 8, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1:math=tf32", 0, 1, NULL, {
+        { EXACT, "conv:n2c64h12w12k64r3s3:f32:nhwc:pad=1:math=tf32" },
+        { REAL,  "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:bias:act=relu:math=tf32" },
+        { EXACT, "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:backward-data:math=tf32" },
+        { REAL,  "conv:n2c40h9w11k68r3s3:f32:pad=1:beta=1:math=tf32" },
+        { REAL,  "conv:n2c3h21w23k72r7s7:f32:nhwc:pad=3:stride=2:math=tf32" },
+        { EXACT, "conv:n1c36h17w13k67r5s4:f32:nhwc:dil=2x1:pad=2:math=tf32" },
+        { REAL,  "conv:n2c72h14w9k136r1s1:f32:nhwc:stride=2:backward-data:math=tf32" },
+        { EXACT, "conv:n1c36h5w6d4k40t3r2s3:f32:nhwc:pad=1:math=tf32" },
+        { SPECIAL, "conv:n2c40h7w9k72r2s2:f32:nhwc:stride=2:math=tf32" },        /* one of three is tried */
+        { SPECIAL, "conv:n2c40h7w9k72r2s2:f32:nhwc:stride=2:backward-data:math=tf32" },
+        { SPECIAL, "conv:n2c3h7w9k72r3s3:f32:nhwc:math=tf32" },
+        { REAL,  "conv:n1c40h13w14k40r4s5:f32:nhwc:stride=3:dil=2:pad=2:backward-data:math=tf32" },
+        { EXACT, "conv:n2c37h9w11k72r1s1:f32:stride=2:beta=1:math=tf32" },
+        { EXACT, "conv:n2c2h16w17k67r7s7:f32:nhwc:pad=3:stride=2:packed:math=tf32" },
+        { REAL,  "conv:n1c40h9w11k72r3s3:f32:nhwc:pad=1:backward-data:packed:math=tf32" },
+    } },
     { "conv_bf16x3", 4, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n2c64h12w12k64r3s3:f32:nhwc:pad=1" },
         { REAL,  "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:bias:act=relu" },

@@ -292,6 +292,7 @@ struct tensor {
     uint64_t address, stride[5];
     int64_t extent[5];
     int rank, bytes, box[5], step[5], pixels, lower[3], upper[3];
+    bool tf32;
 };
 
 static int corner(const map &m, int at, int bits)
@@ -307,6 +308,7 @@ static tensor read_map(const map &m)
     memcpy(&t.address, m.word, 8);
     t.rank = (m.word[2] >> 4 & 7) + 1;
     t.bytes = kind == 7 || kind == 11 ? 4 : kind == 6 || kind == 10 ? 2 : 0;
+    t.tf32 = kind == 11;
     t.pixels = m.word[2] & 1 ? (int)(m.word[15] & 0xffff) + 1 : 0;
     if (t.address % 16 || t.rank < 2 || t.rank > 5 || !t.bytes || (m.word[2] >> 13 & 3) != 3)
         refuse("a map has a type or a swizzle that is not known here, or its tensor is at no multiple of 16");
@@ -353,6 +355,12 @@ static int copy_count;
 
 static unsigned swizzled(unsigned at) { return at ^ (at >> 7 & 7) << 4; }
 
+// Of an f32 the 19 bits of tf32, to nearest.
+static uint32_t tf32_bits(uint32_t u)
+{
+    return (u & 0x7f800000) != 0x7f800000 ? (u + 0x1000) & ~0x1fffu : u & 0x7fffff ? u | 0x400000 : u;
+}
+
 // A row of 128 bytes from these coordinates on; outside of the tensor are zeros.
 static void do_row(const tensor &t, unsigned to, const int64_t *at)
 {
@@ -368,6 +376,13 @@ static void do_row(const tensor &t, unsigned to, const int64_t *at)
 
         if (inside && at[0] + x >= 0 && at[0] + x < t.extent[0])
             memcpy(element, (const void *)(address + (uint64_t)((at[0] + x) * t.bytes)), (size_t)t.bytes);
+        if (t.tf32) {
+            uint32_t u;
+
+            memcpy(&u, element, 4);
+            u = tf32_bits(u);
+            memcpy(element, &u, 4);
+        }
         memcpy(local_at(swizzled(to + (unsigned)(x * t.bytes))), element, (size_t)t.bytes);
     }
 }
@@ -695,17 +710,28 @@ static void write_vector(float *p, const float *r) { store16(p, (const unsigned 
 
 // ---- wgmma.h ----------------------------------------------------------------------------------------------
 
-#define WGMMA_F16         f16_float
-#define WGMMA_BF16        bf16_float
+// Of operands: the bytes of an element, and its value.
+struct elements { int bytes; float (*value)(uint32_t); };
+
+static float f16_value(uint32_t u)  { return f16_float((uint16_t)u); }
+static float bf16_value(uint32_t u) { return bf16_float((uint16_t)u); }
+static float tf32_value(uint32_t u) { return bits<float>(u & ~0x1fffu); }
+
+static int major_of(int flags)    { return flags; }
+static int major_of(const char *) { return 0; }
+
+#define WGMMA_F16         (elements{ 2, f16_value })
+#define WGMMA_BF16        (elements{ 2, bf16_value })
+#define WGMMA_TF32        (elements{ 4, tf32_value })
 #define WGMMA_MAJOR(a, b) ((a) * 2 + (b))
 #define WGMMA_MAJOR_B(b)  (b)
-#define WGMMA(n, kind, flags, d, a, b, add)    issue({ n, kind, flags, d, nullptr, a, b, add })
-#define WGMMA_RS(n, kind, flags, d, a, b, add) issue({ n, kind, flags, d, a, 0, b, add })
+#define WGMMA(n, kind, flags, d, a, b, add)    issue({ n, kind, major_of(flags), d, nullptr, a, b, add })
+#define WGMMA_RS(n, kind, flags, d, a, b, add) issue({ n, kind, major_of(flags), d, a, 0, b, add })
 #define WGMMA_WAIT(n, d, open)                 wait_products(atoi(open))
 
 struct product {
     int n;
-    float (*value)(uint16_t);
+    elements of;
     int major;
     float *d;
     const uint32_t *regs;
@@ -748,13 +774,15 @@ static float operand(const product &p, uint64_t at, int mn_major, int i, int k)
     const unsigned start = (unsigned)(at & 0x3fff) << 4, apart = (unsigned)(at >> 16 & 0x3fff) << 4;
     const unsigned eight = (unsigned)(at >> 32 & 0x3fff) << 4;
     const bool plain = !(at >> 62);             // not swizzled
-    const unsigned there = plain    ? start + k / 8 * apart + i / 8 * eight + i % 8 * 16 + k % 8 * 2
-                         : mn_major ? start + i / 64 * apart + k / 8 * eight + k % 8 * 128 + i % 64 * 2
-                                    : start + i / 8 * eight + i % 8 * 128 + k * 2;
-    uint16_t u;
+    const unsigned bytes = p.of.bytes, vector = 16 / bytes, row = 128 / bytes;
+    const unsigned there = plain    ? start + k / vector * apart + i / 8 * eight + i % 8 * 16 +
+                                      k % vector * bytes
+                         : mn_major ? start + i / row * apart + k / 8 * eight + k % 8 * 128 + i % row * bytes
+                                    : start + i / 8 * eight + i % 8 * 128 + k * bytes;
+    uint32_t u = 0;
 
-    memcpy(&u, local_at(plain ? there : swizzled(there)), 2);
-    return p.value(u);
+    memcpy(&u, local_at(plain ? there : swizzled(there)), bytes);
+    return p.of.value(u);
 }
 
 // Of the 128 work-items from `first` on; each must have handed over the same.
@@ -762,18 +790,22 @@ static void multiply(int first, int group, int number)
 {
     static float a[64][16], b[16][256], d[64][256];
     const product &p = flights[first][group].of[number];
+    const int bytes = p.of.bytes, depth = 32 / bytes;
 
+    if (bytes == 4 && p.major)
+        refuse("wgmma takes tf32 from local memory only where it is K-major");
     for (int i = 0; i < 128; i++) {
         const product &other = flights[first + i][group].of[number];
 
         if (other.n != p.n || other.a != p.a || other.b != p.b || other.add != p.add ||
             other.major != p.major)
             refuse("work-items of a warpgroup hand over different products");
-        for (int j = 0; other.regs && j < 8; j++)
-            a[i / 32 * 16 + i % 32 / 4 + j / 2 % 2 * 8][i % 4 * 2 + j % 2 + j / 4 * 8] =
-                p.value((uint16_t)(other.regs[j / 2] >> j % 2 * 16));
+        for (int j = 0; other.regs && j < 4; j++)
+            for (int e = 0; e < 4 / bytes; e++)
+                a[i / 32 * 16 + i % 32 / 4 + j % 2 * 8][(i % 4 * 4 + j / 2 * 16) / bytes + e] =
+                    p.of.value(other.regs[j] >> e * 16);
     }
-    for (int k = 0; k < 16; k++) {
+    for (int k = 0; k < depth; k++) {
         for (int i = 0; !p.regs && i < 64; i++)
             a[i][k] = operand(p, p.a, p.major >> 1, i, k);
         for (int j = 0; j < p.n; j++)
@@ -782,7 +814,7 @@ static void multiply(int first, int group, int number)
     for (int i = 0; i < 64; i++) {
         for (int j = 0; j < p.n; j++)
             d[i][j] = 0;
-        for (int k = 0; k < 16; k++)
+        for (int k = 0; k < depth; k++)
             for (int j = 0; j < p.n; j++)
                 d[i][j] += a[i][k] * b[k][j];
     }
