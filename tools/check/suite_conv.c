@@ -153,13 +153,28 @@ static void keep_short(struct problem *p, const struct suite *s, enum kind kind)
         p->beside = APART;
 }
 
-/* A variant that is made of parts is built of their kernels, which another operation's cases cover. */
-static int has_parts(const char *name)
+static const struct vn_variant *variant_of(const char *name)
 {
     for (const struct vn_variant *v = op_conv.operation->variants; v->name; v++)
         if (!strcmp(v->name, name))
-            return v->engine && !*v->engine;
-    return 0;
+            return v;
+    return NULL;
+}
+
+/* A variant that is made of parts is built of their kernels, which another operation's cases cover. */
+static int has_parts(const char *name)
+{
+    const struct vn_variant *const v = variant_of(name);
+
+    return v && v->engine && !*v->engine;
+}
+
+/* A variant that solves no problem of f32 unless it may round it to tf32. */
+static int rounds_to_tf32(const char *name, vn_type type)
+{
+    const struct vn_variant *const v = variant_of(name);
+
+    return type == VN_F32 && v && v->engine_f32 && strstr(v->engine_f32, "tf32");
 }
 
 static void draws(struct suite *s, enum direction direction, vn_type type, const char *variant,
@@ -188,6 +203,10 @@ static void draws(struct suite *s, enum direction direction, vn_type type, const
         draw(&p, &r, s->extent);
         if (kind == REAL)
             draw_real(&p, &r);
+        else if (type == VN_F32 && i / suite_epilogues(s) % 4 == 3)
+            p.math = VN_MATH_TF32;              /* to which small integers are exact, too */
+        if (rounds_to_tf32(variant, type))
+            p.math = VN_MATH_TF32;
         suite_case(s, &p, kind);
     }
     suite_end(s);
@@ -233,6 +252,8 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
                  direction_names[direction], table[i].parts, *variant ? ":variant=" : "", variant);
         if (problem_parse(&p, text, why, sizeof why) == 0) {
             keep_short(&p, s, SPECIAL);
+            if (rounds_to_tf32(variant, type))
+                p.math = VN_MATH_TF32;
             suite_case(s, &p, SPECIAL);
         } else
             suite_fault(s, "%s", why);
