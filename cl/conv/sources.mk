@@ -30,6 +30,7 @@ texts += \
 	%D%/strips.cl \
 	%D%/strips_filter.cl \
 	%D%/taps.cl \
+	%D%/tf32_filter.cl \
 	%D%/tiled.cl \
 	%D%/unpack.cl \
 	%D%/wgmma.cl \

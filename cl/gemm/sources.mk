@@ -23,6 +23,7 @@ texts += \
 	%D%/skinny_rows.cl \
 	%D%/splitk_sum.cl \
 	%D%/tf32.cl \
+	%D%/tf32.h \
 	%D%/tf32_pack.cl \
 	%D%/tiled.cl \
 	%D%/wgmma.cl \

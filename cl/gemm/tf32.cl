@@ -2,14 +2,8 @@
  *
  * As gemm_wgmma (cl/gemm/wgmma.cl).  But wgmma takes tf32 operands in local memory only where they are
  * K-major, so one operand that is, is the right one (B; or A, of C^T = B^T A^T), and the left one goes
- * through registers where it is M-major: while the tensor cores multiply a slice, the next one's A is read to
- * other registers.  cl/gemm/tf32_pack.cl is needed only where neither is K-major, or rows do not begin at
- * multiples of 16 bytes.
- *
- *     32 elements of M are a row of 128 bytes; its 16-byte vectors    0 1 2 3 4 5 6 7   row k = 0
- *     are swizzled by k on the way.  Rows of the product that are     1 0 3 2 5 4 7 6         1
- *     8 apart for wgmma are given vectors 4 apart, so that a          2 3 0 1 6 7 4 5         2
- *     warp's 32 reads are in 32 banks.                                ...
+ * through registers where it is M-major (cl/gemm/tf32.h).  cl/gemm/tf32_pack.cl is needed only where neither
+ * is K-major, or rows do not begin at multiples of 16 bytes.
  *
  * TMA rounds to tf32 on the way, to nearest: wgmma alone would cut off the lower 13 bits.
  *
@@ -18,64 +12,6 @@
 #define ITEMS (128 * WARPGROUPS + 128)
 
 LARGE_LOCAL(gemm_tf32, STAGES * STAGE)
-
-/* This lane's first row of its warpgroup's 64, of an M-major A.  The other one is 4 below. */
-DEVICE int first_row(int me)
-{
-    const int warp = me % 128 / 32, g = me % 32 / 4;
-
-    return warp / 2 * 32 + g / 4 * 16 + warp % 2 * 8 + g % 4;
-}
-
-/* Issues the products of a slice, whose M-major A is at s + p.stage * STAGE: it comes to registers x. */
-DEVICE void issue(float *d, unsigned int x[BLK_K / 2], struct pipeline p, LOCAL const unsigned char *s,
-                  UINT32 b, int me, const int first)
-{
-    LOCAL const unsigned int *const from = (LOCAL const unsigned int *)(s + p.stage * STAGE);
-
-    b += p.stage * (STAGE / 16);
-    consumer_wait(p);
-    UNROLL for (int i = 0; i < 4; i++) {
-        const int m = first_row(me) + i % 2 * 4, k = me % 4 + i / 2 * 4;
-        const int at = m / 32 * 1024 + k * 32 + ((m % 32 / 4) ^ k) * 4 + m % 4;
-
-        UNROLL for (int j = 0; j < BLK_K / 8; j++)
-            x[j * 4 + i] = from[at + j * 256];
-    }
-    wgmma_begin();
-    UNROLL for (int k = 0; k < BLK_K / 8; k++)
-        WGMMA_RS(BLK_N, WGMMA_TF32, "", d, x + 4 * k, operand_product(b, 0, BLK_N, k), !first || k > 0);
-    wgmma_commit();
-}
-
-/* ... of the slice after p's, and releases that of p. */
-DEVICE struct pipeline issue_next(float *d, unsigned int x[BLK_K / 2], struct pipeline p,
-                                  LOCAL const unsigned char *s, UINT32 b, int me)
-{
-    const struct pipeline before = p;
-
-    p = pipe_next(p, STAGES);
-    issue(d, x, p, s, b, me, 0);
-    WGMMA_WAIT(BLK_N, d, "1");
-    if (me % 32 == 0)                           /* each warp has read its part of A */
-        consumer_release(before);
-    return p;
-}
-
-/* The products of a tile after its first slice; count is even. */
-DEVICE struct pipeline multiply(float *d, unsigned int even[BLK_K / 2], unsigned int odd[BLK_K / 2],
-                                struct pipeline p, LOCAL const unsigned char *s, UINT32 b, int me, int count)
-{
-    for (int i = 1; i + 1 < count; i += 2) {
-        p = issue_next(d, odd, p, s, b, me);
-        p = issue_next(d, even, p, s, b, me);
-    }
-    p = issue_next(d, odd, p, s, b, me);
-    WGMMA_WAIT(BLK_N, d, "0");
-    if (me % 32 == 0)
-        consumer_release(p);
-    return pipe_next(p, STAGES);
-}
 
 KERNEL(ITEMS) void
 gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
@@ -116,14 +52,14 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
         LOCAL const unsigned char *const s = sAB + warp / 4 * 8192;
         const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
-        const int r = MN_MAJOR_A ? warp / 4 * 64 + first_row(me) : acc_first_row(warp, me % 32);
+        const int r = MN_MAJOR_A ? warp / 4 * 64 + tf32_first_row(me) : acc_first_row(warp, me % 32);
         unsigned int even[BLK_K / 2], odd[BLK_K / 2];
 
         for (int at = GROUP_ID(0); at < tiles; at += groups) {
             float d[ACCUMULATORS];
 
             if (MN_MAJOR_A)
-                issue(d, even, p, s, b, me, 1);
+                tf32_issue(d, even, p, s, b, me, 1);
             else
                 gemm_issue(d, p, a, b, 1);
             t = tile_at(schedule, at);          /* while the tensor cores are busy */
@@ -133,7 +69,8 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             float bias_row[BIAS_ROW(ACCUMULATORS)];
 
             prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, me % 32);
-            p = MN_MAJOR_A ? multiply(d, even, odd, p, s, b, me, slices) : gemm_multiply(d, p, a, b, slices);
+            p = MN_MAJOR_A ? tf32_multiply(d, even, odd, p, s, b, me, slices)
+                           : gemm_multiply(d, p, a, b, slices);
 
             finish_tile(&c, d, bias_row, ACCUMULATORS, m, m8, t.n0, me % 32);
             if (MN_MAJOR_A && c.row == 1 && (c.col | M) % 4 == 0 && (UINT64)c.c % 16 == 0)

@@ -238,7 +238,14 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
 vn_status   vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
 
-/* bf16x3_filter.c: likewise, the gradient of a filter */
+/* tf32_filter.c: f32 rounded to tf32, the gradient of a filter */
+const char *vn__fits_conv_tf32_filter(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_tf32_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site);
+vn_status   vn__run_conv_tf32_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                     const struct vn_plan *plan);
+
+/* bf16x3_filter.c: likewise by three bf16 parts */
 const char *vn__fits_conv_bf16x3_filter(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_bf16x3_filter(int *c, const void *problem);
 const char *vn__plan_conv_bf16x3_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,

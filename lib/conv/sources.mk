@@ -26,6 +26,7 @@ libcore_la_SOURCES += \
 	%D%/strips_filter.c \
 	%D%/taps.c \
 	%D%/tf32.c \
+	%D%/tf32_filter.c \
 	%D%/tiled.c \
 	%D%/trial.c \
 	%D%/variants.c \

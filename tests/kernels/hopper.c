@@ -263,6 +263,14 @@ static const struct tested all_tested[] = {
         { EXACT, "gemm:72x136x200:f16:tn:beta=2:batch=2" },
         { REAL,  "gemm:136x133x136:f16:tt:beta=1:act=gelu" },
     } },
+    { "gemm_tf32", 2, "gemm:200x264x200:f32:nt:math=tf32", 1, 1, NULL, {
+        { EXACT, "gemm:200x392x136:f32:nt:beta=1:bias=row:math=tf32" },
+        { REAL,  "gemm:136x200x100:f32:tn:batch=2:math=tf32" },
+        { EXACT, "gemm:133x135x70:f32:nn:math=tf32" },
+        { SPECIAL, "gemm:72x136x40:f32:tt:math=tf32" },                 /* one of three is tried */
+        { SPECIAL, "gemm:72x136x40:f32:tn:math=tf32" },
+        { SPECIAL, "gemm:72x136x40:f32:nn:math=tf32" },
+    } },
     { "conv_wgmma", 11, "conv:n2c64h6w5k64r3s3:bf16:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n3c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data" },
         { EXACT, "conv:n2c64h12w12k64r3s3:f16:nhwc:pad=1" },
@@ -318,7 +326,7 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n1c36h5w6d4k40t3r2s3:f32:nhwc:pad=1:math=tf32" },
         { SPECIAL, "conv:n2c40h7w9k72r2s2:f32:nhwc:stride=2:math=tf32" },        /* one of three is tried */
         { SPECIAL, "conv:n2c40h7w9k72r2s2:f32:nhwc:stride=2:backward-data:math=tf32" },
-        { SPECIAL, "conv:n2c3h7w9k72r3s3:f32:nhwc:math=tf32" },
+        { SPECIAL, "conv:n2c3h7w9k72r3s3:f32:nhwc:pad=1:math=tf32" },
         { REAL,  "conv:n1c40h13w14k40r4s5:f32:nhwc:stride=3:dil=2:pad=2:backward-data:math=tf32" },
         { EXACT, "conv:n2c37h9w11k72r1s1:f32:stride=2:beta=1:math=tf32" },
         { EXACT, "conv:n2c2h16w17k67r7s7:f32:nhwc:pad=3:stride=2:packed:math=tf32" },
@@ -341,6 +349,17 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c40h9w11k72r3s3:f32:nhwc:pad=1:packed" },
         { REAL,  "conv:n2c3h16w17k67r7s7:f32:pad=3:stride=2:packed" },
         { EXACT, "conv:n1c40h9w11k72r3s3:f32:stride=2:backward-data:packed" },
+    } },
+    { "conv_tf32_filter", 3,
+      "conv:n2c64h6w5k64r3s3:f32:backward-filter:nhwc:pad=1:math=tf32", 0, 1, NULL, {
+        { EXACT, "conv:n3c40h11w9k136r3s3:f32:backward-filter:nhwc:pad=1:stride=2:math=tf32" },
+        { REAL,  "conv:n2c3h20w21k40r7s7:f32:backward-filter:pad=3:stride=2:math=tf32" },
+        { REAL,  "conv:n2c37h8w7k67r3s2:f32:backward-filter:dil=2:math=tf32" },
+        { SPECIAL, "conv:n2c16h7w9k72r3s3:f32:backward-filter:nhwc:pad=1:math=tf32" },   /* one of three is */
+        { SPECIAL, "conv:n3c16h5w6k24r3s3:f32:backward-filter:nhwc:pad=1:math=tf32" },   /* tried */
+        { SPECIAL, "conv:n1c16h40w9k24r3s3:f32:backward-filter:nhwc:pad=1:math=tf32" },
+        { REAL,  "conv:n1c20h5w6d4k72t3r3s3:f32:backward-filter:nhwc:pad=1:math=tf32" },
+        { EXACT, "conv:n3c36h13w13k72r1s1:f32:backward-filter:beta=2:math=tf32" },
     } },
     { "conv_bf16x3_filter", 1,
       "conv:n2c64h6w5k64r3s3:f32:backward-filter:nhwc:pad=1", 0, 4, NULL, {

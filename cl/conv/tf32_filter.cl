@@ -1,0 +1,117 @@
+/* cl/conv/tf32_filter.cl - dW := alpha dy^T x + beta dW, f32 rounded to tf32, for NVIDIA's sm_90
+ *
+ * A product of (tap, channel), as rows of wgmma, and filters, as its columns, summed over pixels: slices of
+ * 32.  TMA in im2col mode brings the pixels of x, once for each column block, shifted by its tap
+ * (cl/conv/im2col.h): an M-major operand, which goes through registers (cl/gemm/tf32.h).  dy is K-major, in
+ * the copy that `pack` makes before: a row of all pixels for each filter.  TMA rounds both to tf32.
+ *
+ *                   BLK_M filters
+ *                 +-------------+
+ *      32 pixels  |     dy      |
+ *        +-----+  +-------------+
+ *        | x^T |  |             |   4 column blocks of 32 channels
+ *        +-----+  +-------------+
+ *
+ * A work-group has every so many-th pair of slices of a tile (cl/conv/filter_tiles.h), and stores partial
+ * sums; conv_filter_sum adds them, always in the same order.
+ *
+ * Parameters, from conv.tune: BLK_M, STAGES.
+ * Method: cl/gemm/tf32.cl, cl/conv/wgmma_filter.cl.
+ */
+#define CONSUMERS (128 * WARPGROUPS)            /* work-items */
+#define BLOCK     (BLK_K * 128)                 /* bytes of a column block */
+#define BYTES_A   (BLOCKS_N * BLOCK)
+#define MAPS_AT   (STAGES * STAGE)
+#define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
+
+LARGE_LOCAL(conv_tf32_filter, MAPS_AT + 2 * MAP_BYTES)
+
+/* The map of the copy of dy: filters x pixels. */
+DEVICE void rows_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, GLOBAL const T *y, int filters,
+                     int pixels, INDEX row)
+{
+    struct tensor_map m;
+
+    m.address = (UINT64)y;
+    m.type = MAP_TYPE_TF32;
+    m.rank = 2;
+    m.pixels = 0;
+    m.extent[0] = pixels;
+    m.extent[1] = filters;
+    m.stride[0] = (UINT64)row * T_BYTES;
+    m.box[0] = BLK_K;
+    m.box[1] = BLK_M;
+    m.step[0] = m.step[1] = 1;
+    room[lane] = lane < 16 ? map_word(m, lane) : 0;
+    warp_meet();
+    map_release_own(map, LOCAL_ADDRESS(room));
+}
+
+/* eGrid, vFirst, vWindow: the window of x; eW the extents of the filter; vDilation: s4 to s6; vY, of the copy:
+ * s2 from row to row, s7 its pixels.  pairs: of a tile. */
+KERNEL(CONSUMERS + 128) void
+conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
+                 VIEW vDilation, GLOBAL const T *gY, VIEW vY, int tiles, int pairs, int parts,
+                 GLOBAL unsigned INT64 *gMaps, GLOBAL float *gSums, int start)
+{
+    LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
+    LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
+    LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
+
+    const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), last = filter_column_blocks(eW) - 1;
+    const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
+    const struct window x = window_of(eGrid, vFirst, vWindow);
+    GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    struct pipeline p = pipe_at(barriers, STAGES);
+    struct share share;
+
+    filter_share(&share, GROUP_ID(0), tiles, pairs, parts);
+    if (warp == 0)
+        im2col_map(maps, described, lane, MAP_TYPE_TF32, T_BYTES, gX + vX.s0, vX, eX, x, BLK_K);
+    else if (warp == 1)
+        rows_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, gY + vY.s0, (int)eW.s2, (int)vY.s7,
+                 (INDEX)vY.s2);
+    else if (me == 64)
+        pipe_init(p, STAGES, ROLE_WARPS);
+    BARRIER();
+
+    const int first = block_of_tile(share.tile, 0, eW), k0 = filter_of_tile(share.tile, eW);
+
+    if (warp >= ROLE_WARPS) {
+        role_give_registers(1);
+        if (warp == ROLE_WARPS && is_elected()) {
+            struct column_block block[BLOCKS_N];
+
+            /* Outside of dW, any block of it: nothing reads those sums. */
+            UNROLL for (int j = 0; j < BLOCKS_N; j++)
+                filter_column_block(&block[j], first + j < last ? first + j : last, eW);
+            map_acquire_own(maps);
+            map_acquire_own(maps + MAP_WORDS);
+            for (int i = 0; i < 2 * share.count; i++) {
+                const int slice = 2 * (share.first + i / 2 * parts) + i % 2;
+                const struct pixel in = filter_source(x, pixel_of(filter_plain(x), slice * BLK_K));
+                const UINT32 to = stages + p.stage * STAGE;
+
+                p = producer_acquire(p);
+                producer_expect(p, STAGE);
+                UNROLL for (int j = 0; j < BLOCKS_N; j++)
+                    im2col_load(to + j * BLOCK, maps, block[j].c, in, block[j].s * (int)vDilation.s6,
+                                block[j].r * (int)vDilation.s5, block[j].t * (int)vDilation.s4, pipe_full(p));
+                copy_box_2d(to + BYTES_A, maps + MAP_WORDS, slice * BLK_K, k0, pipe_full(p));
+                p = pipe_next(p, STAGES);
+            }
+        }
+    } else {
+        role_take_registers(1);
+
+        LOCAL const unsigned char *const s = room + warp / 4 * (64 / OPERAND_ROW * BLOCK);
+        const UINT32 b = operand_descriptor(stages + BYTES_A, BLK_M);
+        unsigned int even[BLK_K / 2], odd[BLK_K / 2];
+        float d[BLK_M / 2];
+
+        tf32_issue(d, even, p, s, b, me, 1);
+        tf32_multiply(d, even, odd, p, s, b, me, 2 * share.count);
+        store_columns(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, d, BLK_M / 2,
+                      warp / 4 * 64 + tf32_first_row(me), acc_first_col(lane), lane, BLK_N, BLK_M);
+    }
+}
