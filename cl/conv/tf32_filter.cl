@@ -47,8 +47,8 @@ DEVICE void rows_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, G
     map_release_own(map, LOCAL_ADDRESS(room));
 }
 
-/* eGrid, vFirst, vWindow: the window of x; eW the extents of the filter; vDilation: s4 to s6; vY, of the copy:
- * s2 from row to row, s7 its pixels.  pairs: of a tile. */
+/* eGrid, vFirst, vWindow: the window of x; eW the extents of the filter; vDilation: s4 to s6; vY, of the
+ * copy of dy: s2 from row to row, s7 its pixels.  pairs: of a tile. */
 KERNEL(CONSUMERS + 128) void
 conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
                  VIEW vDilation, GLOBAL const T *gY, VIEW vY, int tiles, int pairs, int parts,

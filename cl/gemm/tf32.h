@@ -8,8 +8,8 @@
  *     8 apart for wgmma are given vectors 4 apart, so that a          2 3 0 1 6 7 4 5         2
  *     warp's 32 reads are in 32 banks.                                ...
  *
- * Takes: COLUMNS, of B and of a tile; BLK_K; STAGES; STAGE, its bytes, of which A, 64 rows for each warpgroup,
- *        comes first; cl/tile/pipeline.h, operand.h; atoms/nvidia/wgmma.h.
+ * Takes: COLUMNS, of B and of a tile; BLK_K; STAGES; STAGE, its bytes, of which A comes first, 64 rows for
+ *        each warpgroup; cl/tile/pipeline.h, operand.h; atoms/nvidia/wgmma.h.
  * Gives: tf32_first_row(), tf32_issue(), tf32_issue_next(), tf32_multiply().
  */
 
