@@ -22,9 +22,11 @@ static int has_rows(struct rows *r, const vn_tensor *y)
     int64_t pixels = 1, step = 0;
 
     for (int d = RANK - 1; d >= 2; d--) {
-        if (y->extent[d] > 1 && step == 0)
+        if (y->extent[d] == 1)
+            continue;
+        if (pixels == 1)
             step = y->stride[d];
-        else if (y->extent[d] > 1 && y->stride[d] != step * pixels)
+        else if (y->stride[d] != step * pixels)
             return 0;
         pixels *= y->extent[d];
     }
