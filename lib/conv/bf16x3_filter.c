@@ -151,10 +151,7 @@ vn_status vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, co
     if ((s = vn__bf16x3_launch_split(&l, &side, buffer, SPLIT_SPAN)) || (s = vn__launch(q, it, SPLIT, &l)))
         return s;
     l = (struct vn_launch){ .groups = { cut.tiles * cut.parts, 1, 1 }, .items = ITEMS };
-    vn__arg_im2col_source(&l, &v.x);
-    vn__arg_im2col_window(&l, &v.x, 0, 0);
-    vn__arg_extents(&l, &v.as.w);
-    vn__arg_view(&l, (int64_t[8]){ 0, 0, 0, 0, c->dilation[0], c->dilation[1], c->dilation[2] });
+    vn__filter_arg_x(&l, &v, c);
     vn__arg_buffer(&l, v.as.y.buffer);
     vn__arg_view(&l, (int64_t[8]){ v.as.y.start, side.view[7], v.as.y.stride[0], v.as.y.stride[1],
                                    v.as.y.stride[2], v.as.y.stride[3], v.as.y.stride[4],

@@ -183,6 +183,14 @@ double vn__filter_copy_seconds(const struct filter_view *v, const struct conv *c
            (v->copies_y ? launch + vn__move_seconds(y, thousandths, site) : 0);
 }
 
+void vn__filter_arg_x(struct vn_launch *l, const struct filter_view *v, const struct conv *c)
+{
+    vn__arg_im2col_source(l, &v->x);
+    vn__arg_im2col_window(l, &v->x, 0, 0);
+    vn__arg_extents(l, &v->as.w);
+    vn__arg_view(l, (int64_t[8]){ 0, 0, 0, 0, c->dilation[0], c->dilation[1], c->dilation[2] });
+}
+
 /* ---- tiles and parts ----------------------------------------------------------------------- */
 
 const char *vn__filter_tiles(struct filter_cut *out, const struct conv *c, int64_t blk_m, int64_t blk_n,

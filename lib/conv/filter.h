@@ -43,6 +43,8 @@ const char *vn__filter_tiles(struct filter_cut *out, const struct conv *c, int64
  * memory adds to it.  NULL, or why there is none.                                                          */
 const char *vn__filter_share(struct filter_cut *out, double *seconds, int fewest, double slice, double store,
                              const struct vn_site *site);
+/* Arguments: the source x and its window, the extents of the filter, the dilation. */
+void        vn__filter_arg_x(struct vn_launch *l, const struct filter_view *v, const struct conv *c);
 int64_t     vn__filter_sums(const struct filter_cut *c);        /* elements of partial sums */
 /* The launch of conv_filter_sum; sums begin at element `start`. */
 vn_status   vn__filter_sum(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,

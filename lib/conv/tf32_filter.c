@@ -162,10 +162,7 @@ vn_status vn__run_conv_tf32_filter(vn_queue *q, const struct vn_choice *it, cons
         (s = pack(q, it, c, buffer, room.dy)))
         return s;
     l = (struct vn_launch){ .groups = { cut.tiles * cut.parts, 1, 1 }, .items = ITEMS };
-    vn__arg_im2col_source(&l, &v.x);
-    vn__arg_im2col_window(&l, &v.x, 0, 0);
-    vn__arg_extents(&l, &v.as.w);
-    vn__arg_view(&l, (int64_t[8]){ 0, 0, 0, 0, c->dilation[0], c->dilation[1], c->dilation[2] });
+    vn__filter_arg_x(&l, &v, c);
     vn__arg_buffer(&l, buffer);
     vn__arg_view(&l, (int64_t[8]){ (int64_t)(room.dy / sizeof(float)), 0, pitch(c), 0, 0, 0, 0,
                                    vn__conv_pixels(&c->y) });
