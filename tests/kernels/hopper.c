@@ -166,8 +166,8 @@ static vn_status check_args(const struct kernel *k, const struct vn_launch *l)
         return vn__fail(VN_FAILED, "%s takes %d arguments; the launch has %d", k->name, count, l->nargs);
     for (int i = 0; i < count; i++)
         if ((size_t)bytes[i] != l->args[i].size)
-            return vn__fail(VN_FAILED, "argument %d of %s has %zu bytes; it needs %d (0: a buffer)", i, k->name,
-                            l->args[i].size, bytes[i]);
+            return vn__fail(VN_FAILED, "argument %d of %s has %zu bytes; it needs %d (0: a buffer)", i,
+                            k->name, l->args[i].size, bytes[i]);
     return VN_OK;
 }
 
