@@ -220,12 +220,12 @@ static void compare_attention(void)
                 attention_estimate("attention_wgmma", &hopper, heads[h], sq, sk, sizes[e], causal), 1, 1000,
                 "attention on sm_90, mma.sync beside wgmma");
         if (j == i && sq > 1) {
-            const double small = attention_estimate("attention_mma", &ada, heads[h], sq, sk, sizes[e], causal);
+            const double small = attention_estimate("attention_mma", &ada, heads[h], sq, sk, sizes[e],
+                                                    causal);
             const double large = attention_estimate("attention_mma", &ampere, heads[h], sq, sk, sizes[e],
                                                     causal);
 
-            compare(small, large,
-                    0.5, 10, "attention on sm_89 beside sm_80");
+            compare(small, large, 0.5, 10, "attention on sm_89 beside sm_80");
         }
     }
 }

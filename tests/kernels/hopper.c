@@ -263,6 +263,11 @@ static const struct tested all_tested[] = {
         { EXACT, "gemm:72x136x200:f16:tn:beta=2:batch=2" },
         { REAL,  "gemm:136x133x136:f16:tt:beta=1:act=gelu" },
     } },
+    { "gemm_wgmma_splitk", 2, "gemm:128x128x4096:f16:nt", 0, 1, NULL, {
+        { EXACT, "gemm:136x200x520:f16:nt" },
+        { REAL,  "gemm:72x264x1000:bf16:tn:bias=row:act=relu" },
+        { EXACT, "gemm:200x72x328:bf16>f32:nn:beta=1" },
+    } },
     { "gemm_tf32", 2, "gemm:200x264x200:f32:nt:math=tf32", 1, 1, NULL, {
         { EXACT, "gemm:200x392x136:f32:nt:beta=1:bias=row:math=tf32" },
         { REAL,  "gemm:136x200x100:f32:tn:batch=2:math=tf32" },
