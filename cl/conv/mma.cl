@@ -23,7 +23,7 @@
  * Parameters, from conv.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K, as of gemm_mma.
  * Constants: DIRECTION, IMAGE_RANK.
  */
-#define RASTER     8
+#define RASTER 8
 
 /* Of the output's group, as in OUTPUT() of cl/tile/epilogue.h. */
 #if RESIDUAL
@@ -39,7 +39,8 @@
 
 LARGE_LOCAL(conv_mma, STAGES * STAGE)
 
-/* A row of the tile: what its pixel reads, and offsets at which its output is written. */
+/* A row of the tile: what its pixel reads, and offsets at which its output is written.  Rows past the last
+ * have the output of the first pixel. */
 struct place { struct gather_row source; INDEX c, residual, bias; };
 
 /* The rows of a tile from m0 on, of M. */
@@ -59,32 +60,44 @@ DEVICE void find_places(LOCAL struct place *places, int m0, int M, const struct 
     }
 }
 
-/* Stores a warp's tile, which begins at row m of the work-group's and column n; rows: of the latter. */
+/* The output that begins at a row's pixel. */
+DEVICE void output_at(struct output *c, const struct output *o, LOCAL const struct place *place)
+{
+    *c = *o;
+    c->c += place->c;
+    if (RESIDUAL)
+        c->residual += place->residual;
+    if (BIAS)
+        c->bias += place->bias;
+}
+
+/* Stores a warp's tile, which begins at row m of the work-group's and column n; rows: of the latter.  What is
+ * added to rows TOGETHER is read before any of them is written. */
 DEVICE void store_pixels(const struct output *o, LOCAL const struct place *places, int m, int n, int rows,
                          R d[BLOCKS_M][BLOCKS_N][2])
 {
+    enum { TOGETHER = BLOCKS_M * BLOCKS_N > 32 ? 1 : 2 };       /* as registers allow */
     const int last = o->N - 1;
+    struct output c;
 
     m += (int)(ITEM % 32 / 4);
     n += (int)(ITEM % 4) * 2;
-    UNROLL for (int i = 0; i < BLOCKS_M; i++) {
-        struct output c = *o;
-        int in_pairs;
-
-        c.c += places[m + 8 * i].c;
-        if (RESIDUAL)
-            c.residual += places[m + 8 * i].residual;
-        if (BIAS)
-            c.bias += places[m + 8 * i].bias;
-        in_pairs = c.col == 1 && (UINT64)(c.c + n) % (2 * C_BYTES) == 0;
-        if (m + 8 * i < rows) {
+    UNROLL for (int i0 = 0; i0 < BLOCKS_M; i0 += TOGETHER) {
+        if (m + 8 * i0 >= rows)
+            break;
+        UNROLL for (int i = i0; i < i0 + TOGETHER; i++) {
+            output_at(&c, o, &places[m + 8 * i]);
             UNROLL for (int j = 0; j < BLOCKS_N; j++)
             UNROLL for (int e = 0; e < 2; e++) {
                 const int column = n + 8 * j + e;
 
                 d[i][j][e] = epilogue(&c, 0, column < last ? column : last, d[i][j][e]);
             }
-            store_fragment_row(&c, 0, n, 0, in_pairs, d[i]);
+        }
+        UNROLL for (int i = i0; i < i0 + TOGETHER; i++) {
+            output_at(&c, o, &places[m + 8 * i]);
+            if (m + 8 * i < rows)
+                store_fragment_row(&c, 0, n, 0, c.col == 1 && (UINT64)(c.c + n) % (2 * C_BYTES) == 0, d[i]);
         }
     }
 }
