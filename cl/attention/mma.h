@@ -7,14 +7,16 @@
  * LAYOUT, a constant of the problem: VECTOR_ROWS, where all rows are whole vectors that begin at multiples of
  * 16 bytes; ANY_ROWS, contiguous; PAGED_ROWS, as VECTOR_ROWS, with keys and values in pages.
  *
- * Takes: HEAD BLK_N, before fragment.h.
- * Gives: VECTORS, what fragment.h and async_operand.h take, and the values of LAYOUT.
+ * Takes: HEAD BLK_N FORM, before fragment.h and online.h.
+ * Gives: VECTORS, what fragment.h and async_operand.h take, EXACT_WEIGHTS for online.h, the values of LAYOUT.
  */
 #define VECTORS     (HEAD <= 64 ? 8 : HEAD <= 128 ? 16 : 32)    /* a power of two */
 #define BLK_K       (8 * VECTORS)
 #define WARP_N      BLK_N
 #define MMA_M       16
 #define MMA_K       16
+
+#define EXACT_WEIGHTS (FORM > 1)                /* with a mask scores may be large */
 
 #define VECTOR_ROWS 0
 #define ANY_ROWS    1

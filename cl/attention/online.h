@@ -7,21 +7,26 @@
  * Exponentials are 2^(s scale - m), where m is the largest s scale: one fused multiply-add each.  A maximum
  * begins at -infinity; as long as it is that, m is 0, so that hidden scores give 0 and not NaN.
  *
- * Of f32 the maximum is subtracted before the scale is applied: the weight of the largest score is 1.
+ * Of f32, and where EXACT_WEIGHTS is 1, the maximum is subtracted before the scale is applied: the weight of
+ * the largest score is 1, however large that is.
  *
  * LAZY: the old maximum stays where no row of the warp has one that is more than 2^LAZY_LIMIT times larger.
  * Then sums need not be multiplied, and weights are at most 2^LAZY_LIMIT, which the types hold as well as 1.
  * From Shah et al., "FlashAttention-3", 2024, and its successor.
  *
  * Takes: T_BYTES; INFINITE, struct sight, sight_*() of attention.h; acc_*(); atoms/nvidia/math.h, warp.h;
- *        CAUSAL LAZY.
+ *        CAUSAL LAZY; EXACT_WEIGHTS may be defined.
  * Gives: online_hide(), online_hides(), online_update(), online_sum(), online_rescale().
  */
 #define LAZY_LIMIT 8.0f
 
-/* The exponent of a weight; m: the maximum, of 16-bit types times the scale. */
-#define ONLINE_SCALED(top, scale)      (T_BYTES == 2 ? (top) * (scale) : (top))
-#define ONLINE_EXPONENT(s, m, scale)   (T_BYTES == 2 ? FMA(s, scale, -(m)) : ((s) - (m)) * (scale))
+#ifndef EXACT_WEIGHTS
+#define EXACT_WEIGHTS (T_BYTES != 2)
+#endif
+
+/* The exponent of a weight; m: the maximum, times the scale where that is applied first. */
+#define ONLINE_SCALED(top, scale)      (!EXACT_WEIGHTS ? (top) * (scale) : (top))
+#define ONLINE_EXPONENT(s, m, scale)   (!EXACT_WEIGHTS ? FMA(s, scale, -(m)) : ((s) - (m)) * (scale))
 
 /* Whether a block of keys from n0 on hides any from the 64 rows from `row` on. */
 DEVICE int online_hides(const struct sight *sight, int row, int n0, const int width)
@@ -62,8 +67,8 @@ DEVICE int online_update(float *s, const int count, float *max, float *sum, floa
     UNROLL for (int below = 0; below < 2; below++) {
         m[below] = top[below] == -INFINITE ? 0.0f : ONLINE_SCALED(top[below], scale);
         rescale[below] = is_first ? 1.0f
-                       : ptx_exp2(T_BYTES == 2 ? max[below] * scale - m[below]
-                                               : ONLINE_EXPONENT(max[below], m[below], scale));
+                       : ptx_exp2(!EXACT_WEIGHTS ? max[below] * scale - m[below]
+                                                 : ONLINE_EXPONENT(max[below], m[below], scale));
         max[below] = top[below];
     }
     UNROLL for (int below = 0; below < 2; below++) {
@@ -83,7 +88,7 @@ DEVICE int online_update(float *s, const int count, float *max, float *sum, floa
 /* A sum of exponentials relative to max scale, where they are relative to what that is rounded to. */
 DEVICE float online_sum(float sum, float max, float scale)
 {
-    return sum == 0.0f ? sum : sum * ptx_exp2(FMA(-max, scale, max * scale));
+    return EXACT_WEIGHTS || sum == 0.0f ? sum : sum * ptx_exp2(FMA(-max, scale, max * scale));
 }
 
 DEVICE void online_rescale(float *d, const int count, const float *rescale, int grows)

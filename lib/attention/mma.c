@@ -83,12 +83,14 @@ static double local_kib(const int *p)
     return row_bytes(p) / 1024.0 * (p[BLK_M] + p[STAGES] * p[BLK_N]) + OTHER;
 }
 
-/* Beside more accumulators than these a work-item has no registers for what the copies of other rows keep. */
+/* Beside more accumulators than these a work-item has no registers for a mask, or for what the copies of other
+ * rows keep. */
 static int has_registers(const int *p, const struct attention *a)
 {
     enum { MOST = 160 };
 
-    return p[WARP_M] * (p[HEAD] + p[BLK_N]) / LANES <= MOST || layout_of(a) == VECTOR_ROWS;
+    return p[WARP_M] * (p[HEAD] + p[BLK_N]) / LANES <= MOST ||
+           (layout_of(a) == VECTOR_ROWS && !is_general(a));
 }
 
 /* Nanoseconds of a block of keys: its products, at EFF thousandths of what the engine does in a unit. */
@@ -113,7 +115,7 @@ const char *vn__plan_attention_mma(struct vn_plan *out, const void *problem, con
     if (local_kib(p) > r->local_kib)
         return "this row takes more local memory than there is";
     if (!has_registers(p, a))
-        return "this row is for rows that are whole vectors of 16 bytes, and in no pages";
+        return "this row is for rows of whole vectors of 16 bytes, in no pages and without a mask or a softcap";
     if (!vn__mul(&out->v[TILES], a->batches * a->heads, VN_CEIL_DIV(a->queries, p[BLK_M])) ||
         out->v[TILES] > INT_MAX / 2)
         return "the queries have more than 2^30 tiles";
