@@ -115,7 +115,7 @@ const char *vn__plan_attention_mma(struct vn_plan *out, const void *problem, con
     if (local_kib(p) > r->local_kib)
         return "this row takes more local memory than there is";
     if (!has_registers(p, a))
-        return "this row is for rows of whole vectors of 16 bytes, in no pages and without a mask or a softcap";
+        return "this row is for rows of whole vectors of 16 bytes, in no pages, without a mask or a softcap";
     if (!vn__mul(&out->v[TILES], a->batches * a->heads, VN_CEIL_DIV(a->queries, p[BLK_M])) ||
         out->v[TILES] > INT_MAX / 2)
         return "the queries have more than 2^30 tiles";
@@ -135,7 +135,8 @@ vn_status vn__run_attention_mma(vn_queue *q, const struct vn_choice *it, const v
                                 const struct vn_plan *plan)
 {
     const struct attention *const a = problem;
-    struct vn_launch l = { .groups = { plan->v[TILES], 1, 1 }, .items = LANES * it->p[BLK_M] / it->p[WARP_M] };
+    struct vn_launch l = { .groups = { plan->v[TILES], 1, 1 },
+                           .items = LANES * it->p[BLK_M] / it->p[WARP_M] };
 
     vn__attention_begin(&l, a);
     vn__attention_more(&l, a);
