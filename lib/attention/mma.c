@@ -83,8 +83,8 @@ static double local_kib(const int *p)
     return row_bytes(p) / 1024.0 * (p[BLK_M] + p[STAGES] * p[BLK_N]) + OTHER;
 }
 
-/* Beside more accumulators than these a work-item has no registers for a mask, or for what the copies of other
- * rows keep. */
+/* Beside more accumulators than these a work-item has no registers for a mask, or for what the copies of
+ * other rows keep. */
 static int has_registers(const int *p, const struct attention *a)
 {
     enum { MOST = 160 };
