@@ -33,7 +33,7 @@ const struct argp completion_parser = { NULL, parse, NULL, doc, NULL, NULL, NULL
 /* Options whose value is one of a few, or the name of a file; all others have values of their own. */
 static const struct { const char *option, *values; } valued[] = {
     { "--type",    "-W 'f32 f16 bf16 f64'" },
-    { "--compare", "-W 'onednn openblas clblast cublas cudnn torch none'" },
+    { "--compare", "-W 'onednn onednn-plain openblas clblast cublas cudnn torch none'" },
     { "--device",  "-W 'cpu gpu opencl:0 cuda:0'" },
     { "--json",    "-f" }, { "--csv", "-f" }, { "--html", "-f" }, { "--tap", "-f" }, { "--junit", "-f" },
     { "--svg",     "-d" },

@@ -66,8 +66,8 @@ static const struct argp_option json_options[] = {
 };
 static const struct argp_option compare_options[] = {
     { "compare", COMPARE, "NAMES", 0,
-      "Measure these libraries beside ours, in turns: onednn, openblas, clblast, cublas, cudnn, torch; or "
-      "none", 0 },
+      "Measure these libraries beside ours, in turns: onednn, onednn-plain, openblas, clblast, "
+      "cublas, cudnn, torch; or none", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 static const struct argp_option budget_options[] = {

@@ -160,8 +160,8 @@ static int open_peers(struct bench *b, const char *list)
         if (!*name || !strcmp(name, "none"))
             continue;
         if (!p || b->peers == BENCH_PEERS) {
-            complain("--compare: there is no peer \"%s\": onednn, openblas, clblast, cublas, cudnn or torch",
-                     name);
+            complain("--compare: there is no peer \"%s\": onednn, onednn-plain, openblas, clblast, cublas, "
+                     "cudnn or torch", name);
             return EXIT_USAGE;
         }
         if (p->open(&context, why, sizeof why))

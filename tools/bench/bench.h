@@ -13,7 +13,7 @@
 #include "roofline.h"
 #include "problem/workloads.h"
 
-enum { BENCH_PEERS = 6, SENTENCE = 200 };
+enum { BENCH_PEERS = 7, SENTENCE = 200 };
 
 struct bench {
     vn_device         *device;

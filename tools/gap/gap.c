@@ -115,8 +115,8 @@ static int open_libraries(struct gap *g, char *names)
             continue;
         if (g->libraries == LIBRARIES || (!is_variant(name) && !peer_named(name) && strcmp(name, "cublas")
                                           && strcmp(name, "cudnn") && strcmp(name, "clblast"))) {
-            complain("--compare: there is no library \"%s\": cublas, cudnn, clblast, onednn, openblas or "
-                     "torch", name);
+            complain("--compare: there is no library \"%s\": cublas, cudnn, clblast, onednn, "
+                     "onednn-plain, openblas or torch", name);
             return EXIT_USAGE;
         }
         open_library(g, name);

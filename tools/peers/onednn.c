@@ -7,7 +7,9 @@
  *
  * oneDNN is measured at its best.  A convolution picks its own layouts for all its tensors
  * (format "any", blocked by channels), and they are reordered before the clock starts: that
- * favours the peer, since ours works on the caller's layout.  A gemm gets both matrices as
+ * favours the peer, since ours works on the caller's layout.  The peer onednn-plain is what a
+ * caller gets who keeps the tensors as they are: only the filter that a convolution reads is
+ * reordered, beforehand as well.  A gemm gets both matrices as
  * they are, because C := A B of two fresh matrices is the problem, and of dnnl_sgemm and the
  * matmul primitive takes the quicker.  Convolution is "direct": Winograd has another precision.
  */
@@ -353,6 +355,7 @@ struct run {
     struct peer_blas blas;                   /* for dnnl_sgemm */
     float           alpha, beta;
     int             by_sgemm;
+    int             plain;                   /* images and what is written lie as the caller has them */
 };
 
 static const int dnnl_types[VN_TYPE_COUNT] = { F32, F16, BF16, 0 };
@@ -509,7 +512,8 @@ static int make_plan(struct run *r, const struct problem *p)
         const int role = of->role[p->direction][i];
 
         status = tensor_layout(&r->user[i], r, p, &r->o.t[i], role, 0)
-              || tensor_layout(&s.layout[i], r, p, &r->o.t[i], role, of->own_layouts);
+              || tensor_layout(&s.layout[i], r, p, &r->o.t[i], role,
+                               of->own_layouts && (!r->plain || role == WEIGHTS));
         r->argument[i].index = role;
     }
     r->count = r->o.output + 1;
@@ -688,8 +692,8 @@ static void finish(void *state)
     free(r);
 }
 
-static int prepare(void **out, const struct problem *p, const struct values *data,
-                   char *why, size_t why_size)
+static int prepare_in(int plain, void **out, const struct problem *p, const struct values *data,
+                      char *why, size_t why_size)
 {
     const int place = peer_operation(has, p, "it has no such operation", why, why_size);
     const char *lacks;
@@ -701,9 +705,12 @@ static int prepare(void **out, const struct problem *p, const struct values *dat
         return peer_refuse(why, why_size, "it has no f64 on CPUs");
     if ((lacks = operations[place].lacks(p)))
         return peer_refuse(why, why_size, "%s", lacks);
+    if (plain && !operations[place].own_layouts)
+        return peer_refuse(why, why_size, "of this operation it has no layouts but the caller's: see onednn");
     if (!(r = calloc(1, sizeof *r)))
         return peer_refuse(why, why_size, "out of memory");
     r->operation = &operations[place];
+    r->plain = plain;
     r->alpha = (float)p->alpha;
     r->beta  = (float)p->beta;
     if (problem_operands(&r->o, p)) {
@@ -723,6 +730,18 @@ static int prepare(void **out, const struct problem *p, const struct values *dat
     return 0;
 }
 
+static int prepare(void **out, const struct problem *p, const struct values *data,
+                   char *why, size_t why_size)
+{
+    return prepare_in(0, out, p, data, why, why_size);
+}
+
+static int prepare_plain(void **out, const struct problem *p, const struct values *data,
+                         char *why, size_t why_size)
+{
+    return prepare_in(1, out, p, data, why, why_size);
+}
+
 static int read_output(void *state, int i, void *to)
 {
     return move(state, i, to, 0);
@@ -731,6 +750,14 @@ static int read_output(void *state, int i, void *to)
 static const char *version(void)
 {
     return dnnl.version;
+}
+
+static const char *version_plain(void)
+{
+    static char text[sizeof dnnl.version + 32];
+
+    snprintf(text, sizeof text, "%s, plain tensors", dnnl.version);
+    return text;
 }
 
 /* The library stays: its threads would outlive their code. */
@@ -792,4 +819,7 @@ static int load(const struct peer_context *c, char *why, size_t why_size)
 
 const struct peer peer_onednn = {
     "onednn", 1, load, version, prepare, run, NULL, read_output, finish, unload
+};
+const struct peer peer_onednn_plain = {
+    "onednn-plain", 1, load, version_plain, prepare_plain, run, NULL, read_output, finish, unload
 };

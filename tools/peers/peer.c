@@ -9,9 +9,9 @@
 #include "peer.h"
 #include "problem/gemm.h"
 
-extern const struct peer peer_onednn, peer_openblas, peer_clblast, peer_cublas, peer_cudnn,
-                         peer_torch;
-const struct peer *const peers[] = { &peer_onednn, &peer_openblas, &peer_clblast,
+extern const struct peer peer_onednn, peer_onednn_plain, peer_openblas, peer_clblast, peer_cublas,
+                         peer_cudnn, peer_torch;
+const struct peer *const peers[] = { &peer_onednn, &peer_onednn_plain, &peer_openblas, &peer_clblast,
                                      &peer_cublas, &peer_cudnn, &peer_torch, NULL };
 
 const struct peer *peer_named(const char *name)
