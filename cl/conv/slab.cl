@@ -21,11 +21,49 @@
 
 /* ---- a filter that is packed for all tasks ------------------------------------------------- */
 
-/* Packs the filter into gPacked, in the order [group][panel][tap][channel] of vectors; a work-group takes
- * `some` channels of a panel. per_group: the vectors of a group.                                      */
+/* A packed filter has the order [group][panel][phase][run of VEC channels][tap][channel] of vectors, so that
+ * the steps of a block of channels are read from its beginning to its end. Along one dimension the taps of a
+ * phase have one remainder modulo a step; those of the remainders below `first`, and those of `first`: */
+DEVICE INDEX taps_before(INDEX taps, INDEX first, INDEX step)
+{
+    return first * (taps / step) + imin(first, taps % step);
+}
+
+DEVICE INDEX taps_like(INDEX taps, INDEX first, INDEX step)
+{
+    return taps / step + (first < taps % step);
+}
+
+/* The taps in front of a phase, of its first taps t, r, s. */
+DEVICE INDEX taps_ahead(VIEW eTaps, const struct taps *d, const struct taps *h, const struct taps *w, INDEX t,
+                        INDEX r, INDEX s)
+{
+    const INDEX all_h = (INDEX)eTaps.s5, all_w = (INDEX)eTaps.s6;
+
+    return taps_before((INDEX)eTaps.s4, t, d->step) * all_h * all_w +
+           taps_like((INDEX)eTaps.s4, t, d->step) *
+           (taps_before(all_h, r, h->step) * all_w +
+            taps_like(all_h, r, h->step) * taps_before(all_w, s, w->step));
+}
+
+/* Where a packed filter has a tap of a channel, in steps of a panel. */
+DEVICE INDEX place_of_step(VIEW eTaps, const struct taps *d, const struct taps *h, const struct taps *w,
+                           INDEX c, INDEX t, INDEX r, INDEX s)
+{
+    const INDEX channels = (INDEX)eTaps.s3, c0 = c / VEC * VEC;
+    const INDEX like_h = taps_like((INDEX)eTaps.s5, r % h->step, h->step);
+    const INDEX like_w = taps_like((INDEX)eTaps.s6, s % w->step, w->step);
+    const INDEX like = taps_like((INDEX)eTaps.s4, t % d->step, d->step) * like_h * like_w;
+    const INDEX tap = (t / d->step * like_h + r / h->step) * like_w + s / w->step;
+
+    return taps_ahead(eTaps, d, h, w, t % d->step, r % h->step, s % w->step) * channels + c0 * like +
+           tap * imin(VEC, channels - c0) + c - c0;
+}
+
+/* Packs the filter; a work-group takes `some` channels of a panel. */
 KERNEL(1) void
-conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW vMeet, int some,
-               int per_group, GLOBAL RV *RESTRICT gPacked)
+conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
+               int some, GLOBAL RV *RESTRICT gPacked)
 {
     LOCAL_ARRAY(RV, sW, BLK_K * THR_V);
     LOCAL_ARRAY(INDEX, sFilter, BLK_K);
@@ -38,15 +76,17 @@ conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW
     const INDEX c0 = (INDEX)GROUP_ID(0) * some, count = imin(some, channels - c0);
     const INDEX from = FIRST_CHANNEL(vA, GROUP_ID(2), c0) + v0 * VEC * (INDEX)vA.s2;
     const int by_tap = vA.s3 < vA.s6;           /* in the order of the filter, so that it is read in runs */
-    GLOBAL RV *const to = gPacked + GROUP_ID(2) * (INDEX)per_group + v0 * taps * channels + c0 * vectors;
+    GLOBAL RV *const to = gPacked + (GROUP_ID(2) * all_vectors + v0) * taps * channels;
+    struct taps in_d, in_h, in_w;
     INDEX c = 0, t = 0, r = 0, s = 0;
 
+    FIND_TAPS(&in_d, &in_h, &in_w, 0, 0, 0);
     for (INDEX k0 = 0; k0 < taps * count; k0 += BLK_K) {
         const int depth = (int)imin(BLK_K, taps * count - k0);
 
         for (int k = 0; k < depth; k++) {
             sFilter[k] = c * (INDEX)vA.s3 + t * (INDEX)vA.s4 + r * (INDEX)vA.s5 + s * (INDEX)vA.s6;
-            sTo[k] = (((t * (INDEX)eTaps.s5 + r) * (INDEX)eTaps.s6 + s) * channels + c) * vectors;
+            sTo[k] = place_of_step(eTaps, &in_d, &in_h, &in_w, c0 + c, t, r, s) * vectors;
             if (by_tap && ++c < count)
                 continue;
             c = by_tap ? 0 : c;
@@ -72,32 +112,21 @@ conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW
     }
 }
 
-/* Copies `depth` steps of `vectors` vectors from a packed filter into a panel. */
-DEVICE void copy_panel(LOCAL RV *panel, int vectors, GLOBAL const RV *from, LOCAL const INDEX *at, int depth)
-{
-    for (int k = 0; k < depth; k++)
-        UNROLL for (int v = 0; v < THR_V; v++)
-            if (v < vectors) {
-                PREFETCH(from + at[k] * vectors + v + 16 * THR_V);
-                panel[k * vectors + v] = from[at[k] * vectors + v];
-            }
-}
-
 /* ---- forward and backward data --------------------------------------------------------- */
 
 /* eBox: the extents of a box, s3 the panels of a task; eBoxes: how many there are, s3 of ranges of panels, s0
  * whether all ranges of a box come one after the other, or all boxes of a range. some: channels of a block.
- * vPacked: the strides of a packed filter, in steps of a panel; s1 0 if there is none. `taken` counts the
- * tasks, of which there are `all`, taken by `groups` work-groups. */
+ * `taken` counts the tasks, of which there are `all`, taken by `groups` work-groups. Where PACKED, blocks
+ * begin with a run of channels. */
 KERNEL(1) void
 conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
           CONV_PARAMS,
           VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
           R alpha, VIEW eBox, VIEW eBoxes, int some, int all, int groups, GLOBAL int *RESTRICT taken,
-          VIEW vPacked, GLOBAL const RV *RESTRICT gPacked)
+          GLOBAL const RV *RESTRICT gPacked)
 {
     LOCAL_ARRAY(R, sSlab, BLK_S + VEC);
-    LOCAL_ARRAY(RV, sW, BLK_K * THR_V);
+    LOCAL_ARRAY(RV, sW, PACKED ? 1 : BLK_K * THR_V);
     LOCAL_ARRAY(RV, sC, BLK_C / VEC);
     LOCAL_ARRAY(int, sPixel, ROWS_MOST);
     LOCAL_ARRAY(INDEX, sPlace, ROWS_MOST);
@@ -114,13 +143,14 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
     for (int task = ATOMIC_ADD(taken, 1); task < all; task = ATOMIC_ADD(taken, 1)) {
         INDEX group = task;
         INDEX range = eBoxes.s0 ? divmod(&group, (INDEX)eBoxes.s3) : 0;
+        /* phases of a box follow each other, as they store to the same cache lines */
+        const INDEX phase_w = divmod(&group, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
+        const INDEX phase_h = divmod(&group, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
+        const INDEX phase_d = divmod(&group, phases_along((INDEX)eOut.s4, (INDEX)vStep.s4));
         const INDEX w0 = divmod(&group, (INDEX)eBoxes.s6) * (INDEX)eBox.s6;
         const INDEX h0 = divmod(&group, (INDEX)eBoxes.s5) * (INDEX)eBox.s5;
         const INDEX d0 = divmod(&group, (INDEX)eBoxes.s4) * (INDEX)eBox.s4;
         const INDEX n0 = divmod(&group, (INDEX)eBoxes.s2) * (INDEX)eBox.s2;
-        const INDEX phase_w = divmod(&group, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
-        const INDEX phase_h = divmod(&group, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
-        const INDEX phase_d = divmod(&group, phases_along((INDEX)eOut.s4, (INDEX)vStep.s4));
 
         if (!eBoxes.s0)
             range = divmod(&group, (INDEX)eBoxes.s3);
@@ -149,7 +179,10 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
         find_steps(&slab, (int)eBox.s2, some);
         list_pixels(sPixel, &slab, nn, nd, nh, nw);
 
-        const VIEW vFilter = vPacked.s1 ? vPacked : vA;
+#if PACKED
+        const INDEX taps = (INDEX)(eTaps.s4 * eTaps.s5 * eTaps.s6);
+        const INDEX ahead = taps_ahead(eTaps, &t, &r, &s, t.first, r.first, s.first);
+#endif
 
         for (INDEX c0 = 0; c0 < channels && t.count * r.count * s.count; c0 += some) {
             const int count = (int)imin(some, channels - c0);
@@ -157,31 +190,34 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
             fill_slab(sSlab, &slab, nn, count, gB, (INDEX)vB.s0 + group * (INDEX)vB.s1 + n0 * (INDEX)vB.s2 +
                       c0 * (INDEX)vB.s3, vB, (INDEX)eIn.s0);
             if (count != listed)
-                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, vFilter, vFilter);
+                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, PACKED ? VEC : run_of(vA, count),
+                                   vA);
             listed = count;
             for (int panel = panel0; panel < panel1; panel++) {
                 const int v0 = (int)((INT64)panel * all_vectors / all_panels);
                 const int vectors = (int)((INT64)(panel + 1) * all_vectors / all_panels) - v0;
                 const int pieces = (steps + BLK_K - 1) / BLK_K;
-                const INDEX w = (INDEX)vA.s0 + group * (INDEX)vA.s1 + v0 * VEC * (INDEX)vA.s2 +
-                                c0 * (INDEX)vA.s3;
-                GLOBAL const RV *const packed = gPacked + group * (INDEX)vPacked.s1 + v0 * (INDEX)vPacked.s2 +
-                                                c0 * vectors;
+#if PACKED
+                GLOBAL const RV *const b = gPacked + ((group * all_vectors + v0) * taps + ahead * vectors) *
+                                           channels + c0 * t.count * r.count * s.count * vectors;
+#else
+                LOCAL const RV *const b = sW;
+                const INDEX w = FIRST_CHANNEL(vA, group, c0) + v0 * VEC * (INDEX)vA.s2;
+#endif
 
                 for (int i = 0; i < pieces; i++) {
                     const int k0 = (int)((INT64)i * steps / pieces);
                     const int k1 = (int)((INT64)(i + 1) * steps / pieces);
 
-                    if (vPacked.s1)
-                        copy_panel(sW, vectors, packed, sFilter + k0, k1 - k0);
-                    else
-                        pack_panel(sW, vectors, (int)imin(vectors * VEC, (INDEX)eOut.s3 - v0 * VEC), gA, w,
-                                   (INDEX)vA.s2, sFilter + k0, k1 - k0, (INDEX)vMeet.s0);
+#if !PACKED
+                    pack_panel(sW, vectors, (int)imin(vectors * VEC, (INDEX)eOut.s3 - v0 * VEC), gA, w,
+                               (INDEX)vA.s2, sFilter + k0, k1 - k0, (INDEX)vMeet.s0);
+#endif
                     for (int j = 0; j < tiles; j++) {
                         const int p0 = j * pixels / tiles, p1 = (j + 1) * pixels / tiles;
 
                         tile_of(vectors, sC + (v0 - vector0) * pixels + p0 * vectors, sSlab, sPixel + p0,
-                                p1 - p0, sStep + k0, k1 - k0, sW, first && i == 0);
+                                p1 - p0, sStep + k0, k1 - k0, PACKED ? b + k0 * vectors : b, first && i == 0);
                     }
                 }
             }

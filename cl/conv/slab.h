@@ -7,10 +7,12 @@
  * rows of (tap, channel).
  *
  * The slab keeps the order of the source: with contiguous channels (NHWC) they are copied by vectors, else
- * rows of pixels are. A row may be copied past its end, which what is behind it overwrites. Likewise sums are
- * stored as vectors of columns where those are contiguous in the output, else transposed to vectors of rows.
+ * rows of pixels are. A row may be copied past its end: what is behind it in its channel is copied later.
+ * Likewise sums are stored as vectors of columns where those are contiguous in the output, else transposed to
+ * vectors of rows.
  *
- * Takes  THR_M THR_V VEC BLK_C (a row of parameters); cl/conv/conv.h; cl/tile/cpu.h
+ * Takes  THR_M THR_V VEC BLK_C (a row of parameters); PACKED (panels are read from a filter that is packed in
+ *        global memory, else from local memory); cl/conv/conv.h; cl/tile/cpu.h
  * Gives  tile_of(), find_axis() to fill_slab(), list_steps(), list_pixels(), find_places(), pack_panel(),
  *        store_rows()
  */
@@ -51,11 +53,17 @@ DEVICE void transpose_lanes(RV v[VEC])
 
 /* ---- the tile ------------------------------------------------------------------- */
 
+#if PACKED
+#define PANEL GLOBAL
+#else
+#define PANEL LOCAL
+#endif
+
 /* sums[pixel][vector] += slab[pixel + step] b[step][vector], over `depth` steps, for `rows` pixels of which
  * the first `height` count; rows and vectors are constants at each call. first: from zero.              */
 DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOCAL const R *RESTRICT slab,
                  LOCAL const int *RESTRICT pixel, int height, LOCAL const int *RESTRICT step, int depth,
-                 LOCAL const RV *RESTRICT b, int first)
+                 PANEL const RV *RESTRICT b, int first)
 {
     LOCAL const R *a[THR_M];
     RV c[THR_M][THR_V];
@@ -99,7 +107,7 @@ DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOC
         tile(THR_M - 1, vectors, sums, slab, pixel, height, step, depth, b, first)
 
 DEVICE void tile_of(int vectors, LOCAL RV *sums, LOCAL const R *slab, LOCAL const int *pixel, int height,
-                    LOCAL const int *step, int depth, LOCAL const RV *b, int first)
+                    LOCAL const int *step, int depth, PANEL const RV *b, int first)
 {
     if (vectors == THR_V) {
         TILE_ROWS(THR_V);
@@ -150,9 +158,9 @@ DEVICE void find_steps(struct slab *s, int images, int channels)
     s->h_step = step *= s->w.extent;
     s->d_step = step *= s->h.extent;
     s->n_step = step *= s->d.extent;
-    step *= images;
-    /* places far apart by a power of two share a set of the cache */
-    s->c_step = s->by_channel ? 1 : step % 128 ? step : step + 16;
+    step = step * images + 16;                  /* the last row of a channel may be copied past its end, */
+    /* and places far apart by a power of two share a set of the cache */
+    s->c_step = s->by_channel ? 1 : step % 128 ? step : step - 1;
 }
 
 /* Up to VEC - 1 zeros more than `count`. */
@@ -162,79 +170,87 @@ DEVICE void fill_zeros(LOCAL R *to, int count)
         CPU_STORE_PANEL(LOCAL, to + i, (RV)(ZERO));
 }
 
-/* Copies `count` elements `step` apart, and up to VEC - 1 more, but none from `limit` on. */
-DEVICE void copy_run(LOCAL R *to, GLOBAL const T *g, INDEX from, int count, INDEX step, INDEX limit)
+/* Copies `count` elements `step` apart, and up to VEC - 1 more, but none from `limit` on. Those `ahead`
+ * further are prefetched. */
+DEVICE void copy_run(LOCAL R *to, GLOBAL const T *g, INDEX from, int count, INDEX step, INDEX ahead,
+                     INDEX limit)
 {
     int i = 0;
 
     if (step == 1)
-        for (; i < count && from + i + VEC <= limit; i += VEC)
+        for (; i < count && from + i + VEC <= limit; i += VEC) {
+            PREFETCH(g + from + i + ahead);
             CPU_STORE_PANEL(LOCAL, to + i, load_lanes(g + from + i));
+        }
     for (; i < count; i++)
         to[i] = LOAD_BITS(g, from + i * step);
 }
+
+#define RUN_AHEAD 512                           /* elements of the channels that are prefetched */
 
 /* Fills the slab with `channels` channels of `images` images, the first of which begins at `base`. */
 DEVICE void fill_slab(LOCAL R *slab, const struct slab *s, int images, int channels, GLOBAL const T *g,
                       INDEX base, VIEW v, INDEX limit)
 {
     const INDEX w_step = s->w.step * (INDEX)v.s6;
+    const INDEX ahead = (1 + RUN_AHEAD / s->w.used) * (INDEX)v.s3;
     const int low = s->w.low, high = s->w.high, used = s->w.used, lanes = s->w_step;
 
-    for (int c = 0; c < (s->by_channel ? 1 : channels); c++)
     for (int n = 0; n < images; n++)
     for (int d = 0; d < s->d.used; d++)
     for (int h = 0; h < s->h.used; h++) {
-        LOCAL R *to = slab + c * s->c_step + n * s->n_step + d * s->d_step + h * s->h_step;
-        const INDEX from = base + c * (INDEX)v.s3 + n * (INDEX)v.s2
-                         + (s->d.origin + d * s->d.step) * (INDEX)v.s4
-                         + (s->h.origin + h * s->h.step) * (INDEX)v.s5
-                         + (s->w.origin + low * s->w.step) * (INDEX)v.s6;
+        LOCAL R *to = slab + n * s->n_step + d * s->d_step + h * s->h_step;
+        INDEX from = base + n * (INDEX)v.s2 + (s->d.origin + d * s->d.step) * (INDEX)v.s4
+                   + (s->h.origin + h * s->h.step) * (INDEX)v.s5
+                   + (s->w.origin + low * s->w.step) * (INDEX)v.s6;
+        const int inside = d >= s->d.low && d < s->d.high && h >= s->h.low && h < s->h.high;
+        const int first = inside ? low : used, last = inside ? high : used;
 
-        if (d < s->d.low || d >= s->d.high || h < s->h.low || h >= s->h.high)
-            fill_zeros(to, used * lanes);
-        else {
-            fill_zeros(to, low * lanes);
-            if (s->by_channel)
-                for (int w = low; w < high; w++)
-                    copy_run(to + w * lanes, g, from + (w - low) * w_step, channels, 1, limit);
-            else
-                copy_run(to + low, g, from, high - low, w_step, limit);
-            fill_zeros(to + high * lanes, (used - high) * lanes);
-        }
+        fill_zeros(to, s->by_channel ? first * lanes : 0);
+        if (s->by_channel)
+            for (int w = first; w < last; w++)
+                copy_run(to + w * lanes, g, from + (w - low) * w_step, channels, 1, 2 * w_step, limit);
+        else
+            for (int c = 0; c < channels; c++, to += s->c_step, from += (INDEX)v.s3) {
+                fill_zeros(to, first);
+                copy_run(to + first, g, from, last - first, w_step, ahead, limit);
+                fill_zeros(to + last, used - last);
+            }
+        fill_zeros(to + last * lanes, s->by_channel ? (used - last) * lanes : 0);
     }
 }
 
 /* ---- steps and the filter ---------------------------------------------------------- */
 
-/* Lists the steps of a block of channels: their offsets in the slab and in a tensor of the filter's extents,
- * in the order of the filter, so that it is read in runs. */
+/* Lists the steps of a block of channels: their offsets in the slab and in a tensor of the filter's extents.
+ * Of `run` channels there is one tap after the other. */
 DEVICE int list_steps(LOCAL int *in_slab, LOCAL INDEX *in_filter, const struct slab *s, int channels,
-                      const struct taps *td, const struct taps *th, const struct taps *tw, VIEW vFilter,
-                      VIEW vA)
+                      const struct taps *td, const struct taps *th, const struct taps *tw, int run, VIEW vA)
 {
-    const INDEX c_step = (INDEX)vA.s3;
-    const int taps = (int)(td->count * th->count * tw->count);
-    const int by_tap = (INDEX)vFilter.s3 < (INDEX)vFilter.s6;
-    int t = 0;
+    int k = 0;
 
+    for (int c0 = 0; c0 < channels; c0 += run)
     for (int d = 0; d < td->count; d++)
     for (int h = 0; h < th->count; h++)
-    for (int w = 0; w < tw->count; w++, t++) {
+    for (int w = 0; w < tw->count; w++) {
         const int place = (s->d.tap0 + d * s->d.tap) * s->d_step + (s->h.tap0 + h * s->h.tap) * s->h_step
                         + (s->w.tap0 + w * s->w.tap) * s->w_step;
         const INDEX tap = (td->first + d * td->step) * (INDEX)vA.s4
                         + (th->first + h * th->step) * (INDEX)vA.s5
                         + (tw->first + w * tw->step) * (INDEX)vA.s6;
 
-        for (int c = 0; c < channels; c++) {
-            const int k = by_tap ? t * channels + c : c * taps + t;
-
+        for (int c = c0; c < c0 + run && c < channels; c++, k++) {
             in_slab[k] = place + c * s->c_step;
-            in_filter[k] = tap + c * c_step;
+            in_filter[k] = tap + c * (INDEX)vA.s3;
         }
     }
-    return taps * channels;
+    return k;
+}
+
+/* The run of channels with which steps have the order of the filter, so that it is read in runs. */
+DEVICE int run_of(VIEW v, int channels)
+{
+    return (INDEX)v.s3 < (INDEX)v.s6 ? channels : 1;
 }
 
 /* Packs `depth` steps of `vectors` vectors of output channels, of which `rows` are, into a panel. Lanes past
@@ -321,6 +337,17 @@ DEVICE int step_of(LOCAL const INDEX *place, int count)
     return same ? 0 : next ? 1 : -1;
 }
 
+/* The distance from each place to the next, where that is the same for all; else 0. */
+DEVICE INDEX distance_of(LOCAL const INDEX *place, int count)
+{
+    const INDEX first = count > 1 ? place[1] - place[0] : 0;
+    int same = 1;
+
+    for (int i = 2; i < count; i++)
+        same &= place[i] - place[i - 1] == first;
+    return same ? first : 0;
+}
+
 /* A vector of the residual or the bias; step: 1, or 0 where all have one element. */
 #define SIDE_LANES(SIDE, p, at, step) \
     ((step) ? OF(LOAD_VECTOR, TYPE_##SIDE)(VEC, (p) + (at)) : (RV)(LOAD_##SIDE(p, at)))
@@ -362,6 +389,7 @@ DEVICE void store_rows(const struct output *o, LOCAL const RV *sums, int vectors
             v[i] = sums[(p + (i < count ? i : 0)) * vectors];
         transpose_lanes(v);
 
+        const INDEX apart = distance_of(place.c + p, count);
         int residual_pixel = RESIDUAL ? step_of(place.residual + p, count) : 0;
         int bias_pixel = BIAS ? step_of(place.bias + p, count) : 0;
         const int lanes = count == VEC && step_of(place.c + p, count) == 1 && residual_pixel >= 0 &&
@@ -378,7 +406,12 @@ DEVICE void store_rows(const struct output *o, LOCAL const RV *sums, int vectors
                 continue;
             }
             VSTORE(VEC, each, v[c]);
-            for (int i = 0; i < count; i++)
+            if (count == VEC && apart)          /* unrolled, without a look-up for each */
+                UNROLL for (int i = 0; i < VEC; i++)
+                    STORE_C(o->c, to + place.c[p] + i * apart,
+                            epilogue_at(o, residual + place.residual[p + i], bias + place.bias[p + i],
+                                        o->alpha * each[i]));
+            else for (int i = 0; i < count; i++)
                 STORE_C(o->c, to + place.c[p + i],
                         epilogue_at(o, residual + place.residual[p + i], bias + place.bias[p + i],
                                     o->alpha * each[i]));

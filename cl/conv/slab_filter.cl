@@ -44,13 +44,15 @@ DEVICE void store_panel(const struct output *o, LOCAL const RV *sums, int rows, 
 }
 
 /* The places of a cell's rows in dw, the residual and the bias; their number. */
-#define LIST_ROWS(count, rows)                                                    \
-    do {                                                                          \
-        (rows) = list_steps(sRow, sPlace, &slab, count, &t, &r, &s, vC, vC);      \
-        if (RESIDUAL)                                                             \
-            list_steps(sRow, sResidual, &slab, count, &t, &r, &s, vC, vR);        \
-        if (BIAS)                                                                 \
-            list_steps(sRow, sBias, &slab, count, &t, &r, &s, vC, vBias);         \
+#define LIST(to, v) \
+    list_steps(sRow, to, &slab, cell.channels, &t, &r, &s, run_of(vC, cell.channels), v)
+#define LIST_ROWS(rows)              \
+    do {                             \
+        (rows) = LIST(sPlace, vC);   \
+        if (RESIDUAL)                \
+            LIST(sResidual, vR);     \
+        if (BIAS)                    \
+            LIST(sBias, vBias);      \
     } while (0)
 
 /* eBox: the extents of a box, s0 the elements of dy's buffer, s1 the splits, s3 the panels of a task; eBoxes:
@@ -107,7 +109,7 @@ conv_slab_filter(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT 
             slab.by_channel = vA.s3 == 1 && slab.w.step * (INDEX)vA.s6 != 1;
             find_steps(&slab, (int)eBox.s2, (int)eBoxes.s0);
             if (first)
-                LIST_ROWS(cell.channels, rows);
+                LIST_ROWS(rows);
             list_pixels(sPixel, &slab, nn, nd, nh, nw);
             find_places(sFrom, nn, nd, nh, nw, n0, 0, 0, 0, d0, h0, w0, vStep, vB);
             fill_slab(sSlab, &slab, nn, cell.channels, gA, OFFSET(vA, cell.group, n0, cell.c0, 0, 0, 0), vA,
@@ -186,7 +188,7 @@ conv_slab_add(CONV_PARAMS, VIEW eTaps, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vM
     if (panel >= cell.panel1)
         return;
     FIND_TAPS(&t, &r, &s, 0, 0, 0);
-    LIST_ROWS(cell.channels, rows);
+    LIST_ROWS(rows);
 
     const int v0 = (int)((INT64)panel * all_vectors / all_panels);
     const int v1 = (int)((INT64)(panel + 1) * all_vectors / all_panels);

@@ -191,8 +191,7 @@ void vn__conv_arg_filter(struct vn_launch *l, const struct conv *c)
 
     arg_operand(l, a, a->buffer, c->groups, roles[c->direction].a_group, c->direction == BACKWARD_DATA);
     vn__conv_arg_taps(l, c);
-    arg_pixels(l, c);
-    arg_limit(l, c);
+    vn__conv_arg_steps(l, c);
 }
 
 void vn__conv_arg_inputs(struct vn_launch *l, const struct conv *c)

@@ -73,7 +73,7 @@ void vn__conv_arg_shape   (struct vn_launch *l, const struct conv *c);      /* e
 void vn__conv_arg_output  (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_taps    (struct vn_launch *l, const struct conv *c);
 void vn__conv_arg_steps   (struct vn_launch *l, const struct conv *c);      /* eOut, vStep, vPad, vMeet */
-void vn__conv_arg_filter (struct vn_launch *l, const struct conv *c);  /* gA, vA, eTaps, eOut, vMeet */
+void vn__conv_arg_filter (struct vn_launch *l, const struct conv *c);  /* gA to eTaps, eOut to vMeet */
 void vn__conv_arg_alpha   (struct vn_launch *l, const struct conv *c);
 
 /* What a call says.  VN_INVALID: it has options of another size. */

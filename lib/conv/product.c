@@ -16,7 +16,7 @@
 
 enum { IMAGES, GROUPS, ROWS, COLUMNS };         /* dimensions of a matrix here */
 enum { ITEMS };                                 /* of the tune row */
-enum { FEW_PIXELS, MANY_PIXELS, FILTERS };      /* and its costs */
+enum { FEW_PIXELS, FEW_PACKED, MANY_PIXELS, FILTERS };      /* and its costs */
 enum { WORKSPACE_ALIGN = 256 };
 
 struct product { struct gemm gemm; int64_t images; };   /* images: in as many matrices */
@@ -203,7 +203,7 @@ const char *vn__plan_conv_gemm(struct vn_plan *out, const void *problem, const s
         return NULL;
     }
     if (c->direction != BACKWARD_FILTER)
-        return pixels < row->cost[FEW_PIXELS]
+        return pixels < row->cost[c->to_pack || c->pack ? FEW_PACKED : FEW_PIXELS]
              ? "a matrix has few pixels: tiles of conv_slab fill better" : NULL;
     return c->w.extent[0] / c->groups >= row->cost[FILTERS] &&
            (p.images > 1 || (c->x.stride[RANK - 1] == 1 && c->x.extent[RANK - 1] >= row->cost[MANY_PIXELS]))

@@ -93,60 +93,133 @@ static int64_t channels_of(const struct conv *c)
     return c->direction == BACKWARD_DATA ? c->w.extent[0] / c->groups : c->w.extent[1];
 }
 
+/* What is cut up, and how far. */
+struct whole {
+    struct vn_reach reach[DIMS];
+    int64_t images, vectors, panels, channels, taps, sums, wanted;  /* sums: vectors of them; wanted: tasks */
+    double  room;                       /* of the slab */
+};
+
+static struct whole whole_of(const struct conv *c, const int *p, int units)
+{
+    const int64_t vectors = VN_CEIL_DIV(vn__conv_rows(c), p[VN_SLAB_VEC]);
+    struct whole w = { VN_REACHES(c), vn__conv_output(c)->extent[0], vectors,
+                       VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]), channels_of(c), 1,
+                       p[VN_SLAB_BLK_C] / p[VN_SLAB_VEC], VN_TASKS_PER_UNIT * units, p[VN_SLAB_BLK_S] };
+
+    for (int d = 0; d < DIMS; d++)
+        w.taps *= VN_CEIL_DIV(c->w.extent[2 + d], vn__conv_tap_step(c, d));
+    return w;
+}
+
+/* Tasks of at most `each` panels; the pixels whose sums fit. */
+static int64_t cut_panels(struct cut *cut, const struct whole *w, const int *p, int64_t each)
+{
+    cut->panels = vn__even_part(w->panels, each);
+    cut->ranges = VN_CEIL_DIV(w->panels, cut->panels);
+    return w->sums / min_of(w->vectors, cut->panels * p[VN_SLAB_THR_V]);
+}
+
+/* Boxes of at most `pixels`, and of fewer where the tasks are too few or the slab is too small. */
+static void cut_pixels(struct cut *cut, const struct conv *c, const struct whole *w, int64_t pixels)
+{
+    enum { LEAST_PIXELS = 32, LEAST_CHANNELS = 8 };
+
+    vn__cut_box(&cut->pixels, w->images, w->reach, pixels);
+    while (pixels > LEAST_PIXELS && (count_tasks(cut, c) < (double)w->wanted ||
+                                     vn__slab_elements(w->reach, cut->pixels.box) *
+                                     (double)min_of(w->channels, LEAST_CHANNELS) > w->room))
+        vn__cut_box(&cut->pixels, w->images, w->reach, pixels = pixels * 3 / 4);
+}
+
 /* Pixels repay packing of the filter, panels copying into the slab: with many taps a slab element is used
  * often as it is. Both are less where there are too few tasks.                                          */
-static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, int units)
+static void cut_to_pack(struct cut *cut, const struct conv *c, const struct whole *w, const int *p)
 {
-    enum { WIDE_TASK = 2, LEAST_PIXELS = 32, LEAST_CHANNELS = 8 };
-    const int64_t images = vn__conv_output(c)->extent[0], rows = vn__conv_rows(c);
-    const int64_t vectors = VN_CEIL_DIV(rows, p[VN_SLAB_VEC]);
-    const int64_t panels = VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]);
-    const int64_t channels = channels_of(c);
-    const struct vn_reach r[DIMS] = VN_REACHES(c);
-    const int64_t sums = p[VN_SLAB_BLK_C] / p[VN_SLAB_VEC];
-    int64_t taps = 1, pixels = images, each;
-    const double room = p[VN_SLAB_BLK_S];
+    enum { WIDE_TASK = 2 };
+    int64_t all = w->images, each, pixels;
 
-    for (int d = 0; d < DIMS; d++) {
-        taps *= VN_CEIL_DIV(c->w.extent[2 + d], vn__conv_tap_step(c, d));
-        pixels *= r[d].extent;
-    }
-    each = min_of(panels, max_of(taps > 1 ? 1 : WIDE_TASK, sums / p[VN_SLAB_THR_V] / pixels));
-    if (taps > VN_STEPS_MOST)
-        return "a filter has more than 2048 taps";
-    if (panels <= 2)                            /* all of few channels */
-        each = panels;
-    for (;;) {
-        cut->panels = vn__even_part(panels, each);
-        cut->ranges = VN_CEIL_DIV(panels, cut->panels);
-        pixels = sums / min_of(vectors, cut->panels * p[VN_SLAB_THR_V]);
-        vn__cut_box(&cut->pixels, images, r, pixels);
-        if (each == 1 || count_tasks(cut, c) >= VN_TASKS_PER_UNIT * units)
+    for (int d = 0; d < DIMS; d++)
+        all *= w->reach[d].extent;
+    each = w->panels <= 2 ? w->panels           /* all of few channels */
+         : min_of(w->panels, max_of(w->taps > 1 ? 1 : WIDE_TASK, w->sums / p[VN_SLAB_THR_V] / all));
+    for (;; each /= 2) {
+        pixels = cut_panels(cut, w, p, each);
+        vn__cut_box(&cut->pixels, w->images, w->reach, pixels);
+        if (each == 1 || count_tasks(cut, c) >= (double)w->wanted)
             break;
-        each /= 2;
     }
-    while (pixels > LEAST_PIXELS && (count_tasks(cut, c) < VN_TASKS_PER_UNIT * units ||
-                                     vn__slab_elements(r, cut->pixels.box) *
-                                     (double)min_of(channels, LEAST_CHANNELS) > room))
-        vn__cut_box(&cut->pixels, images, r, pixels = pixels * 3 / 4);
-    if (vn__slab_elements(r, cut->pixels.box) > room)
+    cut_pixels(cut, c, w, pixels);
+}
+
+/* The elements that all tasks read of a packed filter, and those that they copy into slabs, which costs
+ * several times as much. */
+static double count_moved(const struct cut *cut, const struct conv *c, const struct whole *w)
+{
+    enum { COPY = 4 };
+    double boxes = 1;
+
+    for (int i = 0; i < 4; i++)
+        boxes *= (double)cut->pixels.count[i];
+    return boxes * ((double)vn__elements(&c->w) + COPY * (double)cut->ranges * (double)vn__conv_phases(c) *
+                    vn__slab_elements(w->reach, cut->pixels.box) * (double)w->channels * (double)c->groups);
+}
+
+/* A packed filter is cheap to read again, so that ranges of panels are as wide as pays. */
+static void cut_packed(struct cut *best, const struct conv *c, const struct whole *w, const int *p)
+{
+    double least = 0;
+    int enough = 0;
+
+    for (int64_t each = max_of(1, w->panels); each; each /= 2) {
+        struct cut cut;
+        double moved;
+        int is_enough;
+
+        cut_pixels(&cut, c, w, cut_panels(&cut, w, p, each));
+        moved = count_moved(&cut, c, w);
+        is_enough = count_tasks(&cut, c) >= (double)w->wanted;
+        if (each < w->panels && (is_enough < enough || (is_enough == enough && moved >= least)))
+            continue;
+        *best = cut;
+        least = moved;
+        enough = is_enough;
+    }
+}
+
+static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, int units, int is_packed)
+{
+    const struct whole w = whole_of(c, p, units);
+    double elements;
+
+    if (w.taps > VN_STEPS_MOST)
+        return "a filter has more than 2048 taps";
+    (is_packed ? cut_packed : cut_to_pack)(cut, c, &w, p);
+    elements = vn__slab_elements(w.reach, cut->pixels.box);
+    if (elements > w.room)
         return "the source of a box of pixels does not fit the slab";
     if (count_tasks(cut, c) > INT_MAX / 2)
         return "it has more than 2^30 tasks";
     cut->tasks = (int64_t)count_tasks(cut, c);
     cut->ranges_first = reads_source_less(cut, c);
-    cut->channels = vn__even_part(max_of(1, channels),
-                                  min_of((int64_t)(room / (vn__slab_elements(r, cut->pixels.box) + 16)),
-                                         VN_STEPS_MOST / taps));
+    cut->channels = vn__even_part(max_of(1, w.channels),
+                                  min_of((int64_t)(w.room / (elements + 16)), VN_STEPS_MOST / w.taps));
     if (cut->channels > p[VN_SLAB_VEC])                 /* whole vectors, if they fit */
         cut->channels = cut->channels / p[VN_SLAB_VEC] * p[VN_SLAB_VEC];
-    return NULL;
+    return is_packed && cut->channels < w.channels && cut->channels < p[VN_SLAB_VEC]
+         ? "a run of channels of a packed filter does not fit the slab" : NULL;
 }
 
 /* Vectors of a packed filter, of one group. */
 static int64_t packed_vectors(const struct conv *c, const int *p)
 {
     return VN_CEIL_DIV(vn__conv_rows(c), p[VN_SLAB_VEC]) * channels_of(c) * vn__conv_taps(c);
+}
+
+static const char *lacks_rows(const struct conv *c, const int *p)
+{
+    return vn__conv_rows(c) < p[VN_SLAB_VEC] / 2
+         ? "vectors of channels would be empty for the most part" : NULL;
 }
 
 const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -157,44 +230,42 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
     const char *why = vn__slab_fits(c, row->p, site->facts);
 
     (void)out;
-    if (why || (why = cut_up(&cut, c, row->p, site->facts->units)))
-        return why;
-    return vn__conv_rows(c) < row->p[VN_SLAB_VEC] / 2
-         ? "vectors of channels would be empty for the most part" : NULL;
+    return why || (why = cut_up(&cut, c, row->p, site->facts->units, 0)) ? why : lacks_rows(c, row->p);
 }
 
-/* The filter is packed for all tasks where several read the same part of it: boxes of pixels, or phases, of
- * which each touches most cache lines of it. Else it is packed by who reads it, while it is in the cache. */
-const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
-                                      const struct vn_site *site)
+/* Whether several tasks read the same part of the filter: boxes of pixels, or phases, of which each touches
+ * most cache lines of it. Else it is packed by who reads it, while it is in the cache. */
+static int repays_packing(const struct conv *c, const int *p, int units)
 {
     enum { READERS = 3 };
-    const struct conv *c = problem;
-    const int *p = row->p;
-    const char *why = vn__plan_conv_slab(out, problem, row, site);
-    const struct vn_layout l = vn__layout_conv_slab(c, p);
     int64_t readers = vn__conv_phases(c);
     struct cut cut;
 
-    if (why || (why = cut_up(&cut, c, p, site->facts->units)))
-        return why;
+    if (c->is_empty || (readers > 1 && vn__conv_taps(c) == 1) || cut_up(&cut, c, p, units, 0))
+        return 0;
     for (int i = 0; i <= DIMS; i++)
         readers *= cut.pixels.count[i];
-    if (c->is_empty || (readers < READERS && !vn__conv_is_packed(c, &l)) ||
-        (vn__conv_phases(c) > 1 && vn__conv_taps(c) == 1))
+    return readers >= READERS;
+}
+
+const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site)
+{
+    const struct conv *c = problem;
+    const int *p = row->p;
+    const struct vn_layout l = vn__layout_conv_slab(c, p);
+    const int given = vn__conv_is_packed(c, &l), units = site->facts->units;
+    const char *why = vn__slab_fits(c, p, site->facts);
+    struct cut cut;
+
+    if (why || (why = cut_up(&cut, c, p, units, 1)) || (why = lacks_rows(c, p)))
+        return why;
+    if (c->is_empty || (!given && !repays_packing(c, p, units)))
         return "few tasks read the same part of the filter";
     if (packed_vectors(c, p) > VN_CONV_MOST / c->groups)
         return "a packed filter must stay below 2^31 vectors";
-    out->workspace = vn__conv_is_packed(c, &l) ? 0 : l.bytes;
+    out->workspace = given ? 0 : l.bytes;
     return NULL;
-}
-
-static void arg_packed(struct vn_launch *l, const struct conv *c, int64_t vectors)
-{
-    const int64_t channels = channels_of(c), *taps = c->w.extent + 2;
-
-    vn__arg_view(l, (int64_t[8]){ 0, vectors, vn__conv_taps(c) * channels, 1, taps[1] * taps[2] * channels,
-                                  taps[2] * channels, channels });
 }
 
 static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *packed,
@@ -211,7 +282,6 @@ static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const void *p
     l.groups[2] = c->groups;
     vn__conv_arg_filter(&l, c);
     vn__arg_int(&l, SOME);
-    vn__arg_int(&l, packed_vectors(c, it->p));
     vn__arg_buffer(&l, packed);
     return vn__launch(q, it, 1, &l);
 }
@@ -238,7 +308,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     struct vn_layout layout;
     struct cut cut;
     const struct vn_boxes *const at = &cut.pixels;
-    const char *why = cut_up(&cut, c, it->p, units);
+    const char *why = cut_up(&cut, c, it->p, units, is_packed);
     vn_status s;
 
     if (why)
@@ -263,7 +333,6 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     vn__arg_int(&l, cut.tasks);
     vn__arg_int(&l, l.groups[0]);
     vn__arg_buffer(&l, taken);
-    arg_packed(&l, c, is_packed ? packed_vectors(c, it->p) : 0);
     vn__arg_buffer(&l, packed);
     return vn__launch(q, it, 0, &l);
 }
