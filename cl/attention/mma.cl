@@ -52,8 +52,7 @@ DEVICE void rows_copy(const struct async_operand *o, UINT32 to, const int rows, 
 /* The pages of a batch: the number of page i is at first + i step of the table. */
 struct pages { GLOBAL const int *table; INDEX first, step; int page, count; };
 
-/* The same of a block in pages, which are `each` bytes from each other; some are looked up at once. */
-#define LOOKED_UP (COPIES_OF(BLK_N, VECTORS) % 4 == 0 ? 4 : 1)
+/* The same of a block of keys or values in pages, which are `each` bytes from each other. */
 DEVICE void rows_copy_paged(const struct async_operand *o, UINT32 to, int row, int rows_left,
                             int elements_left, const struct pages *p, BYTE_OFFSET each)
 {
