@@ -12,6 +12,23 @@ int vn__sm(const struct vn_facts *f)
     return !strcmp(f->family, "nvidia") && !strncmp(f->arch, "sm_", 3) ? atoi(f->arch + 3) : 0;
 }
 
+/* The engines of architectures differ, and some compilers die of an instruction that is not there. */
+unsigned vn__matrix_types(const struct vn_facts *f, const char *engine)
+{
+    enum { HALVES = 1u << VN_F16 | 1u << VN_BF16 };
+    enum { CDNA1 = HALVES | 1u << VN_F32, CDNA = CDNA1 | 1u << VN_F64 };
+    static const struct { const char *engine, *family, *arch; unsigned types; } engines[] = {
+        { "MFMA", "amd", "gfx908", CDNA1 }, { "MFMA", "amd", "gfx90a", CDNA },
+        { "MFMA", "amd", "gfx94", CDNA },   { "WMMA", "amd", "gfx11", HALVES },
+        { "WMMA", "amd", "gfx120", HALVES }, { "DPAS", "intel", "", HALVES } };
+
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++)
+        if (!strcmp(engine, engines[i].engine) && !strcmp(f->family, engines[i].family) &&
+            !strncmp(f->arch, engines[i].arch, strlen(engines[i].arch)))
+            return engines[i].types;
+    return 0;
+}
+
 const char *vn__fits_any(const void *problem, const struct vn_facts *f)
 {
     (void)problem;

@@ -5,18 +5,14 @@
  * A row of parameters names the engine; whether the device has it is found by trying: the row
  * is used if its kernel builds and a small product comes out exactly.
  */
-#include <string.h>
-
 #include "gemm.h"
 
 enum { BLK_M, BLK_N, BLK_K, WAVE_M, WAVE_N, ENGINE, LANES };    /* their parameters */
 
-static const char *fits(const struct gemm *g, const struct vn_facts *f, const char *family, unsigned types)
+static const char *fits(const struct gemm *g, unsigned types)
 {
     const char *why;
 
-    if (strcmp(f->family, family))
-        return "the device is of another maker than the matrix engine";
     if (!(types & 1u << g->head.type))
         return "the matrix engine does not multiply this type";
     if (g->k == 0)
@@ -24,35 +20,25 @@ static const char *fits(const struct gemm *g, const struct vn_facts *f, const ch
     return (why = vn__fits_order(g)) ? why : vn__fits_sizes(g);
 }
 
-enum { HALVES = 1u << VN_F16 | 1u << VN_BF16, CDNA1 = HALVES | 1u << VN_F32, CDNA = CDNA1 | 1u << VN_F64 };
-
-/* The engines of architectures differ, and some compilers die of an instruction that is not there. */
-static unsigned types_of(const struct vn_facts *f, const char *const prefixes[], unsigned types)
-{
-    for (; *prefixes; prefixes++)
-        if (!strncmp(f->arch, *prefixes, strlen(*prefixes)))
-            return types;
-    return 0;
-}
-
 const char *vn__fits_matrix_mfma(const void *problem, const struct vn_facts *f)
 {
-    const unsigned types = types_of(f, (const char *const []){ "gfx90a", "gfx94", NULL }, CDNA) |
-                           types_of(f, (const char *const []){ "gfx908", NULL }, CDNA1);
+    const unsigned types = vn__matrix_types(f, "MFMA");
 
-    return types ? fits(problem, f, "amd", types) : "it needs an AMD GPU of CDNA, for MFMA";
+    return types ? fits(problem, types) : "it needs an AMD GPU of CDNA, for MFMA";
 }
 
 const char *vn__fits_matrix_wmma(const void *problem, const struct vn_facts *f)
 {
-    const unsigned types = types_of(f, (const char *const []){ "gfx11", "gfx120", NULL }, HALVES);
+    const unsigned types = vn__matrix_types(f, "WMMA");
 
-    return types ? fits(problem, f, "amd", types) : "it needs an AMD GPU of RDNA 3 or 4, for WMMA";
+    return types ? fits(problem, types) : "it needs an AMD GPU of RDNA 3 or 4, for WMMA";
 }
 
 const char *vn__fits_matrix_dpas(const void *problem, const struct vn_facts *f)
 {
-    return fits(problem, f, "intel", HALVES);
+    const unsigned types = vn__matrix_types(f, "DPAS");
+
+    return types ? fits(problem, types) : "it needs a GPU of Intel's, for dpas";
 }
 
 static int items_of(const int *p)
