@@ -31,8 +31,8 @@ MATRIX_KERNEL(ITEMS) void matrix_peak(GLOBAL R *y, int rounds)
     matrix_fragment_b b[2];
 
     UNROLL for (int i = 0; i < 2; i++) {
-        a[i] = matrix_load_a(s, i * MATRIX_M, 0, lane);
-        b[i] = matrix_load_b(s, i * MATRIX_N, 0, lane);
+        a[i] = matrix_load_a(s, BLK_M, i * MATRIX_M, 0, lane);
+        b[i] = matrix_load_b(s, BLK_N, i * MATRIX_N, 0, lane);
         UNROLL for (int j = 0; j < 2; j++)
             c[i][j] = (matrix_accumulators)(0);
     }

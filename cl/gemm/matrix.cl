@@ -187,9 +187,9 @@ DEVICE void copy_elements(LOCAL T *s, const struct operand *o, int k0, int width
         matrix_fragment_b rB[MATRIX_BLOCKS_N];                                  \
                                                                                 \
         UNROLL for (int i = 0; i < MATRIX_BLOCKS_M; i++)                        \
-            rA[i] = matrix_load_a(sA, m1 + i * MATRIX_M, k, lane);              \
+            rA[i] = matrix_load_a(sA, BLK_M, m1 + i * MATRIX_M, k, lane);              \
         UNROLL for (int j = 0; j < MATRIX_BLOCKS_N; j++)                        \
-            rB[j] = matrix_load_b(sB, n1 + j * MATRIX_N, k, lane);              \
+            rB[j] = matrix_load_b(sB, BLK_N, n1 + j * MATRIX_N, k, lane);              \
         UNROLL for (int i = 0; i < MATRIX_BLOCKS_M; i++)                        \
         UNROLL for (int j = 0; j < MATRIX_BLOCKS_N; j++)                        \
             MATRIX_MULTIPLY(rC[i][j], rA[i], rB[j]);                            \

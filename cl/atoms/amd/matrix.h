@@ -195,11 +195,11 @@ DEVICE int matrix_row(int i, int lane)
 
 #define MATRIX_N MATRIX_M
 
-/* Fragments: MATRIX_K of k, of rows of A or columns of B from x on. */
+/* Fragments: MATRIX_K of k, of rows of A or columns of B from x on, of a slice that is `width` wide. */
 #define matrix_fragment_a matrix_fragment
 #define matrix_fragment_b matrix_fragment
-#define matrix_load_a(s, x, k, lane) matrix_load(s, x, k, lane)
-#define matrix_load_b(s, x, k, lane) matrix_load(s, x, k, lane)
+#define matrix_load_a(s, width, x, k, lane) matrix_load(s, x, k, lane)
+#define matrix_load_b(s, width, x, k, lane) matrix_load(s, x, k, lane)
 
 DEVICE int matrix_column(int lane)
 {

@@ -38,19 +38,19 @@ DEVICE int matrix_offset(int x, int k, int width)
 
 #if ENGINE == 16
 typedef short8 matrix_fragment_a;
-#define matrix_load_a(s, x, k, lane) \
-    as_short8(intel_sub_group_block_read_us8((LOCAL const ushort *)(s) + matrix_offset(x, k, BLK_M)))
+#define matrix_load_a(s, width, x, k, lane) \
+    as_short8(intel_sub_group_block_read_us8((LOCAL const ushort *)(s) + matrix_offset(x, k, width)))
 #elif ENGINE == 8
 typedef int8 matrix_fragment_a;
-#define matrix_load_a(s, x, k, lane) \
-    as_int8(intel_sub_group_block_read8((LOCAL const uint *)((s) + matrix_offset(x, k, BLK_M))))
+#define matrix_load_a(s, width, x, k, lane) \
+    as_int8(intel_sub_group_block_read8((LOCAL const uint *)((s) + matrix_offset(x, k, width))))
 #else
 #error "ENGINE must be 8 or 16"
 #endif
 
-DEVICE matrix_fragment_b matrix_load_b(LOCAL const T *s, int x, int k, int lane)
+DEVICE matrix_fragment_b matrix_load_b(LOCAL const T *s, int width, int x, int k, int lane)
 {
-    return *(LOCAL const matrix_fragment_b *)(s + matrix_offset(x + lane, k, BLK_N));
+    return *(LOCAL const matrix_fragment_b *)(s + matrix_offset(x + lane, k, width));
 }
 
 #if TYPE == TYPE_F16
