@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 texts += \
+	%D%/amd/chained.h \
 	%D%/amd/matrix.h \
+	%D%/intel/chained.h \
 	%D%/intel/matrix.h \
 	%D%/nvidia/cp_async.h \
 	%D%/nvidia/lanes.h \

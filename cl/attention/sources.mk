@@ -17,6 +17,8 @@ texts += \
 	%D%/decode.h \
 	%D%/decode_mma.cl \
 	%D%/jobs.h \
+	%D%/matrix.cl \
+	%D%/matrix.h \
 	%D%/merge.cl \
 	%D%/mma.cl \
 	%D%/mma.h \

@@ -14,6 +14,7 @@ texts += \
 	%D%/lanes.h \
 	%D%/mainloop.h \
 	%D%/operand.h \
+	%D%/pair.h \
 	%D%/pipeline.h \
 	%D%/roles.h \
 	%D%/row.h \

@@ -94,8 +94,18 @@ int64_t     vn__attention_section(const struct attention *a, const struct vn_rat
 /* Of tiles that as many work-groups as there are units take; block, tile: nanoseconds. */
 double      vn__attention_tile_seconds(const struct attention *a, double blocks, double block, double tile,
                                        double tiles, double units);
-/* Of reading all keys and values once. */
+/* Of reading all keys and values once, and a launch. */
 double      vn__attention_read_seconds(const struct attention *a, const struct vn_rates *r);
+
+/* matrix.c: 16-bit types on the matrix engines of AMD and Intel */
+const char *vn__fits_attention_mfma(const void *problem, const struct vn_facts *f);
+const char *vn__fits_attention_wmma(const void *problem, const struct vn_facts *f);
+const char *vn__fits_attention_dpas(const void *problem, const struct vn_facts *f);
+void        vn__constants_attention_matrix(int *c, const void *problem);
+const char *vn__plan_attention_matrix(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site);
+vn_status   vn__run_attention_matrix(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                     const struct vn_plan *plan);
 
 /* bf16x3.c: f32 in three bf16 parts on NVIDIA's sm_90 */
 const char *vn__fits_attention_bf16x3(const void *problem, const struct vn_facts *f);

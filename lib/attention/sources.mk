@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/bf16x3.c \
 	%D%/cpu.c \
 	%D%/decode.c \
+	%D%/matrix.c \
 	%D%/mma.c \
 	%D%/tiled.c \
 	%D%/trial.c \

@@ -75,6 +75,16 @@ static void head_of(int *c, const void *problem)
                .constants_of = vn__constants_attention_decode, .defines = "#define HAS_SOFTCAP 1\n"
 #define SPLITS "cl/attention/attention.h cl/attention/merge.cl "
 
+#define MATRIX(engine_) .plan = vn__plan_attention_matrix, .run = vn__run_attention_matrix,             \
+                .trial = vn__trial_attention, .entries = "attention_matrix",                            \
+                .params = "HEAD BLK_N BLK_K WAVES COLUMNS ENGINE LANES SPLIT_V Q_REGISTERS ROOM",       \
+                .costs = "EFF TILE_NS", .constants = "FORM 1 2",                                        \
+                .constants_of = vn__constants_attention_matrix, .engine = engine_,                      \
+                .defines = "#define HAS_SOFTCAP 1\n#define CAUSAL causal\n"
+#define MATRIX_TEXTS(maker) \
+    "cl/tile/activation.h cl/tile/pair.h cl/atoms/" maker "/matrix.h cl/atoms/" maker "/chained.h "     \
+    "cl/attention/attention.h cl/attention/matrix.h cl/attention/jobs.h cl/attention/matrix.cl"
+
 const struct vn_variant vn__attention_variants[] = {
     { .name = "attention_decode_cpu", .fits = vn__fits_attention_decode_cpu,
       .plan = vn__plan_attention_decode_cpu, .run = vn__run_attention_decode_cpu,
@@ -113,6 +123,12 @@ const struct vn_variant vn__attention_variants[] = {
       .costs = "EFF TILE_NS FIXED_NS", .constants = "CAUSAL 0 1  FORM 0 1 2  LAYOUT 0 1 2",
       .constants_of = vn__constants_attention_mma, .engine = "HMMA",
       .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n" },
+    { .name = "attention_mfma", .fits = vn__fits_attention_mfma, MATRIX("MFMA"),
+      .texts = MATRIX_TEXTS("amd") },
+    { .name = "attention_wmma", .fits = vn__fits_attention_wmma, MATRIX("WMMA"),
+      .texts = MATRIX_TEXTS("amd") },
+    { .name = "attention_dpas", .fits = vn__fits_attention_dpas, MATRIX("DPAS"),
+      .texts = MATRIX_TEXTS("intel") },
     { .name = "attention_decode_mma", .fits = vn__fits_attention_decode_mma,
       .plan = vn__plan_attention_decode_mma, .run = vn__run_attention_decode_warps,
       .trial = vn__trial_attention,
