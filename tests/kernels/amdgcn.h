@@ -59,5 +59,10 @@ FUNCTION double2 fma_of_(double2 a, double2 b, double2 c)
 }
 FUNCTION float  fabs_(float a)                        { return __builtin_fabsf(a); }
 FUNCTION double fabs_(double a)                       { return __builtin_fabs(a); }
+FUNCTION float  fmax_(float a, float b)               { return __builtin_fmaxf(a, b); }
+FUNCTION double fmax_(double a, double b)             { return __builtin_fmax(a, b); }
+#define fmax(a, b)   fmax_(a, b)
+#define native_exp2(a) __builtin_amdgcn_exp2f(a)
+#define log(a)       (__builtin_amdgcn_logf(a) * 0.693147180559945f)
 #define fma(a, b, c) fma_of_(a, b, c)
 #define fabs(a)      fabs_(a)

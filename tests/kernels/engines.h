@@ -118,6 +118,19 @@ DEVICE SUMS_ emulated(__local R *exchange, uint8 a, uint8 b, SUMS_ c)
     return c;
 }
 
+/* What another lane of the wave holds. */
+DEVICE uint held_by(__local R *exchange, int lane, uint u)
+{
+    __local uint *const room = (__local uint *)exchange + LOCAL_ID() / LANES_ * LANES_;
+    uint other;
+
+    room[LOCAL_ID() % LANES_] = u;
+    BARRIER();
+    other = room[lane % LANES_];
+    BARRIER();
+    return other;
+}
+
 #define FROM_1(v) ((uint8)(as_uint(v)))
 #define FROM_2(v) ((uint8)(as_uint2(v), as_uint2(v), as_uint2(v), as_uint2(v)))
 #define FROM_4(v) ((uint8)(as_uint4(v), as_uint4(v)))
@@ -131,6 +144,9 @@ DEVICE SUMS_ emulated(__local R *exchange, uint8 a, uint8 b, SUMS_ c)
 #define as_half8(v)  (v)
 #define as_half16(v) (v)
 #define __builtin_amdgcn_sched_barrier(which)
+#define amdgpu_waves_per_eu(n)
+#define __builtin_amdgcn_ds_bpermute(bytes, u) held_by(exchange, (bytes) / 4, u)
+#define __builtin_amdgcn_permlanex16(old, u, low, high, x, y) held_by(exchange, LOCAL_ID() ^ 16, u)
 #define __builtin_amdgcn_mfma_f32_32x32x2f32(a, b, c, x, y, z) emulated(exchange, FROM_1(a), FROM_1(b), c)
 #define __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, x, y, z) emulated(exchange, FROM_2(a), FROM_2(b), c)
 #define __builtin_amdgcn_mfma_f32_32x32x4bf16(a, b, c, x, y, z) emulated(exchange, FROM_1(a), FROM_1(b), c)
