@@ -33,34 +33,14 @@
  * Their rows are modelled, not measured: as many accumulators as registers hold with one or two waves on
  * each compute unit, slices that fill half of local memory or less.
  */
-#define WAVES_N (BLK_N / WAVE_N)
 #define ITEMS   (BLK_M / WAVE_M * WAVES_N * LANES)
 #define SLICE_A (BLK_M * BLK_K)
 #define SLICE   (SLICE_A + BLK_N * BLK_K)
 #define RASTER  8
 
-#if TYPE == 0
-#define QUAD    2
-#define BITS    float
-#define QUADS   float2
-#elif TYPE == 3
-#define QUAD    2
-#define BITS    double
-#define QUADS   double2
-#else
-#define QUAD    4
-#define BITS    UINT16
-#define QUADS   ushort4
-#endif
 #define EACH_A  (BLK_M * BLK_K / (QUAD * QUAD) / ITEMS)     /* squares of a slice that a work-item loads */
 #define EACH_B  (BLK_N * BLK_K / (QUAD * QUAD) / ITEMS)
 
-#if LANES != MATRIX_LANES
-#error "LANES is not what the engine has"
-#endif
-#if BLK_M % WAVE_M || BLK_N % WAVE_N || WAVE_M % MATRIX_M || WAVE_N % MATRIX_N || BLK_K % MATRIX_K
-#error "the engine's block must divide a wave's tile, and that the work-group's"
-#endif
 #if EACH_A * ITEMS * QUAD * QUAD != BLK_M * BLK_K || EACH_B * ITEMS * QUAD * QUAD != BLK_N * BLK_K
 #error "the work-items must share a slice evenly"
 #endif
@@ -179,21 +159,6 @@ DEVICE void copy_elements(LOCAL T *s, const struct operand *o, int k0, int width
         *(LOCAL QUADS *)(s + matrix_offset(x, k, width)) = v;
     }
 }
-
-/* The products of a wave with a slice. */
-#define MULTIPLY_SLICE(sA, sB)                                                  \
-    UNROLL for (int k = 0; k < BLK_K; k += MATRIX_K) {                          \
-        matrix_fragment_a rA[MATRIX_BLOCKS_M];                                  \
-        matrix_fragment_b rB[MATRIX_BLOCKS_N];                                  \
-                                                                                \
-        UNROLL for (int i = 0; i < MATRIX_BLOCKS_M; i++)                        \
-            rA[i] = matrix_load_a(sA, BLK_M, m1 + i * MATRIX_M, k, lane);              \
-        UNROLL for (int j = 0; j < MATRIX_BLOCKS_N; j++)                        \
-            rB[j] = matrix_load_b(sB, BLK_N, n1 + j * MATRIX_N, k, lane);              \
-        UNROLL for (int i = 0; i < MATRIX_BLOCKS_M; i++)                        \
-        UNROLL for (int j = 0; j < MATRIX_BLOCKS_N; j++)                        \
-            MATRIX_MULTIPLY(rC[i][j], rA[i], rB[j]);                            \
-    }
 
 MATRIX_KERNEL(ITEMS) void
 gemm_matrix(int M, int N, int K, VIEW eC, R alpha,

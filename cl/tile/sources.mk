@@ -13,6 +13,7 @@ texts += \
 	%D%/held.h \
 	%D%/lanes.h \
 	%D%/mainloop.h \
+	%D%/matrix.h \
 	%D%/operand.h \
 	%D%/pair.h \
 	%D%/pipeline.h \

@@ -146,13 +146,16 @@ const struct vn_variant vn__gemm_variants[] = {
 
     /* AMD's and Intel's */
     { .name = "gemm_mfma", HOOKS(matrix_mfma), .trial = vn__trial_gemm,
-      .texts = TILES "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .texts = TILES "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/tile/matrix.h "
+               "cl/gemm/matrix.cl",
       .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS, .engine = "MFMA" },
     { .name = "gemm_wmma", HOOKS(matrix_wmma), .trial = vn__trial_gemm,
-      .texts = TILES "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .texts = TILES "cl/atoms/amd/matrix.h cl/tile/store_matrix.h cl/tile/matrix.h "
+               "cl/gemm/matrix.cl",
       .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS, .engine = "WMMA" },
     { .name = "gemm_dpas", .was = "gemm_dpas8", HOOKS(matrix_dpas), .trial = vn__trial_gemm,
-      .texts = TILES "cl/atoms/intel/matrix.h cl/tile/store_matrix.h cl/gemm/matrix.cl",
+      .texts = TILES "cl/atoms/intel/matrix.h cl/tile/store_matrix.h cl/tile/matrix.h "
+               "cl/gemm/matrix.cl",
       .entries = "gemm_matrix", .params = MATRIX, .costs = VN_TILES_COSTS, .engine = "DPAS" },
 
     /* multiply-adds */
