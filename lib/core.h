@@ -362,9 +362,8 @@ void      vn__buffer_close(vn_buffer *b);         /* takes NULL */
 
 /* NVIDIA's architecture as a number: 90 of sm_90; 0 of another device. */
 int       vn__sm(const struct vn_facts *f);
-/* The types, as bits, that a matrix engine ("MFMA", "WMMA", "DPAS") of AMD or Intel multiplies on this
- * device; 0: it has none. */
-unsigned  vn__matrix_types(const struct vn_facts *f, const char *engine);
+/* NULL, or why the device has no matrix engine "MFMA", "WMMA" or "DPAS", or none for the type. */
+const char *vn__lacks_engine(const struct vn_facts *f, const char *engine, vn_type type);
 /* For a table of variants: a device of any kind; a CPU that asks for explicit vectors; PTX of sm_80. */
 const char *vn__fits_any    (const void *problem, const struct vn_facts *f);
 const char *vn__fits_vectors(const void *problem, const struct vn_facts *f);

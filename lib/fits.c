@@ -13,7 +13,7 @@ int vn__sm(const struct vn_facts *f)
 }
 
 /* The engines of architectures differ, and some compilers die of an instruction that is not there. */
-unsigned vn__matrix_types(const struct vn_facts *f, const char *engine)
+const char *vn__lacks_engine(const struct vn_facts *f, const char *engine, vn_type type)
 {
     enum { HALVES = 1u << VN_F16 | 1u << VN_BF16 };
     enum { CDNA1 = HALVES | 1u << VN_F32, CDNA = CDNA1 | 1u << VN_F64 };
@@ -25,8 +25,10 @@ unsigned vn__matrix_types(const struct vn_facts *f, const char *engine)
     for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++)
         if (!strcmp(engine, engines[i].engine) && !strcmp(f->family, engines[i].family) &&
             !strncmp(f->arch, engines[i].arch, strlen(engines[i].arch)))
-            return engines[i].types;
-    return 0;
+            return engines[i].types & 1u << type ? NULL : "the matrix engine does not multiply this type";
+    return !strcmp(engine, "MFMA") ? "it needs an AMD GPU of CDNA, for MFMA"
+         : !strcmp(engine, "WMMA") ? "it needs an AMD GPU of RDNA 3 or 4, for WMMA"
+         : "it needs a GPU of Intel's, for DPAS";
 }
 
 const char *vn__fits_any(const void *problem, const struct vn_facts *f)

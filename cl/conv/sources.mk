@@ -11,6 +11,8 @@ texts += \
 	%D%/filter_tiles.h \
 	%D%/gather.h \
 	%D%/im2col.h \
+	%D%/matrix.cl \
+	%D%/matrix.h \
 	%D%/mma.cl \
 	%D%/mma_filter.cl \
 	%D%/mma_sum.cl \

@@ -22,26 +22,6 @@ DEVICE int phase_taps(LOCAL const struct phase *f)
     return (int)(f->t.count * f->r.count * f->s.count);
 }
 
-#if DIRECTION == 1
-/* As find_taps() of conv.h, with few divisions, and those of 32 bits: the first tile waits for it. */
-DEVICE void conv_taps(struct taps *m, int taps, int dilation, int stride, int pad, int phase, int step,
-                      int inverse)
-{
-    const int g = step == stride ? 1 : stride / step, at = phase + pad, u = g == 1 ? at : at / g;
-    const int first = step == 1 ? 0 : step < 1 << 15 ? u % step * inverse % step
-                                    : (int)((INT64)(u % step) * inverse % step);
-    const int count = u * g != at || first >= taps ? 0 : step == 1 ? taps : (taps - 1 - first) / step + 1;
-
-    m->first = first;
-    m->step = step;
-    m->count = count;
-    m->shift = count ? stride == 1 ? at : (at - first * dilation) / stride : 0;
-    m->delta = g == 1 ? -dilation : -(dilation / g);
-}
-#else
-#define conv_taps find_taps
-#endif
-
 /* The i-th in the order that phases are computed in: eGrid.s0 has four bits for each. */
 #define MOST_PHASES 16
 #define CONV_PHASE(f, i)                                                                            \

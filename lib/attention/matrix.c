@@ -16,11 +16,11 @@ enum { LARGEST_HEAD = 256 };
 
 /* ---- fits ------------------------------------------------------------------------- */
 
-static const char *fits(const struct attention *a, unsigned types)
+static const char *fits(const struct attention *a)
 {
     if (a->backward)
         return "it computes no gradients";
-    if (!(types & 1u << a->head.type) || vn_type_bytes(a->head.type) != 2)
+    if (vn_type_bytes(a->head.type) != 2)
         return "it needs f16 or bf16";
     if (a->page)
         return "keys and values are in pages";
@@ -35,26 +35,16 @@ static const char *fits(const struct attention *a, unsigned types)
     return NULL;
 }
 
-const char *vn__fits_attention_mfma(const void *problem, const struct vn_facts *f)
-{
-    const unsigned types = vn__matrix_types(f, "MFMA");
-
-    return types ? fits(problem, types) : "it needs an AMD GPU of CDNA, for MFMA";
-}
-
-const char *vn__fits_attention_wmma(const void *problem, const struct vn_facts *f)
-{
-    const unsigned types = vn__matrix_types(f, "WMMA");
-
-    return types ? fits(problem, types) : "it needs an AMD GPU of RDNA 3 or 4, for WMMA";
-}
-
-const char *vn__fits_attention_dpas(const void *problem, const struct vn_facts *f)
-{
-    const unsigned types = vn__matrix_types(f, "DPAS");
-
-    return types ? fits(problem, types) : "it needs a GPU of Intel's, for dpas";
-}
+#define FITS(engine, name)                                                                                   \
+    const char *vn__fits_attention_##engine(const void *problem, const struct vn_facts *f)                   \
+    {                                                                                                        \
+        const char *const why = vn__lacks_engine(f, name, ((const struct attention *)problem)->head.type);   \
+                                                                                                             \
+        return why ? why : fits(problem);                                                                    \
+    }
+FITS(mfma, "MFMA")
+FITS(wmma, "WMMA")
+FITS(dpas, "DPAS")
 
 /* Scores are not only scaled by what can be put off to their exponentials. */
 static int is_general(const struct attention *a)

@@ -133,6 +133,16 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
 vn_status   vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
 
+/* matrix.c: 16-bit types on matrix engines of AMD and Intel, images and their gradients */
+const char *vn__fits_conv_mfma(const void *problem, const struct vn_facts *f);
+const char *vn__fits_conv_wmma(const void *problem, const struct vn_facts *f);
+const char *vn__fits_conv_dpas(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_matrix(int *c, const void *problem);
+const char *vn__plan_conv_matrix(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                 const struct vn_site *site);
+vn_status   vn__run_conv_matrix(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan);
+
 /* phases.c: backward data of few channels, whose phases are channels of one convolution */
 const char *vn__fits_conv_window_phases(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_window_phases(struct vn_plan *out, const void *problem, const struct vn_row *row,

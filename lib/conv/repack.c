@@ -141,7 +141,7 @@ struct conv vn__conv_without_jumps(const struct conv *c)
     return it;
 }
 
-/* 0 if the copies are too large.  keep: the output is not one of them. */
+/* 0 if the copies are too large.  keep: the output is not one of them; room: NULL in a plan. */
 static int copies_of(struct copies *p, const struct conv *c, int keep, size_t own, vn_buffer *room)
 {
     p->c = *c;
@@ -160,8 +160,7 @@ static int copies_of(struct copies *p, const struct conv *c, int keep, size_t ow
         p->bytes += (size_t)VN_CEIL_DIV(elements * bytes, ALIGN) * ALIGN;
         vn__conv_lay_rows(t, t->extent[4]);
         t->start = p->at[i];
-        if (room)
-            t->buffer = room;
+        t->buffer = room;
     }
     vn__conv_settle(&p->c);
     return 1;

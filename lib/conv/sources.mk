@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/filter.h \
 	%D%/im2col.c \
 	%D%/im2col.h \
+	%D%/matrix.c \
 	%D%/mma.c \
 	%D%/mma_filter.c \
 	%D%/pack.c \

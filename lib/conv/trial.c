@@ -9,14 +9,16 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, SHAPES = 6, LAYOUTS = 96 };  /* layouts of each shape */
+enum { IMAGES = 3, SHAPES = 7, LAYOUTS = 96 };  /* layouts of each shape */
 enum { MOST = 88 * 72 * 3 * 3 };                /* elements of the largest tensor */
 
-static const struct { int channels, filters, stride, taps, pad, height, width; } shapes[] = {
-    { 72, 88, 2, 3, 1, 9, 11 }, { 3, 88, 2, 3, 1, 9, 11 }, { 40, 48, 1, 3, 1, 9, 11 },
-    { 3, 56, 2, 3, 1, 9, 11 },                  /* few channels, and filters that fit one slice */
-    { 72, 88, 1, 1, 0, 1, 104 },                /* one tap, and a row of pixels, as they are joined */
-    { 40, 48, 2, 1, 0, 9, 40 },                 /* pixels that the filter does not meet */
+/* vector: what pixels begin at multiples of, if channels are contiguous. */
+static const struct { int channels, filters, stride, taps, pad, height, width, vector; } shapes[SHAPES] = {
+    { 72, 88, 2, 3, 1, 9, 11, 1 }, { 3, 88, 2, 3, 1, 9, 11, 1 }, { 40, 48, 1, 3, 1, 9, 11, 1 },
+    { 3, 56, 2, 3, 1, 9, 11, 1 },               /* few channels, and filters that fit one slice */
+    { 72, 88, 1, 1, 0, 1, 104, 1 },             /* one tap, and a row of pixels, as they are joined */
+    { 40, 48, 2, 1, 0, 9, 40, 1 },              /* pixels that the filter does not meet */
+    { 42, 53, 2, 3, 1, 9, 11, 8 },              /* channels that do not fill their last vector */
 };
 
 static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }
@@ -63,12 +65,15 @@ static size_t offset_of(const int64_t at[RANK], const vn_tensor *t)
 static vn_status fill(vn_queue *q, const struct conv *c, const vn_tensor *t)
 {
     const size_t bytes = MOST * vn_type_bytes(t->type);
+    const int has_gaps = t->stride[1] == 1 && t->stride[4] > t->extent[1];
     void *const room = calloc(1, bytes);
     int64_t at[RANK] = { 0 };
     vn_status s;
 
     if (!room)
         return vn__fail(VN_NO_MEMORY, "host memory ran out for a trial");
+    if (has_gaps)                               /* NaN, in each type */
+        memset(room, 0xff, bytes);
     do
         vn__trial_encode(room, t->type, offset_of(at, t),
                          t == &c->w ? filter_at(at) : t == &c->x || t == &c->y ? image_at(at)
@@ -170,7 +175,7 @@ static vn_status compare(vn_queue *q, const struct conv *c)
 /* ---- the problem ------------------------------------------------------------------------- */
 
 /* NHWC, or NCHW. */
-static void lay_out_tensor(vn_tensor *t, vn_type type, int nchw, const int64_t extent[RANK])
+static void lay_out_tensor(vn_tensor *t, vn_type type, int nchw, int vector, const int64_t extent[RANK])
 {
     static const int orders[2][RANK] = { { 1, 4, 3, 2, 0 }, { 4, 3, 2, 1, 0 } };
     int64_t step = 1;
@@ -184,6 +189,8 @@ static void lay_out_tensor(vn_tensor *t, vn_type type, int nchw, const int64_t e
         t->extent[d] = extent[d];
         t->stride[d] = step;
         step *= extent[d];
+        if (!nchw && i == 0)
+            step = VN_CEIL_DIV(step, vector) * vector;
     }
 }
 
@@ -195,7 +202,7 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
     const int64_t inputs = shapes[which / LAYOUTS].channels, filters = shapes[which / LAYOUTS].filters;
     const int stride = shapes[which / LAYOUTS].stride, taps = shapes[which / LAYOUTS].taps;
     const int pad = shapes[which / LAYOUTS].pad, height = shapes[which / LAYOUTS].height;
-    const int width = shapes[which / LAYOUTS].width;
+    const int width = shapes[which / LAYOUTS].width, vector = shapes[which / LAYOUTS].vector;
     const int64_t depth = is_3d ? 2 : 1;
     const vn_tensor *out;
     int64_t extent[RANK];
@@ -207,16 +214,16 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
         c->pad[d] = d ? pad : 0;
         c->dilation[d] = 1;
     }
-    lay_out_tensor(&c->x, c->p.type, nchw, (int64_t[]){ IMAGES, inputs, depth, height, width });
-    lay_out_tensor(&c->w, c->p.type, nchw, (int64_t[]){ filters, inputs, 1, taps, taps });
-    lay_out_tensor(&c->y, c->p.type, nchw,
+    lay_out_tensor(&c->x, c->p.type, nchw, vector, (int64_t[]){ IMAGES, inputs, depth, height, width });
+    lay_out_tensor(&c->w, c->p.type, nchw, vector, (int64_t[]){ filters, inputs, 1, taps, taps });
+    lay_out_tensor(&c->y, c->p.type, nchw, vector,
                    (int64_t[]){ IMAGES, filters, depth, (height + 2 * pad - taps) / stride + 1,
                                 (width + 2 * pad - taps) / stride + 1 });
     out = vn__conv_output(c);
     memcpy(extent, out->extent, sizeof extent);
-    lay_out_tensor((vn_tensor *)out, (vn_type)it->epilogue.type_c, of_out, extent);
-    lay_out_tensor(&c->residual, (vn_type)it->epilogue.type_residual, of_out, extent);
-    lay_out_tensor(&c->bias, (vn_type)it->epilogue.type_bias, of_out, extent);
+    lay_out_tensor((vn_tensor *)out, (vn_type)it->epilogue.type_c, of_out, vector, extent);
+    lay_out_tensor(&c->residual, (vn_type)it->epilogue.type_residual, of_out, vector, extent);
+    lay_out_tensor(&c->bias, (vn_type)it->epilogue.type_bias, of_out, vector, extent);
     for (int d = 0; d < RANK; d++)
         if (channels && d != (c->direction == BACKWARD_FILTER ? 0 : 1))
             c->bias.stride[d] = 0;

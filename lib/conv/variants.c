@@ -95,6 +95,12 @@ static void direction_of(int *c, const void *problem)
                                "#define BLK_N (SUB_N * WARPGROUPS_N)\n", .engine = "HGMMA"
 #define DEPTHWISE_FILTER .constants = "TAPS 3  STRIDE 1 2", .constants_of = vn__constants_depthwise_filter,  \
                          .defines = "#define DIRECTION 2\n#define CHANNELS_LAST 1\n"
+#define MATRIX(maker) .plan = vn__plan_conv_matrix, .run = vn__run_conv_matrix, .trial = vn__trial_conv,     \
+    .texts = EPILOGUE "cl/tile/scheduler.h cl/atoms/" maker "/matrix.h cl/tile/store_matrix.h "              \
+             "cl/tile/matrix.h cl/conv/conv.h cl/conv/gather.h cl/conv/matrix.h cl/conv/matrix.cl",          \
+    .entries = "conv_matrix", .params = "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES",                      \
+    .costs = VN_TILES_COSTS, .constants = "DIRECTION 0 1  IMAGE_RANK 4 5  TAIL 0 1",                         \
+    .constants_of = vn__constants_conv_matrix
 #define PANELS "THR_M THR_V VEC BLK_M BLK_K"
 #define DIRECTIONS(list) .constants = "DIRECTION " list, .constants_of = direction_of
 
@@ -183,6 +189,9 @@ const struct vn_variant vn__conv_variants[] = {
       .constants_of = vn__constants_conv_tf32,
       .defines = "#define SPLITK 0\n#define IMAGE_RANK SOURCE_RANK\n#define TWINS 0\n#define MN_MAJOR_A 0\n"
                  "#define MN_MAJOR_B 0\n", .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },
+    { .name = "conv_mfma", .fits = vn__fits_conv_mfma, MATRIX("amd"), .engine = "MFMA" },
+    { .name = "conv_wmma", .fits = vn__fits_conv_wmma, MATRIX("amd"), .engine = "WMMA" },
+    { .name = "conv_dpas", .fits = vn__fits_conv_dpas, MATRIX("intel"), .engine = "DPAS" },
     { .name = "conv_bf16x3", .fits = vn__fits_conv_bf16x3, .plan = vn__plan_conv_bf16x3,
       .run = vn__run_conv_bf16x3, .layout = vn__layout_conv_bf16x3, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.h "

@@ -9,36 +9,13 @@
 
 enum { BLK_M, BLK_N, BLK_K, WAVE_M, WAVE_N, ENGINE, LANES };    /* their parameters */
 
-static const char *fits(const struct gemm *g, unsigned types)
+static const char *fits(const struct gemm *g)
 {
     const char *why;
 
-    if (!(types & 1u << g->head.type))
-        return "the matrix engine does not multiply this type";
     if (g->k == 0)
         return "there is nothing to multiply";
     return (why = vn__fits_order(g)) ? why : vn__fits_sizes(g);
-}
-
-const char *vn__fits_matrix_mfma(const void *problem, const struct vn_facts *f)
-{
-    const unsigned types = vn__matrix_types(f, "MFMA");
-
-    return types ? fits(problem, types) : "it needs an AMD GPU of CDNA, for MFMA";
-}
-
-const char *vn__fits_matrix_wmma(const void *problem, const struct vn_facts *f)
-{
-    const unsigned types = vn__matrix_types(f, "WMMA");
-
-    return types ? fits(problem, types) : "it needs an AMD GPU of RDNA 3 or 4, for WMMA";
-}
-
-const char *vn__fits_matrix_dpas(const void *problem, const struct vn_facts *f)
-{
-    const unsigned types = vn__matrix_types(f, "DPAS");
-
-    return types ? fits(problem, types) : "it needs a GPU of Intel's, for dpas";
 }
 
 static int items_of(const int *p)
@@ -64,7 +41,13 @@ static vn_status run_matrix(vn_queue *q, const struct vn_choice *it, const struc
     return vn__gemm_launch_tiles(q, it, g, p[BLK_M], p[BLK_N], items_of(p));
 }
 
-#define HOOKS(engine)                                                                                        \
+#define HOOKS(engine, name)                                                                                  \
+    const char *vn__fits_matrix_##engine(const void *problem, const struct vn_facts *f)                      \
+    {                                                                                                        \
+        const char *const why = vn__lacks_engine(f, name, ((const struct gemm *)problem)->head.type);        \
+                                                                                                             \
+        return why ? why : fits(problem);                                                                    \
+    }                                                                                                        \
     const char *vn__plan_matrix_##engine(struct vn_plan *out, const void *problem, const struct vn_row *row, \
                                          const struct vn_site *site)                                         \
     {                                                                                                        \
@@ -76,6 +59,6 @@ static vn_status run_matrix(vn_queue *q, const struct vn_choice *it, const struc
         (void)plan;                                                                                          \
         return run_matrix(q, it, problem);                                                                   \
     }
-HOOKS(mfma)
-HOOKS(wmma)
-HOOKS(dpas)
+HOOKS(mfma, "MFMA")
+HOOKS(wmma, "WMMA")
+HOOKS(dpas, "DPAS")

@@ -15,8 +15,8 @@ failed=0 kernels=0 left_out=
 counted()
 {
     case $1 in
-    */gemm_*) count='BLK_K / MATRIX_K * MATRIX_BLOCKS_M * MATRIX_BLOCKS_N' ;;
-    *)        count='COLUMNS * (HEAD / MATRIX_K * KEY_BLOCKS + BLK_N / MATRIX_K * SUM_BLOCKS)' ;;
+    */gemm_* | */conv_*) count='BLK_K / MATRIX_K * MATRIX_BLOCKS_M * MATRIX_BLOCKS_N' ;;
+    *) count='COLUMNS * (HEAD / MATRIX_K * KEY_BLOCKS + BLK_N / MATRIX_K * SUM_BLOCKS)' ;;
     esac
     echo "
 CONSTANT const int vn_counted = $count * MATRIX_STEPS;
@@ -24,7 +24,7 @@ KERNEL(1) void count(GLOBAL int *to) { *to = vn_counted; }"
 }
 
 # loops INSTRUCTION: of the numbered lines on standard input, how often the pattern is within each
-# innermost loop that has it.  A loop is what lies between a label and a branch back to it.
+# loop that has it and no other such loop within.  A loop is what lies between a label and a branch back to it.
 loops()
 {
     awk -v pattern="$1" '
@@ -40,11 +40,14 @@ loops()
         $0 ~ pattern                   { at[++m] = NR }
         END {
             for (i = 1; i <= n; i++) {
-                inner = 1; hits = 0
+                hits[i] = 0
+                for (k = 1; k <= m; k++) hits[i] += at[k] >= from[i] && at[k] <= to[i]
+            }
+            for (i = 1; i <= n; i++) {
+                inner = 1
                 for (j = 1; j <= n; j++)
-                    inner = inner && !(j != i && from[j] >= from[i] && to[j] <= to[i] && to[j] - from[j] < to[i] - from[i])
-                for (k = 1; k <= m; k++) hits += at[k] >= from[i] && at[k] <= to[i]
-                if (inner && hits) print hits
+                    inner = inner && !(hits[j] && j != i && from[j] >= from[i] && to[j] <= to[i] && to[j] - from[j] < to[i] - from[i])
+                if (inner && hits[i]) print hits[i]
             }
         }' | sort -n | uniq | tr '\n' ' '
 }
@@ -60,12 +63,15 @@ check()
     failed=$((failed + 1))
 }
 
+# Of gemm and attention, all rows; of conv, not each of them with all values of its constants.
 texts()
 {
-    rm -rf "$out/texts"
-    mkdir "$out/texts"
-    tests/kernels/texts opencl "$1" "$out/texts" rows > "$out/all" || exit 1
+    rm -rf "$out/rows" "$out/pairs"
+    mkdir "$out/rows" "$out/pairs"
+    tests/kernels/texts opencl "$1" "$out/rows" rows > "$out/all" &&
+        tests/kernels/texts opencl "$1" "$out/pairs" rows pairs > "$out/some" || exit 1
     grep -E "/(gemm|attention)_(mfma|wmma|dpas8?)\." "$out/all" > "$out/list" || { echo "no row for $1"; exit 1; }
+    grep -E "/conv_(mfma|wmma|dpas)\." "$out/some" >> "$out/list" || { echo "no row of conv for $1"; exit 1; }
     while read -r text; do counted "$text" >> "$text"; done < "$out/list"
 }
 
