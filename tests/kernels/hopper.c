@@ -486,6 +486,8 @@ static const struct tested all_tested[] = {
         { REAL,  "attention:b1h2s200d64:f16:hk=1:causal:window=100:lse" },
         { REAL,  "attention:b3h2s140d64:bf16:hk=1:sk=148:page=37:len=0:qlen=90:causal:sinks:lse" },
         { REAL,  "attention:b1h2s70d40:f16:sk=150:mask=full:softcap=3:causal:gap=1" },
+        { EXACT, "attention:b2h1s65d20:f16:bshd:sk=64:causal:window=5:mask=full:scale=1:lse" },
+        { REAL,  "attention:b1h1s20d40:f16:sk=80:causal:gap=1:scale=-0.5" },
         { SPECIAL, "attention:b1h2s70d64:f16:sk=60:causal:lse" },        /* one of three is tried */
         { SPECIAL, "attention:b1h2s70d64:f16:sk=140" },
         { SPECIAL, "attention:b1h2s70d53:bf16:sk=90:lse" },
