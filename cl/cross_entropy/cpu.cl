@@ -17,14 +17,9 @@ struct sums     { R max, sum, all; };
 DEVICE vector read_x(const struct row_view *it, INDEX j, R none)
 {
     GLOBAL const T *const x = it->x + j * VEC * it->step;
-    R some[VEC];
 
-    if (j < it->full)
-        return read_lanes(x, it->step, VEC);
-    VSTORE(VEC, some, read_lanes(x, it->step, it->tail));
-    for (int i = it->tail; i < VEC; i++)
-        some[i] = none;
-    return VLOAD(VEC, some);
+    return j < it->full ? read_lanes(x, it->step, VEC)
+                        : first_lanes(read_lanes(x, it->step, it->tail), it->tail, none);
 }
 
 DEVICE void reduce_row(struct sums *out, const struct row_view *it, int smooth)

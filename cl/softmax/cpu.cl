@@ -79,7 +79,7 @@ DEVICE void write_y(const struct row_view *it, INDEX j, int plain, vector v)
     GLOBAL T *y = it->y + j * it->y_step;
 
     if (plain)
-        STORE_VECTOR(VEC, y, v);
+        STORE_LANES(y, v);
     else
         write_lanes(y, it->y_lane, lanes_of(it, j), v);
 }
@@ -154,19 +154,13 @@ DEVICE void write(const struct row_view *it, INDEX from, INDEX to, int kept, con
 DEVICE vector read_z(const struct row_view *it, INDEX j, int plain)
 {
     const vector x = read_x(it, j, plain), scale = (vector)it->scale;
-    R some[VEC];
 
     if (plain)
         return scale * x;
 
     const vector z = it->has_w ? FMA(scale, x, read_w(it, j, 0)) : scale * x;
 
-    if (j < it->full)
-        return z;
-    VSTORE(VEC, some, z);
-    for (int i = it->tail; i < VEC; i++)
-        some[i] = -INFINITE;
-    return VLOAD(VEC, some);
+    return j < it->full ? z : first_lanes(z, it->tail, -INFINITE);
 }
 
 DEVICE INDEX block_of(INDEX from, INDEX to)
@@ -285,16 +279,37 @@ DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
 #define SHORT  2048
 #define CHAINS 4
 
-DEVICE void short_row(const struct row_view *it)
+/* The sum of exponentials of the row's kept z, less max.  They replace z; with is_log, a constant, z - max does. */
+DEVICE R sum_kept(vector *kept, INDEX fours, INDEX count, R max, int is_log)
+{
+    vector sums[CHAINS];
+
+#define ADD_KEPT(j, chain)                                       \
+    {                                                            \
+        const vector z = kept[j] - (vector)max, e = exp_lanes(z);\
+                                                                 \
+        sums[chain] = sums[chain] + e;                           \
+        kept[j] = is_log ? z : e;                                \
+    }
+
+    UNROLL for (int i = 0; i < CHAINS; i++)
+        sums[i] = (vector)ZERO;
+    for (INDEX j = 0; j < fours; j += CHAINS)
+        UNROLL for (int i = 0; i < CHAINS; i++)
+            ADD_KEPT(j + i, i)
+    for (INDEX j = fours; j < count; j++)
+        ADD_KEPT(j, 0)
+    return lanes_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+DEVICE void short_row(const struct row_view *it, vector *kept)
 {
     const INDEX fours = it->full / CHAINS * CHAINS;
-    vector kept[SHORT], tops[CHAINS], sums[CHAINS], factor;
-    R max, sum;
+    vector tops[CHAINS];
+    R max;
 
-    UNROLL for (int i = 0; i < CHAINS; i++) {
+    UNROLL for (int i = 0; i < CHAINS; i++)
         tops[i] = (vector)FIRST_MAX;
-        sums[i] = (vector)ZERO;
-    }
     for (INDEX j = 0; j < fours; j += CHAINS)
         UNROLL for (int i = 0; i < CHAINS; i++) {
             kept[j + i] = read_z(it, j + i, 1);
@@ -308,25 +323,27 @@ DEVICE void short_row(const struct row_view *it)
     tops[2] = MAX_LANES(tops[2], tops[3]);
     max = lanes_max(MAX_LANES(tops[0], tops[2]));
 
-#define ADD_KEPT(j, chain)                                       \
+#define WRITE_KEPT(STORE_EACH, factor, OP)                       \
     {                                                            \
-        const vector z = kept[j] - (vector)max, e = exp_lanes(z);\
+        const vector f = (vector)(factor);                       \
                                                                  \
-        sums[chain] = sums[chain] + e;                           \
-        kept[j] = it->is_log ? z : e;                            \
+        for (INDEX j = 0; j < it->full; j++)                     \
+            STORE_EACH(it->y + j * it->y_step, kept[j] OP f);    \
+        for (INDEX j = it->full; j < it->count; j++)             \
+            write_y(it, j, 0, kept[j] OP f);                     \
     }
+#define STREAM_LANES(p, v) STORE_STREAM(VEC, p, v)
 
-    for (INDEX j = 0; j < fours; j += CHAINS)
-        UNROLL for (int i = 0; i < CHAINS; i++)
-            ADD_KEPT(j + i, i)
-    for (INDEX j = fours; j < it->count; j++)
-        ADD_KEPT(j, 0)
-    sum = lanes_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-    factor = (vector)of_sum(sum, it->is_log);
-    for (INDEX j = 0; j < it->full; j++)
-        write_last(it, j, 1, it->is_log ? kept[j] - factor : kept[j] * factor);
-    for (INDEX j = it->full; j < it->count; j++)
-        write_y(it, j, 0, it->is_log ? kept[j] - factor : kept[j] * factor);
+    if (it->is_log)
+        WRITE_KEPT(STORE_LANES, logarithm_of(sum_kept(kept, fours, it->count, max, 1)), -)
+    else {
+        const R inverse = inverse_of(sum_kept(kept, fours, it->count, max, 0));
+
+        if (it->streams)
+            WRITE_KEPT(STREAM_LANES, inverse, *)
+        else
+            WRITE_KEPT(STORE_LANES, inverse, *)
+    }
 }
 #endif
 
@@ -416,6 +433,9 @@ KERNEL(1) void
 softmax(ARGUMENTS, int across)
 {
     R tops[KEEPS ? BLOCKS * VEC : VEC];
+#if !BACKWARD
+    vector kept[SHORT];
+#endif
 
     const INDEX sets = ((INDEX)shape.s5 + VEC - 1) / VEC;       /* of VEC rows */
     const INDEX all = across ? (INDEX)shape.s0 / (INDEX)shape.s5 * sets : (INDEX)shape.s0;
@@ -439,7 +459,7 @@ softmax(ARGUMENTS, int across)
 
 #if !BACKWARD
             if (it.plain && it.count <= SHORT)
-                short_row(&it);
+                short_row(&it, kept);
             else
 #endif
             {
