@@ -171,15 +171,17 @@ static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const s
 
 /* The schedule of the tasks: `quota` units for each work-group at first; then what is left, divided by
  * `divisor`. A C that may be computed in one wave is scheduled statically but for a rest, since each task
- * reads B once; with B in place small tasks cost nothing. */
+ * reads B once; with B in place small tasks cost nothing. Of a K-major B the rest is smaller: a task packs
+ * all of B, which takes as long as a row of tiles. */
 struct schedule { int64_t groups, quota, divisor; };
 
 static struct schedule schedule_for(const struct blocks *cut, int64_t all, int64_t row_units, int64_t rows,
-                                    int64_t groups)
+                                    int64_t groups, int is_k_major)
 {
     enum { REST = 32, SMALL = 4 };
     const int is_wave = groups > 1 && !cut->in_place && all <= groups * rows * row_units;
-    const int64_t quota = is_wave ? (all - all / REST) / groups / row_units * row_units : 0;
+    const int64_t even = (all - all / REST) / row_units;
+    const int64_t quota = is_wave ? (is_k_major ? VN_CEIL_DIV(even, groups) : even / groups) * row_units : 0;
 
     return (struct schedule){ groups, quota, cut->in_place && groups > 1 ? SMALL * groups : groups };
 }
@@ -209,7 +211,8 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
         return vn__fail(VN_UNSUPPORTED, "C has more than %d work units", INT_MAX);
     if ((s = vn__counters(&taken, q)))
         return s;
-    schedule = schedule_for(&cut, all, row_units, cut.rows / it->p[CPU_THR_M], all < units ? all : units);
+    schedule = schedule_for(&cut, all, row_units, cut.rows / it->p[CPU_THR_M], all < units ? all : units,
+                            vn__col(&g->b) != 1);
     l.nargs = 0;
     l.groups[0] = schedule.groups;
     l.groups[1] = l.groups[2] = 1;
