@@ -279,7 +279,8 @@ DEVICE void merge_lanes(vector max, vector sum, R *row_max, R *row_sum)
 #define SHORT  2048
 #define CHAINS 4
 
-/* The sum of exponentials of the row's kept z, less max.  They replace z; with is_log, a constant, z - max does. */
+/* The sum of exp(z - max) over the kept z of a row.  It replaces z by exp(z - max); with is_log, which is a
+ * constant, by z - max. */
 DEVICE R sum_kept(vector *kept, INDEX fours, INDEX count, R max, int is_log)
 {
     vector sums[CHAINS];
@@ -323,26 +324,28 @@ DEVICE void short_row(const struct row_view *it, vector *kept)
     tops[2] = MAX_LANES(tops[2], tops[3]);
     max = lanes_max(MAX_LANES(tops[0], tops[2]));
 
-#define WRITE_KEPT(STORE_EACH, factor, OP)                       \
-    {                                                            \
-        const vector f = (vector)(factor);                       \
-                                                                 \
-        for (INDEX j = 0; j < it->full; j++)                     \
-            STORE_EACH(it->y + j * it->y_step, kept[j] OP f);    \
-        for (INDEX j = it->full; j < it->count; j++)             \
-            write_y(it, j, 0, kept[j] OP f);                     \
-    }
+#define WRITE_FULL(STORE_EACH, value)                            \
+    for (INDEX j = 0; j < it->full; j++)                         \
+        STORE_EACH(it->y + j * it->y_step, value);
 #define STREAM_LANES(p, v) STORE_STREAM(VEC, p, v)
+#define WRITE_KEPT(value)                                        \
+    {                                                            \
+        if (it->streams)                                         \
+            WRITE_FULL(STREAM_LANES, value)                      \
+        else                                                     \
+            WRITE_FULL(STORE_LANES, value)                       \
+        for (INDEX j = it->full; j < it->count; j++)             \
+            write_y(it, j, 0, value);                            \
+    }
 
-    if (it->is_log)
-        WRITE_KEPT(STORE_LANES, logarithm_of(sum_kept(kept, fours, it->count, max, 1)), -)
-    else {
-        const R inverse = inverse_of(sum_kept(kept, fours, it->count, max, 0));
+    if (it->is_log) {
+        const vector less = (vector)logarithm_of(sum_kept(kept, fours, it->count, max, 1));
 
-        if (it->streams)
-            WRITE_KEPT(STREAM_LANES, inverse, *)
-        else
-            WRITE_KEPT(STORE_LANES, inverse, *)
+        WRITE_KEPT(kept[j] - less)
+    } else {
+        const vector factor = (vector)inverse_of(sum_kept(kept, fours, it->count, max, 0));
+
+        WRITE_KEPT(kept[j] * factor)
     }
 }
 #endif

@@ -18,8 +18,8 @@ UNALIGNED(vector, stored, T_BYTES);
 
 #define MAX_LANES(a, b) PICK(a, b, b, a)       /* drops NaN in b; a is never NaN */
 
-/* Elements 0 to `lanes` - 1, `lane` apart; 0 in the other lanes.  Where elements are contiguous, the loop over
- * all lanes becomes one masked access.                                                                      */
+/* Elements 0 to `lanes` - 1, `lane` apart; 0 in the other lanes.  Where elements are contiguous, the loop
+ * over all lanes becomes masked vector accesses.                                                        */
 DEVICE vector read_lanes(GLOBAL const T *p, INDEX lane, int lanes)
 {
     R some[VEC];
