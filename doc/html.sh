@@ -111,8 +111,8 @@ figure()        # FILE
     echo '<h1>Vernier</h1>'
     awk '/^# / { on = 1; next } /^- / { exit } on' "$sources/README.md" | awk 'BEGIN { print "<p>" } { print } END { print "</p>" }'
     echo '<h1>Manual</h1><nav class="index"><ul>'
-    for page in vernier.1 vernier.3 vernier_queues.3 vernier_tensors.3 vn_attention.3 vn_cross_entropy.3 vernier_opencl.3 vernier_cuda.3 \
-                vernier_cblas.3 vernier.7; do
+    for page in vernier.1 vernier.3 vernier_queues.3 vernier_tensors.3 vn_attention.3 vn_conv.3 vn_cross_entropy.3 \
+                vernier_opencl.3 vernier_cuda.3 vernier_cblas.3 vernier.7; do
         printf '<li><a href="%s.html">%s(%s)</a>: %s</li>\n' "$page" "${page%.*}" "${page##*.}" \
             "$(sed -n 's/^\.Nd //p' "$sources/doc/$page")"
     done

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "gemm/gemm.h"
 #include "im2col.h"
 #include "repack.h"
 

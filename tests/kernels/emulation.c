@@ -379,7 +379,8 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < n; i++)
         if (wanted(argc, argv, &engines[i]) && engines[i].number != 8 &&
-            (engines[i].suite == suite_gemm || engines[i].suite == images || !strcmp(engines[i].arch, "gfx90a")))
+            (engines[i].suite == suite_gemm || engines[i].suite == images ||
+             !strcmp(engines[i].arch, "gfx90a")))
             test_choice(&engines[i], 0);
     for (size_t i = 0; i < n; i++)
         if (wanted(argc, argv, &engines[i]) && !strcmp(engines[i].arch, "gfx90a") &&
