@@ -39,6 +39,10 @@ conv-tf32-nhwc       | bench resnet50 --batch 64 --direction all --with nhwc:mat
 conv-b1-f16          | bench resnet50 --batch 1 --direction all -t f16 --with nhwc --compare cudnn
 conv-b1-f32          | bench resnet50 --batch 1 --direction all --compare cudnn,onednn
 conv-b16-f32         | bench resnet50 --batch 16 --direction all --compare onednn
+conv-packed          | bench resnet50 --batch 1 --with packed --compare onednn,onednn-plain
+conv-packed-data     | bench resnet50 --batch 1 --direction backward-data --with packed --compare onednn,onednn-plain
+conv-packed-nhwc     | bench resnet50 --batch 1 --with nhwc:packed --compare onednn
+conv-b1-filter       | bench resnet50 --batch 1 --direction backward-filter --compare onednn,cudnn
 conv-b256-f16        | bench resnet50 --batch 256 --direction all -t f16 --with nhwc --compare cudnn
 conv-deepbench-f32   | bench deepbench-conv --compare cudnn
 conv-deepbench-f16   | bench deepbench-conv -t f16 --compare cudnn
