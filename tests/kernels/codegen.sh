@@ -107,7 +107,7 @@ strip()
     /^#define [A-Za-z_0-9]+ -?[A-Za-z_0-9]+$/ {
         if ($2 != "TYPE" && $2 != "WIDE") run = run (run != "" ? "," : "") $2 "=" $3
     }
-    !/^#define [A-Za-z_0-9]+ / { run = "" }
+    !/^#define [A-Za-z_0-9]+ |^#undef / { run = "" }
     {
         line = $0; kept = ""
         while (line != "") {
