@@ -243,6 +243,8 @@ EXTRA_DIST     += $(test_scripts) %D%/counts.sh %D%/timed.sh
 AM_MAKEFLAGS    = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
 # The suite keeps one core busy for long: it is the first of $(test_programs), and before what keeps both.
+# Programs wait for config.h, whose recipe runs each time; so that scripts do not begin before, they wait, too.
+$(test_scripts:.sh=.log): | config.h
 $(filter %D%/kernels/compile.log,$(TEST_LOGS)): $(filter %D%/api/test_suite.log,$(TEST_LOGS))
 
 # Counts what the others did, so it comes last.
