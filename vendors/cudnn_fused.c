@@ -151,7 +151,7 @@ static struct vn_cudnn_shape bias_shape(const struct vn_cudnn_key *k)
     return s;
 }
 
-/* The convolution, then what is asked for of + beta z, + bias and ReLU.  The last operation writes y. */
+/* The convolution, then + beta z, + bias and ReLU, as far as the call has them.  The last one writes y. */
 static cudnnDescriptor build_graph(struct vn_cudnn_fused *f, cudnnHandle handle)
 {
     const struct vn_cudnn_key *const k = &f->key;

@@ -143,7 +143,7 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     UNROLL for (int i = 0; i < COPIES_A; i++)
         rows[i] = places[ITEM / VECS_A + i * APART_A].source;
 
-    /* What is the same for all copies of a slice. */
+    /* Done once for all copies of a slice. */
 #define NEXT_SLICE()                                                                                    \
     do {                                                                                                \
         gather_step(&step_k, &k, &sum, vB);                                                             \

@@ -1,6 +1,6 @@
 /* cl/tile/matrix.h - the waves of a tile by AMD's and Intel's matrix instructions, and their products
  *
- * All engines want adjacent elements along K together.  What is read along M or N is loaded in squares of
+ * All engines take adjacent elements of K together.  What is read along M or N is loaded in squares of
  * QUAD x QUAD elements, QUAD vectors of BITS, which kernels transpose on the way to local memory.
  *
  * Takes  MATRIX_* matrix_offset() matrix_load_a() matrix_load_b() of cl/atoms; MATRIX_BLOCKS_M

@@ -72,6 +72,9 @@ vn_status   vn__run_attention_decode_warps(vn_queue *q, const struct vn_choice *
 
 /* wgmma.c: 16-bit types on NVIDIA's sm_90 */
 int         vn__attention_fits_tma(const vn_tensor *t);
+/* NULL, or why it is not of 16-bit types, heads of at most 256 elements, and rows as TMA takes them, without
+ * pages. */
+const char *vn__attention_fits_rows(const struct attention *a);
 const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts *f);
 void        vn__constants_attention_wgmma(int *c, const void *problem);
 const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,

@@ -12,27 +12,12 @@
 enum { HEAD, BLK_N, BLK_K, WAVES, COLUMNS, ENGINE, LANES, SPLIT_V, Q_REGISTERS };
 enum { EFF, TILE_NS };
 enum { TILES, SECTION };
-enum { LARGEST_HEAD = 256 };
 
 /* ---- fits ------------------------------------------------------------------------- */
 
 static const char *fits(const struct attention *a)
 {
-    if (a->backward)
-        return "it computes no gradients";
-    if (vn_type_bytes(a->head.type) != 2)
-        return "it needs f16 or bf16";
-    if (a->page)
-        return "keys and values are in pages";
-    if (a->keys == 0)
-        return "there are no keys";
-    if (a->d > LARGEST_HEAD || a->dv > LARGEST_HEAD)
-        return "heads must have at most 256 elements";
-    for (int i = Q; i <= OUT; i++)
-        if (!vn__attention_fits_tma(&a->t[i]))
-            return "queries, keys, values and out must be contiguous along a row, and rows must be whole "
-                   "vectors of 16 bytes that begin at multiples of 16 bytes";
-    return NULL;
+    return a->backward ? "it computes no gradients" : vn__attention_fits_rows(a);
 }
 
 #define FITS(engine, name)                                                                                   \

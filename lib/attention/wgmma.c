@@ -32,14 +32,8 @@ static int is_general(const struct attention *a)
     return a->has_mask || a->softcap > 0;
 }
 
-const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts *f)
+const char *vn__attention_fits_rows(const struct attention *a)
 {
-    const struct attention *a = problem;
-
-    if (a->backward)
-        return "it computes no gradients";
-    if (vn__sm(f) != 90)
-        return "it needs an NVIDIA GPU of sm_90, for wgmma";
     if (a->head.type != VN_F16 && a->head.type != VN_BF16)
         return "it needs f16 or bf16";
     if (a->page)
@@ -48,12 +42,26 @@ const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts 
         return "there are no keys";
     if (a->d > LARGEST_HEAD || a->dv > LARGEST_HEAD)
         return "heads must have at most 256 elements";
-    if (!is_general(a) && !(a->scale >= 0x1p-100 && a->scale <= 0x1p100))
-        return "the scale must lie between 2^-100 and 2^100: maxima are taken before it is applied";
     for (int i = Q; i <= OUT; i++)
         if (!vn__attention_fits_tma(&a->t[i]))
             return "queries, keys, values and out must be contiguous along a row, and rows must be whole "
                    "vectors of 16 bytes that begin at multiples of 16 bytes";
+    return NULL;
+}
+
+const char *vn__fits_attention_wgmma(const void *problem, const struct vn_facts *f)
+{
+    const struct attention *a = problem;
+    const char *why;
+
+    if (a->backward)
+        return "it computes no gradients";
+    if (vn__sm(f) != 90)
+        return "it needs an NVIDIA GPU of sm_90, for wgmma";
+    if ((why = vn__attention_fits_rows(a)))
+        return why;
+    if (!is_general(a) && !(a->scale >= 0x1p-100 && a->scale <= 0x1p100))
+        return "the scale must lie between 2^-100 and 2^100: maxima are taken before it is applied";
     return NULL;
 }
 

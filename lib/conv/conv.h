@@ -222,7 +222,7 @@ vn_status   vn__run_conv_mma(vn_queue *q, const struct vn_choice *it, const void
 const char *vn__fits_conv_gather(const struct conv *c, const struct vn_facts *f);
 int         vn__conv_mma_items(const int *p);
 
-/* mma_filter.c: likewise, the gradient of a filter */
+/* mma_filter.c: the gradient of a filter in 16-bit types on sm_80 and up, in groups or not */
 const char *vn__fits_conv_mma_filter(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_mma_filter(int *c, const void *problem);
 const char *vn__plan_conv_mma_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
