@@ -43,7 +43,7 @@
 #define MAP_TYPE_F16  6
 #define MAP_TYPE_F32  7
 #define MAP_TYPE_BF16 10
-#define MAP_TYPE_TF32 11
+#define MAP_TYPE_TF32 (MAP_TYPE_F32 | 1 << 9)   /* in a map's words, f32 with a bit that says round */
 
 /* stride[i], in bytes, is that of dimension i + 1.  im2col: box[0] is the channels of a pixel, and pixels
  * > 0 how many a copy brings; lower, upper: the corners, in pixels from the first (last) one, of W, H and D,

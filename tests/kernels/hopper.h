@@ -278,8 +278,12 @@ static void map_set(unsigned at, const char *field, const char *which, uint64_t 
         map_field(m, 13, 3 * i, 3, v - 1);
     else if (!strcmp(field, "rank"))
         map_field(m, 2, 4, 3, v);
-    else if (!strcmp(field, "elemtype"))
-        map_field(m, 2, 7, 4, v);
+    else if (!strcmp(field, "elemtype")) {
+        const bool tf32 = v == 11;              // in the words it is f32, and bit 16 says that TMA rounds
+
+        map_field(m, 2, 7, 4, tf32 ? 7 : v);
+        map_field(m, 2, 16, 1, tf32);
+    }
     else if (!strcmp(field, "swizzle_mode"))
         map_field(m, 2, 13, 2, v);
 }
@@ -307,10 +311,11 @@ static tensor read_map(const map &m)
 
     memcpy(&t.address, m.word, 8);
     t.rank = (m.word[2] >> 4 & 7) + 1;
-    t.bytes = kind == 7 || kind == 11 ? 4 : kind == 6 || kind == 10 ? 2 : 0;
-    t.tf32 = kind == 11;
+    t.bytes = kind == 7 ? 4 : kind == 6 || kind == 10 ? 2 : 0;
+    t.tf32 = m.word[2] >> 16 & 1;
     t.pixels = m.word[2] & 1 ? (int)(m.word[15] & 0xffff) + 1 : 0;
-    if (t.address % 16 || t.rank < 2 || t.rank > 5 || !t.bytes || (m.word[2] >> 13 & 3) != 3)
+    if (t.address % 16 || t.rank < 2 || t.rank > 5 || !t.bytes || (m.word[2] >> 13 & 3) != 3 ||
+        (t.tf32 && kind != 7))
         refuse("a map has a type or a swizzle that is not known here, or its tensor is at no multiple of 16");
     for (int i = 0; i < 5; i++) {
         const bool there = i < t.rank;
