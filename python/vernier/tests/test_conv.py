@@ -137,7 +137,7 @@ def test_packed_filter(random, layout):
     for function, image, out, backward in ((vernier.conv, x, y, False), (vernier.conv_backward_data, y, x, True)):
         right = function(image, w, out, **more).numpy()
         with vernier.pack_filter(image, w, out, backward=backward, **more) as packed:
-            assert packed.bytes >= 0 and np.isfinite(right).all()
+            assert packed.bytes == 0 or packed.bytes >= 4 * 40 * 8 * 3 * 3      # each element has its place
             same(function(image, w, out, packed=packed, **more).numpy(), right)
             with pytest.raises(vernier.InvalidError, match="another view"):
                 function(image, vernier.tensor(w.numpy()), out, packed=packed, **more)
