@@ -122,7 +122,7 @@ static json_t *described(const struct vn_candidate *it)
     return out;
 }
 
-/* All plans but the library's own. */
+/* All plans but the library's own; of a problem that names a variant, those of that one. */
 static void enter_plans(struct candidates *all, const struct bench *b, const struct problem *p,
                         const struct values *v)
 {
@@ -138,7 +138,7 @@ static void enter_plans(struct candidates *all, const struct bench *b, const str
     for (int i = 0; i < count && all->count < CANDIDATES && !interrupted; i++) {
         struct vn_candidate *const it = &list[i];
 
-        if (it->unfit || !it->variant->texts ||
+        if (it->unfit || !it->variant->texts || (*p->variant && strcmp(it->variant->name, p->variant)) ||
             (it->variant == own->variant && !memcmp(it->row.p, own->p, sizeof own->p)))
             continue;
         if (!vn__candidate_ready(&choice, b->queue, it, problem))
