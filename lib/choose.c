@@ -212,10 +212,13 @@ static vn_status workspace_fits(const vn_queue *q, const struct vn_variant *v, s
                     v->name, bytes, q->workspace_limit);
 }
 
-int vn__fast_act(vn_math math, const struct vn_facts *f)
+int vn__fast_act(vn_math math, vn_type type, const struct vn_facts *f)
 {
-    return math == VN_MATH_BITWISE || !strcmp(f->family, "cpu") ? 0
-         : !strcmp(f->family, "nvidia") ? VN_FAST_PTX : VN_FAST_WORDS;
+    if (math == VN_MATH_BITWISE || type == VN_F64 || !strcmp(f->family, "cpu"))
+        return 0;
+    if (!strcmp(f->family, "nvidia"))
+        return VN_FAST_PTX;
+    return type != VN_F32 || !strcmp(f->family, "amd") ? VN_FAST_WORDS : 0;
 }
 
 /* Rows of C^T are columns of C. */

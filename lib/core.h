@@ -167,8 +167,9 @@ vn_status vn__choose_part(const struct vn_choice **out, struct vn_plan *plan, vn
                           const struct vn_variant *table, const void *problem);
 void      vn__choices_close(vn_device *d);
 
-/* How activations of 16-bit results may be computed: a value of fast_act. */
-int vn__fast_act(vn_math math, const struct vn_facts *f);
+/* How activations of results of a type may be computed: a value of fast_act.  f32 takes more of a device's
+ * instructions (cl/tile/activation.h): those of NVIDIA and AMD are documented to be as good.            */
+int vn__fast_act(vn_math math, vn_type type, const struct vn_facts *f);
 /* The epilogue that this variant's kernels are built with for a problem. */
 struct vn_epilogue vn__epilogue_of(const struct vn_variant *v, const void *problem);
 /* Builds the kernels of it->variant with the row it->p, `proved` as of vn__cache_build(); and closes them,

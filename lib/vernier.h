@@ -220,8 +220,9 @@ typedef enum {
 /* GELU is 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); SiLU is x sigmoid(x).
  *
  * Their relative error, before the result is rounded to the type of C, is below 20 units in the last
- * place of f32 (f64) times max(1, |x|), for GELU times max(1, |x|^3).  Where C has 16 bits, a GPU's own
- * exponential and reciprocal are used, unless the math is VN_MATH_BITWISE.                          */
+ * place of f32 (f64) times max(1, |x|), for GELU times max(1, |x|^3).  Unless the math is VN_MATH_BITWISE, a
+ * GPU's own exponential and reciprocal are used where C has 16 bits, those of NVIDIA's and AMD's GPUs also
+ * where it is f32.                                                                                    */
 typedef enum {
     VN_IDENTITY, VN_RELU, VN_GELU, VN_SILU, VN_SIGMOID, VN_TANH, VN_ACTIVATION_COUNT
 } vn_activation;

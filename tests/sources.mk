@@ -58,7 +58,9 @@ endif
 ## The kernels.  The conformance suite runs three times: as a program on the device that
 ## $VERNIER_DEVICE names (PoCL unless set), and through a script on two more implementations.
 
-test_programs  += %D%/kernels/hopper %D%/kernels/test_exponential
+test_programs  += %D%/kernels/hopper %D%/kernels/test_activations %D%/kernels/test_exponential
+%C%_kernels_test_activations_CFLAGS = $(AM_CFLAGS) -ffp-contract=off -Wno-unused-function
+%C%_kernels_test_activations_LDADD  = -lm
 %C%_kernels_test_exponential_CFLAGS = $(AM_CFLAGS) -ffp-contract=off -Wno-unused-function
 %C%_kernels_test_exponential_LDADD  = -lm
 check_PROGRAMS += %D%/kernels/emulation %D%/kernels/machine_code %D%/kernels/nvrtc %D%/kernels/texts

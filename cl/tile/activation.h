@@ -4,11 +4,11 @@
  * are bit-identical on every device. Method and coefficients: Cephes Mathematical Library
  * (S. L. Moshier), expf/exp and tanhf/tanh; the error is below 2 units in the last place.
  *
- * FAST_ACT, a constant of the problem, allows the device's own exponential and reciprocal instead: for
- * results of 16 bits, outside VN_MATH_BITWISE, on devices whose instructions are off by few units in the last
- * place of f32.
+ * FAST_ACT, a constant of the problem, allows the device's own exponential and reciprocal instead, outside
+ * VN_MATH_BITWISE: for results of 16 bits, on devices whose instructions are off by few units in the last place
+ * of f32; for results of f32, where 2^a is off by 2 of them at most, and 1 / a by 1.
  *
- * Takes  TYPE R ZERO FAST_PTX (cl/types.h); atoms/nvidia/math.h; ACT FAST_ACT
+ * Takes  TYPE R ZERO FAST_PTX (cl/types.h); atoms/nvidia/math.h; ACT FAST_ACT TYPE_C
  * Gives  INFINITE LOWEST EXP_FUNCTION EXP_BELOW_FUNCTION TANH_FUNCTION ACTIVATION_FUNCTION LANES_BITS
  *        BITS_LANES (below); exp_of() exp_below() tanh_of() activate()
  */
@@ -183,6 +183,49 @@ DEVICE R fast_sigmoid(R z)
     return FAST_RECIP(1.0f + FAST_EXP2(-z));
 }
 
+#if TYPE_C == TYPE_F32
+/* The relative error of f32 results, in units of 2^-24: FAST_EXP2 has 4, FAST_RECIP 2, and each rounding 1.
+ * tests/kernels/test_activations.c has instructions that are off by as much.
+ *
+ *   GELU           4 |z| of the argument z = 2u, which is rounded four times; 4 of 2^a, 1 of the sum, 2 of the
+ *                  reciprocal, 1 of the product with x: 8 + 4 |z|
+ *   sigmoid, SiLU  5 of exp(-x), 1 of the sum, 2 of the reciprocal, and SiLU's product with x 1: 8, and 9
+ *   tanh           from 0.625 on, where it is above 0.554: e = exp(-2a), at most 0.287, has 4, and 1.3 * 2a of
+ *                  its argument; 2 e / (1 + e), 0.8 of the result and less, 8; the difference 1: 8
+ *
+ * A result whose exponential is above 2^126 may be 0 in place of a number below 2^-126 (1 + |x|).            */
+
+/* exp(-x), of an x not below -88: it is 2^n exp(d), where n is -x log2(e), rounded, and d = -x - n log(2), below
+ * 2^-17, by log(2) in two parts.  Above 88 it is that of 88, below 2^-126: nothing beside 1.  NaN stays NaN.  */
+DEVICE R exp_minus(R x)
+{
+    const R y = PICK(88.0f, x, 88.0f, x), n = -1.4426950f * y;
+    const R d = FMA(n, 1.9046543e-9f, FMA(n, -0.69314718f, -y)), power = FAST_EXP2(n);
+
+    return FMA(power, d, power);
+}
+
+DEVICE R sigmoid_of(R x)
+{
+    return FAST_RECIP(1.0f + exp_minus(x));
+}
+
+#define FAST_SILU(x)    PICK(x, -88.0f, ZERO, (x) * sigmoid_of(x))
+#define FAST_SIGMOID(x) PICK(x, -88.0f, ZERO, sigmoid_of(x))
+
+/* of an x whose absolute value a is not below 0.625 */
+DEVICE R fast_tanh(R x, R a)
+{
+    const R e = FAST_EXP2(-2.8853901f * a), t = FMA(-2.0f * e, FAST_RECIP(1.0f + e), 1.0f);
+
+    return PICK(x, ZERO, ZERO - t, t);
+}
+#else
+#define FAST_SILU(x)    PICK(x, -1000.0f, ZERO, (x) * fast_sigmoid(1.4426950f * (x)))
+#define FAST_SIGMOID(x) fast_sigmoid(1.4426950f * (x))
+#define fast_tanh(x, a) FMA(2.0f, fast_sigmoid(2.8853901f * (x)), -1.0f)
+#endif
+
 DEVICE R activate(R x)
 {
     if (ACT == ACT_RELU)
@@ -190,12 +233,11 @@ DEVICE R activate(R x)
     if (ACT == ACT_GELU)                        /* 2.3022082 is 2 sqrt(2 / pi) log2(e) */
         return PICK(x, -1000.0f, ZERO, x * fast_sigmoid(x * FMA(0.10294324f * x, x, 2.3022082f)));
     if (ACT == ACT_SILU)
-        return PICK(x, -1000.0f, ZERO, x * fast_sigmoid(1.4426950f * x));
+        return FAST_SILU(x);
     if (ACT == ACT_SIGMOID)
-        return fast_sigmoid(1.4426950f * x);
+        return FAST_SIGMOID(x);
     if (ACT == ACT_TANH)
-        return PICK(ABS(x), 0.625f, TANH_SMALL(R, x, x * x),
-                    FMA(2.0f, fast_sigmoid(2.8853901f * x), -1.0f));
+        return PICK(ABS(x), 0.625f, TANH_SMALL(R, x, x * x), fast_tanh(x, ABS(x)));
     return x;
 }
 #else

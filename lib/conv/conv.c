@@ -290,7 +290,7 @@ static void size_up(struct conv *c)
     c->p.epilogue = (struct vn_epilogue){
         .act = (int)c->activation, .residual = c->beta != 0 ? VN_FULL : VN_NONE,
         .bias = c->has_bias ? VN_FULL : VN_NONE,
-        .fast_act = c->activation && vn_type_bytes(out->type) == 2 ? c->fast : 0,
+        .fast_act = c->activation ? c->fast : 0,
         .type_c = (int)out->type, .type_residual = (int)(c->beta != 0 ? c->residual.type : out->type),
         .type_bias = (int)(c->has_bias ? c->bias.type : out->type),
     };
@@ -329,8 +329,8 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
                         .alpha = call->alpha, .beta = call->beta,
                         .x = call->x, .w = call->w, .y = call->y, .bias = call->bias,
                         .residual = call->residual,
-                        .math = call->math, .activation = call->activation,
-                        .fast = vn__fast_act(call->math, &q->device->facts) };
+                        .math = call->math, .activation = call->activation };
+    c->fast = vn__fast_act(call->math, vn__conv_output(c)->type, &q->device->facts);
     if ((s = vn__conv_check(c, q, call)) ||
         (call->packed_w && (s = vn__conv_take(c, q, call->packed_w))))
         return s;

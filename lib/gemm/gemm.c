@@ -284,7 +284,7 @@ void vn__gemm_size_up(struct gemm *g)
 
     g->head.epilogue = (struct vn_epilogue){
         .act = (int)g->activation, .scale = scale, .residual = residual, .bias = bias,
-        .fast_act = g->activation && vn_type_bytes(g->c.type) == 2 ? g->fast : 0,
+        .fast_act = g->activation ? g->fast : 0,
         .type_c = (int)g->c.type, .type_residual = (int)(residual ? g->residual.type : g->c.type),
         .type_bias = (int)(bias ? g->bias.type : g->c.type),
     };
@@ -337,7 +337,7 @@ static vn_status pose(void *problem, int *done, const vn_queue *q, const void *g
     *g = (struct gemm){ .head.type = call->a.type, .alpha = call->alpha, .beta = call->beta,
                         .a = call->a, .b = call->b, .c = call->c, .bias = call->bias,
                         .residual = call->residual, .scale = call->scale,
-                        .fast = vn__fast_act(call->math, &q->device->facts),
+                        .fast = vn__fast_act(call->math, call->c.type, &q->device->facts),
                         .activation = call->activation, .math = call->math };
     if ((s = check(g, q)) || (call->packed_b && (s = vn__gemm_take(g, q, call->packed_b))))
         return s;

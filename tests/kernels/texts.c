@@ -90,18 +90,20 @@ static int write_file(const char *path, const char *text)
     return failed;
 }
 
-/* Beside the plain product: all that can be added in the problem's type, and in f32. */
+/* Beside the plain product: all that can be added in the problem's type, and in f32; beside that of f32, as
+ * VN_MATH_BITWISE has it.                                                                              */
 enum { PLAIN, ADDED, ADDED_IN_F32, EPILOGUES };
 
 static struct vn_epilogue epilogue_of(const struct target *target, vn_type type, int which)
 {
-    const int fast = vn__fast_act(VN_MATH_DEFAULT, &target->device.facts);
-    const int t = (int)type, other = which == ADDED_IN_F32 ? (int)VN_F32 : t;
-    const int is_fast = which == ADDED && vn_type_bytes(type) == 2;
+    const vn_type of = which == ADDED_IN_F32 ? VN_F32 : type;
+    const vn_math math = which == ADDED_IN_F32 && type == VN_F32 ? VN_MATH_BITWISE : VN_MATH_DEFAULT;
+    const int t = (int)type, other = (int)of;
 
     return which == PLAIN
          ? (struct vn_epilogue){ .type_c = t, .type_residual = t, .type_bias = t }
-         : (struct vn_epilogue){ .act = which == ADDED ? VN_GELU : VN_TANH, .fast_act = is_fast ? fast : 0,
+         : (struct vn_epilogue){ .act = which == ADDED ? VN_GELU : VN_TANH,
+                                 .fast_act = vn__fast_act(math, of, &target->device.facts),
                                  .scale = VN_SAME_COLUMNS, .residual = VN_FULL,
                                  .bias = which == ADDED ? VN_SAME_ROWS : VN_FULL,
                                  .type_c = other, .type_residual = other, .type_bias = other };

@@ -29,6 +29,11 @@ refuses 2 'only one of' $problem --tap - --json -
 refuses 2 'cannot be written' $problem --tap /nowhere/at/all
 refuses 2 '--budget is "soon"' $problem --budget soon
 
+# an activation is irrational: no case has tolerance 0
+./vernier check $problem:act=silu > $out/text || fail "vernier check $problem:act=silu: exit status $?"
+grep -q 'silu exact' $out/text && { fail "an irrational result is to be exact:"; cat $out/text; }
+has $out/text '^passed  gemm:5x7x9:f32:nn:act=silu real  *1 case  '
+
 # a budget that is soon over: at least one case, not all, and another seed begins with another group
 for seed in 1 2; do
     ./vernier check gemm --variant gemm --small --budget 1ms --seed $seed > $out/text.$seed ||

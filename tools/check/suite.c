@@ -504,12 +504,18 @@ void suite_end(struct suite *s)
         s->group_done(s, g);
 }
 
+/* Whether no operands make its result exact: activations but ReLU are irrational. */
+static int is_inexact(const struct problem *p)
+{
+    return p->act > VN_RELU || (p->op->inexact && p->op->inexact(p));
+}
+
 void suite_problem(struct suite *s, const struct problem *p)
 {
     char text[PROBLEM_TEXT];
 
     problem_format(text, p);
-    for (int kind = p->op->inexact && p->op->inexact(p) ? REAL : EXACT; kind < KIND_COUNT; kind++) {
+    for (int kind = is_inexact(p) ? REAL : EXACT; kind < KIND_COUNT; kind++) {
         if (!suite_begin(s, "%.80s %s", text, suite_kinds[kind]))
             continue;
         suite_case(s, p, (enum kind)kind);

@@ -38,8 +38,8 @@ static long double activate(vn_activation act, long double x)
  * act(x): an exponential 4, an addition 1, a division 5; gelu's argument z has 6 of its
  * own, which the exponential turns into 6 |z|.  Past its range an exponential stays
  * where it was, which leaves less than the smallest normal number, times x.
- * Where 16 bits are stored, a device's own exponential and reciprocal may be used: 2 and 1, of an
- * argument that is rounded twice.                                                      */
+ * A device's own exponential and reciprocal, in units in the last place 2 and 1, need no more:
+ * cl/tile/activation.h.  Where 16 bits are stored, their argument is rounded twice.    */
 static long double activation_bound(const struct problem *p, vn_type stored, long double x, long double y,
                                     long double before)
 {
