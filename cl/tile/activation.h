@@ -5,8 +5,8 @@
  * (S. L. Moshier), expf/exp and tanhf/tanh; the error is below 2 units in the last place.
  *
  * FAST_ACT, a constant of the problem, allows the device's own exponential and reciprocal instead, outside
- * VN_MATH_BITWISE: for results of 16 bits, on devices whose instructions are off by few units in the last place
- * of f32; for results of f32, where 2^a is off by 2 of them at most, and 1 / a by 1.
+ * VN_MATH_BITWISE: for results of 16 bits, on devices whose instructions are off by few units in the last
+ * place of f32; for results of f32, where 2^a is off by 2 of them at most, and 1 / a by 1.
  *
  * Takes  TYPE R ZERO FAST_PTX (cl/types.h); atoms/nvidia/math.h; ACT FAST_ACT TYPE_C
  * Gives  INFINITE LOWEST EXP_FUNCTION EXP_BELOW_FUNCTION TANH_FUNCTION ACTIVATION_FUNCTION LANES_BITS
@@ -185,18 +185,18 @@ DEVICE R fast_sigmoid(R z)
 
 #if TYPE_C == TYPE_F32
 /* The relative error of f32 results, in units of 2^-24: FAST_EXP2 has 4, FAST_RECIP 2, and each rounding 1.
- * tests/kernels/test_activations.c has instructions that are off by as much.
  *
- *   GELU           4 |z| of the argument z = 2u, which is rounded four times; 4 of 2^a, 1 of the sum, 2 of the
- *                  reciprocal, 1 of the product with x: 8 + 4 |z|
- *   sigmoid, SiLU  5 of exp(-x), 1 of the sum, 2 of the reciprocal, and SiLU's product with x 1: 8, and 9
- *   tanh           from 0.625 on, where it is above 0.554: e = exp(-2a), at most 0.287, has 4, and 1.3 * 2a of
- *                  its argument; 2 e / (1 + e), 0.8 of the result and less, 8; the difference 1: 8
+ *   GELU           4 |z| of the argument z = 2u, which is rounded four times; 4 of 2^a, 1 of the sum, 2 of
+ *                  the reciprocal, 1 of the product with x: 8 + 4 |z|
+ *   SiLU, sigmoid  5 of exp(-x), 1 of the sum, 2 of the reciprocal, and SiLU's product with x 1: 9, and 8
+ *   tanh           from a = 0.625 on, where it is above 0.554: exp(-2a) = e <= 0.287 has 4, and 2.6 a of its
+ *                  argument; 2 e / (1 + e), 0.8 of the result at most, then has 8; the difference 1: 8
  *
- * A result whose exponential is above 2^126 may be 0 in place of a number below 2^-126 (1 + |x|).            */
+ * Below 2^-126 (1 + |x|) a result may be 0.  tests/kernels/test_activations.c tries instructions that are
+ * off by as much, against the bound of tools/check/oracle/products.c.                                     */
 
-/* exp(-x), of an x not below -88: it is 2^n exp(d), where n is -x log2(e), rounded, and d = -x - n log(2), below
- * 2^-17, by log(2) in two parts.  Above 88 it is that of 88, below 2^-126: nothing beside 1.  NaN stays NaN.  */
+/* exp(-x), of an x not below -88: it is 2^n exp(d), where n is -x log2(e), rounded, and d = -x - n log(2),
+ * below 2^-17, by log(2) in two parts.  Above 88 it is that of 88, nothing beside 1.  NaN stays NaN.      */
 DEVICE R exp_minus(R x)
 {
     const R y = PICK(88.0f, x, 88.0f, x), n = -1.4426950f * y;
