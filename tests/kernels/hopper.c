@@ -322,7 +322,7 @@ static const struct tested all_tested[] = {
     } },
     { "conv_tf32", 8, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1:math=tf32", 0, 1, NULL, {
         { EXACT, "conv:n2c64h12w12k64r3s3:f32:nhwc:pad=1:math=tf32" },
-        { REAL,  "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:bias:act=relu:math=tf32" },
+        { REAL,  "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:bias:act=silu:math=tf32" },
         { EXACT, "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:backward-data:math=tf32" },
         { REAL,  "conv:n2c40h9w11k68r3s3:f32:pad=1:beta=1:math=tf32" },
         { REAL,  "conv:n2c3h21w23k72r7s7:f32:nhwc:pad=3:stride=2:math=tf32" },
