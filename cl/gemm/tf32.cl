@@ -9,14 +9,22 @@
  *
  * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS, RASTER.
  */
-#define ITEMS (128 * WARPGROUPS + 128)
+/* Registers of a consumer: accumulators, a slice of A that goes through them and the next one, a residual that
+ * waits in them, and others.  SHARE: what each work-item has where one warp produces; MOST: what a consumer
+ * has where the producer, a warpgroup then, gives up its own.  lib/gemm/tf32.c has all this, too. */
+#define NEEDED(held) (ACCUMULATORS + (held) + (MN_MAJOR_A ? BLK_K : 0) + 40)
+#define SHARE        (WARPGROUPS == 1 ? 255 : WARPGROUPS == 2 ? 168 : 128)
+#define MOST         (WARPGROUPS == 1 ? 255 : ROLE_MANY)
+#define HOLDS        (RESIDUAL_BYTES && !MN_MAJOR_A && NEEDED(HELD(ACCUMULATORS)) <= MOST)
+#define MOVES        (NEEDED(HOLDS ? HELD(ACCUMULATORS) : 0) > SHARE)
+#define ITEMS        (128 * WARPGROUPS + (MOVES ? 128 : 32))
 
 LARGE_LOCAL(gemm_tf32, STAGES * STAGE)
 
 KERNEL(ITEMS) void
 gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
           GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
-          OUTPUT_PARAMS)
+          int first_maps, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -26,12 +34,12 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     const int slices = (K + 2 * BLK_K - 1) / (2 * BLK_K) * 2;   /* even: past the edge of K are zeros */
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
-    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + (first_maps + GROUP_ID(0)) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
 
     if (warp == 0)                              /* what must be done first, by a warp each */
-        gemm_describe(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
+        gemm_describe_again(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
     else if (me == 32)
         pipe_init(p, STAGES, MN_MAJOR_A ? ROLE_WARPS : WARPGROUPS);
     else if (warp == ROLE_WARPS)
@@ -39,7 +47,7 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     BARRIER();
 
     if (warp >= ROLE_WARPS) {
-        role_give_registers(WARPGROUPS > 1);
+        role_give_registers(MOVES);
         if (warp == ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
@@ -48,7 +56,7 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             }
         }
     } else {
-        role_take_registers(WARPGROUPS > 1);
+        role_take_registers(MOVES);
 
         LOCAL const unsigned char *const s = sAB + warp / 4 * 8192;
         const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
@@ -67,15 +75,22 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             const struct output c = OUTPUT(t.batch);
             const int m = t.m0 + r, m8 = m + (MN_MAJOR_A ? 4 : 8);
             float bias_row[BIAS_ROW(ACCUMULATORS)];
+            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
 
             prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, me % 32);
+            if (HOLDS)
+                hold_tile(held, &c, ACCUMULATORS, m, m8, t.n0, me % 32);
+            else
+                prefetch_tile(&c, ACCUMULATORS, m, m8, t.n0, me % 32);
             p = MN_MAJOR_A ? tf32_multiply(d, even, odd, p, s, b, me, slices)
                            : gemm_multiply(d, p, a, b, slices);
 
-            finish_tile(&c, d, bias_row, ACCUMULATORS, m, m8, t.n0, me % 32);
+            finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m8, t.n0, me % 32);
             if (MN_MAJOR_A && c.row == 1 && (c.col | M) % 4 == 0 && (UINT64)c.c % 16 == 0)
                 store_columns(c.c, 0, c.col, d, ACCUMULATORS, m, t.n0 + acc_first_col(me % 32), me % 32, M,
                               N);
+            else if (ROWS_OF_VECTORS(4, c.c, c.row, c.col, N))
+                store_rows(c.c, c.row, d, ACCUMULATORS, m, m8, t.n0, me % 32, M, N);
             else
                 store_finished(&c, d, ACCUMULATORS, m, m8, t.n0, me % 32, 0);
         }

@@ -15,7 +15,7 @@
  */
 /* Where registers are enough, the residual waits in them while the tensor cores are busy; with many
  * accumulators, those of the producer are needed for that.  lib/gemm/wgmma.c has it, too. */
-#define HOLDS (RESIDUAL_IN_VECTORS && ACCUMULATORS * WARPGROUPS <= 256)
+#define HOLDS (RESIDUAL_BYTES == 2 && ACCUMULATORS * WARPGROUPS <= 256)
 #define MOVES (HOLDS && ACCUMULATORS * WARPGROUPS > 128)
 #define ITEMS (128 * WARPGROUPS + (MOVES ? 128 : 32))
 

@@ -4,18 +4,21 @@
  * columns from n on.
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
- * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); HELD() hold_tile(); finish_tile(), finish_tile_held(),
- *        finish_across(), store_finished(), store_tile().
+ * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); finish_tile(),
+ *        finish_tile_held(), finish_across(), ROWS_OF_VECTORS(), store_finished(), store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */
 
-/* Whether rows of C, or of the residual, are whole 16-byte vectors of 16-bit elements. */
-#define ROWS_OF_VECTORS(p, row, col, N) \
-    ((col) == 1 && ((row) | (N)) % 8 == 0 && (UINT64)(p) % 16 == 0)
+/* Whether rows of C, or of the residual, are whole 16-byte vectors; bytes: of an element. */
+#define ROWS_OF_VECTORS(bytes, p, row, col, N) \
+    ((col) == 1 && ((row) | (N)) % (16 / (bytes)) == 0 && (UINT64)(p) % 16 == 0)
 
 /* Accumulators are finished in pieces of so many, since what is loaded for a piece takes registers, too. */
 #define FINISH_PIECE 16
+
+/* Of an element of a residual that is a matrix; 0: it is none. */
+#define RESIDUAL_BYTES (RESIDUAL > SAME_COLUMNS ? OF(BYTES, TYPE_RESIDUAL) : 0)
 
 #if RESIDUAL && OF(BYTES, TYPE_RESIDUAL) == 2
 /* A vector of rows m and m8 of the residual, of 16-bit elements, from the piece whose first column is n on.
@@ -41,6 +44,30 @@ DEVICE void add_row_vectors(float *d, unsigned int *u, R by, int lane)
             two[0] = FMA(by, OF(LOWER, TYPE_RESIDUAL)(u[4 * below + j]), two[0]);
             two[1] = FMA(by, OF(UPPER, TYPE_RESIDUAL)(u[4 * below + j]), two[1]);
         }
+}
+#elif RESIDUAL && OF(BYTES, TYPE_RESIDUAL) == 4
+/* The same of f32 elements: two vectors of each row, as store_rows() has them. */
+DEVICE void load_row_vectors(unsigned int *u, const struct output *o, int m, int m8, int n, int lane)
+{
+    UNROLL for (int i = 0; i < 4; i++) {
+        const int r = i % 2 ? m8 : m, at = n + i / 2 * 16 + row_vector(lane) * 4;
+
+        load16(u + 4 * i, o->residual + (r < o->M ? r : 0) * o->residual_row + at, r < o->M && at < o->N);
+    }
+}
+
+DEVICE void add_row_vectors(float *d, unsigned int *u, R by, int lane)
+{
+    UNROLL for (int i = 0; i < 4; i++) {
+        float *const pair = d + i / 2 * 8 + i % 2 * 2;
+
+        exchange_pairs(u + 4 * i, lane);
+        UNROLL for (int j = 0; j < 4; j++) {
+            float *const x = pair + j / 2 * 4 + j % 2;
+
+            *x = FMA(by, BITS_FLOAT(u[4 * i + j]), *x);
+        }
+    }
 }
 #endif
 
@@ -106,17 +133,16 @@ DEVICE void prefetch_tile(const struct output *o, const int count, int m, int m8
 #endif
 }
 
-/* Or loads it to so many registers, where it is in 16-byte vectors of 16-bit elements. */
-#define RESIDUAL_IN_VECTORS (RESIDUAL > SAME_COLUMNS && OF(BYTES, TYPE_RESIDUAL) == 2)
-#define HELD(count)         ((count) / 2)
+/* Or loads it to so many registers, where it is in 16-byte vectors. */
+#define HELD(count) ((count) * RESIDUAL_BYTES / 4)
 
 DEVICE void hold_tile(unsigned int *held, const struct output *o, const int count, int m, int m8, int n0,
                       int lane)
 {
-#if RESIDUAL_IN_VECTORS
-    if (ROWS_OF_VECTORS(o->residual, o->residual_row, o->residual_col, o->N))
+#if RESIDUAL_BYTES == 2 || RESIDUAL_BYTES == 4
+    if (ROWS_OF_VECTORS(RESIDUAL_BYTES, o->residual, o->residual_row, o->residual_col, o->N))
         UNROLL for (int piece = 0; piece < count; piece += FINISH_PIECE)
-            load_row_vectors(held + piece / 2, o, m, m8, n0 + ACC_COL(piece), lane);
+            load_row_vectors(held + HELD(piece), o, m, m8, n0 + ACC_COL(piece), lane);
     else
 #endif
         prefetch_tile(o, count, m, m8, n0, lane);
@@ -135,11 +161,13 @@ DEVICE void finish_tile_held(const struct output *o, float *all, const float *bi
                                                 o->residual_col, N);
 #if OF(BYTES, TYPE_RESIDUAL) == 2
     const int in_vectors = RESIDUAL > SAME_COLUMNS &&
-                           ROWS_OF_VECTORS(o->residual, o->residual_row, o->residual_col, N);
+                           ROWS_OF_VECTORS(2, o->residual, o->residual_row, o->residual_col, N);
     unsigned int next[8];
 
     if (in_vectors && !held)
         load_row_vectors(next, o, m, m8, n0, lane);
+#elif RESIDUAL_BYTES == 4
+    const int in_vectors = held && ROWS_OF_VECTORS(4, o->residual, o->residual_row, o->residual_col, N);
 #endif
 #endif
 #if BIAS > SAME_ROWS
@@ -164,6 +192,14 @@ DEVICE void finish_tile_held(const struct output *o, float *all, const float *bi
                 here[i] = held ? held[piece / 2 + i] : next[i];
             if (!held && piece + FINISH_PIECE < count)
                 load_row_vectors(next, o, m, m8, first + ACC_COL(FINISH_PIECE), lane);
+            add_row_vectors(d, here, o->beta, lane);
+        } else
+#elif RESIDUAL_BYTES == 4
+        if (in_vectors) {
+            unsigned int here[FINISH_PIECE];
+
+            UNROLL for (int i = 0; i < FINISH_PIECE; i++)
+                here[i] = held[piece + i];
             add_row_vectors(d, here, o->beta, lane);
         } else
 #endif
@@ -215,7 +251,7 @@ DEVICE void store_finished(const struct output *o, const float *d, const int cou
 #if C_BYTES == 4
     store_pairs(o->c, 0, o->row, o->col, d, count, m, m8, n, o->M, o->N);
 #else
-    if (ROWS_OF_VECTORS(o->c, o->row, o->col, o->N)) {
+    if (ROWS_OF_VECTORS(2, o->c, o->row, o->col, o->N)) {
         UNROLL for (int below = 0; below < 2; below++) {
             const int r = below ? m8 : m;
 

@@ -4,7 +4,8 @@
  * rows and columns are `row` and `col` apart.
  *
  * Takes: atoms/nvidia/warp.h, memory.h; accumulator.h.
- * Gives: store_pair(), store_pairs(), store_pairs_across(), store_columns().
+ * Gives: store_pair(), store_pairs(), store_pairs_across(), store_columns(); row_vector(), exchange_pairs(),
+ *        store_rows().
  */
 
 /* Whether two adjacent elements may be stored at once. */
@@ -70,4 +71,47 @@ DEVICE void store_columns(GLOBAL float *to, INDEX first, INDEX col, const float 
         if (row < M && c < N)
             store16(to + (first + row + c * col), u, 1);
     }
+}
+
+/* ---- whole vectors of rows ----------------------------------------------------------------------- */
+
+/* 16 columns of a row are four vectors, of which a quad has pairs: lanes 0 to 3 have these in two blocks of 8
+ * columns, and store the vectors below, so that a quad stores 64 bytes.
+ *
+ *     lane      0 1 2 3  0 1 2 3
+ *     columns   0 2 4 6  8 ...
+ *     vector    --- ---  --- ---
+ *     of lane    0   2    1   3
+ */
+DEVICE int row_vector(int lane)
+{
+    return lane % 2 * 2 + lane / 2 % 2;
+}
+
+/* From a lane's pairs of both blocks to its vector, and back: even lanes exchange the second pair for the
+ * first one of the next lane.  As in transpose4(), both are read before one is chosen. */
+DEVICE void exchange_pairs(unsigned int u[4], int lane)
+{
+    UNROLL for (int i = 0; i < 2; i++) {
+        const unsigned int a = u[i], b = u[i + 2];
+        const unsigned int there = FLOAT_BITS(from_lane_xor(BITS_FLOAT(lane % 2 ? a : b), 1));
+
+        u[i]     = lane % 2 ? there : a;
+        u[i + 2] = lane % 2 ? b : there;
+    }
+}
+
+/* An M x N matrix whose rows begin at multiples of 16 bytes, N a multiple of 4; count is a multiple of 8. */
+DEVICE void store_rows(GLOBAL float *to, INDEX row, const float *d, const int count, int m, int m8, int n0,
+                       int lane, int M, int N)
+{
+    UNROLL for (int i = 0; i < count; i += 8)
+        UNROLL for (int below = 0; below < 2; below++) {
+            const int r = below ? m8 : m, c = n0 + ACC_COL(i) + row_vector(lane) * 4, j = i + 2 * below;
+            unsigned int u[4] = { FLOAT_BITS(d[j]),     FLOAT_BITS(d[j + 1]),
+                                  FLOAT_BITS(d[j + 4]), FLOAT_BITS(d[j + 5]) };
+
+            exchange_pairs(u, lane);
+            store16(to + ((r < M ? r : 0) * row + c), u, r < M && c < N);
+        }
 }

@@ -10,7 +10,7 @@
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* its parameters */
 enum { MOVE = VN_TILE_COSTS };                  /* its cost column after the tiles': of packing an operand */
 enum { TILES, GROUPS, MAPS };                   /* numbers of a plan */
-enum { ELEMENT = 4, VECTOR = 4, BLK_K = 32, WARPGROUP_M = 64, MAPS_BYTES = 256 };   /* VECTOR: 16 bytes */
+enum { ELEMENT = 4, VECTOR = 4, BLK_K = 32, WARPGROUP_M = 64 };                     /* VECTOR: 16 bytes */
 
 static int is_k_major_a(const struct gemm *g)  { return vn__fits_tma(&g->a, vn__col(&g->a), vn__row(&g->a)); }
 static int is_mn_major_a(const struct gemm *g) { return vn__fits_tma(&g->a, vn__row(&g->a), vn__col(&g->a)); }
@@ -153,7 +153,7 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, const 
         return "C has more than 2^30 tiles";
     }
     out->v[GROUPS] = out->v[TILES] < most ? out->v[TILES] : most;
-    out->v[MAPS] = out->v[GROUPS] * MAPS_BYTES;
+    out->v[MAPS] = out->v[GROUPS] * VN_MAPS_KEPT * VN_MAPS_BYTES;
     return NULL;
 }
 
@@ -188,6 +188,19 @@ const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct
 
 /* ---- launches ---------------------------------------------------------------------------- */
 
+/* Whether the producer gives registers to the consumers: as the kernel's text says. */
+static int moves_registers(const struct product *p, const struct vn_epilogue *e, const int *row)
+{
+    enum { SHARE_1 = 255, SHARE_2 = 168, MOST_2 = 232, SHARE_3 = 128, MOST_3 = 160 };
+    const int share = row[WARPGROUPS] == 1 ? SHARE_1 : row[WARPGROUPS] == 2 ? SHARE_2 : SHARE_3;
+    const int most = row[WARPGROUPS] == 1 ? SHARE_1 : row[WARPGROUPS] == 2 ? MOST_2 : MOST_3;
+    const int accumulators = row[BLK_N] / 2, needed = accumulators + (p->mn_major ? BLK_K : 0) + 40;
+    const int held = e->residual <= VN_SAME_COLUMNS || p->mn_major ? 0
+                   : accumulators * (int)vn_type_bytes((vn_type)e->type_residual) / 4;
+
+    return needed + (needed + held <= most ? held : 0) > share;
+}
+
 static vn_status prepare(struct product *p, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
                          const struct gemm *problem, size_t maps)
 {
@@ -214,7 +227,9 @@ vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *prob
 {
     struct product p = product_of(problem);
     const struct gemm *g = &p.g;
-    struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 }, .items = 128 * it->p[WARPGROUPS] + 128 };
+    const int moves = moves_registers(&p, &it->epilogue, it->p);
+    struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
+                           .items = 128 * it->p[WARPGROUPS] + (moves ? 128 : 32) };
     vn_buffer *workspace;
     vn_status s = prepare(&p, &workspace, q, it, problem, (size_t)plan->v[MAPS]);
 
@@ -228,6 +243,7 @@ vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *prob
     vn__arg_tensor(&l, &g->a);
     vn__arg_tensor(&l, &g->b);
     vn__arg_buffer(&l, workspace);
+    vn__arg_int(&l, vn__place_of_maps(g) * plan->v[GROUPS]);
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 1, &l);
 }

@@ -13,8 +13,7 @@
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* their parameters */
 enum { TILES, GROUPS, SPLITS, SPAN };           /* values of a plan; SPAN: slices of K in each split,
                                                    but the last */
-enum { BLK_K = 64, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_SPLITS = 64,
-       KEPT = 16 };                             /* launches whose tensor maps are kept, at most */
+enum { BLK_K = 64, WARPGROUP_M = 64, MOST_GROUPS = 1024, MOST_SPLITS = 64 };
 
 const char *vn__fits_wgmma(const void *problem, const struct vn_facts *f)
 {
@@ -94,7 +93,7 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, int64_
         return "C has more than 2^30 tiles";
     }
     out->v[GROUPS] = groups_of(row->p, out->v[TILES], site);
-    out->workspace = KEPT * (size_t)out->v[GROUPS] * MAPS_BYTES;
+    out->workspace = VN_MAPS_KEPT * (size_t)out->v[GROUPS] * VN_MAPS_BYTES;
     return NULL;
 }
 
@@ -147,9 +146,7 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
     return l;
 }
 
-/* Where the tensor maps of a product are among those that are kept, so that the next launch with the same
- * operands finds them; others may overwrite them.                                                      */
-static int64_t place_of_maps(const struct gemm *g)
+int64_t vn__place_of_maps(const struct gemm *g)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;
     uint64_t x = (uint64_t)(uintptr_t)g->a.buffer;
@@ -157,7 +154,7 @@ static int64_t place_of_maps(const struct gemm *g)
     x = x * golden + (uint64_t)g->a.start;
     x = x * golden + (uint64_t)(uintptr_t)g->b.buffer;
     x = (x * golden + (uint64_t)g->b.start) * golden;
-    return (int64_t)(x >> 32) % KEPT;
+    return (int64_t)(x >> 32) % VN_MAPS_KEPT;
 }
 
 /* The rows and columns of C that the first tiles of all work-groups have:
@@ -201,13 +198,13 @@ vn_status vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct
 {
     struct vn_launch l;
     vn_buffer *maps;
-    vn_status s = vn__workspace(&maps, q, KEPT * (size_t)plan->v[GROUPS] * MAPS_BYTES);
+    vn_status s = vn__workspace(&maps, q, VN_MAPS_KEPT * (size_t)plan->v[GROUPS] * VN_MAPS_BYTES);
 
     if (s)
         return s;
     l = launch_of(it, g, plan, !repack && moves_registers(g, it->p), maps);
     if (!repack)
-        vn__arg_int(&l, place_of_maps(g) * plan->v[GROUPS]);
+        vn__arg_int(&l, vn__place_of_maps(g) * plan->v[GROUPS]);
     else if ((s = arg_repack(&l, q, g, it->p, plan->v[GROUPS], repack)))
         return s;
     vn__gemm_output(&l, g);
@@ -233,7 +230,7 @@ const char *vn__fits_wgmma_splitk(const void *problem, const struct vn_facts *f)
 /* The tensor maps, then the partial sums. */
 static size_t sums_start(void)
 {
-    return (size_t)MOST_GROUPS * MAPS_BYTES;
+    return (size_t)MOST_GROUPS * VN_MAPS_BYTES;
 }
 
 /* The number of splits that takes the least time; their partial sums take no more room than A and B. */
