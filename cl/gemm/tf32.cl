@@ -9,14 +9,18 @@
  *
  * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS, RASTER.
  */
-/* Registers of a consumer: accumulators, a slice of A that goes through them and the next one, a residual that
- * waits in them, and others.  SHARE: what each work-item has where one warp produces; MOST: what a consumer
- * has where the producer, a warpgroup then, gives up its own.  lib/gemm/tf32.c has all this, too. */
-#define NEEDED(held) (ACCUMULATORS + (held) + (MN_MAJOR_A ? BLK_K : 0) + 40)
-#define SHARE        (WARPGROUPS == 1 ? 255 : WARPGROUPS == 2 ? 168 : 128)
-#define MOST         (WARPGROUPS == 1 ? 255 : ROLE_MANY)
+/* Registers of a consumer: accumulators, the residual that waits in them or a piece of it, and others.  SHARE:
+ * what each work-item has where one warp produces and as many work-groups run together as their local memory
+ * leaves room for; MOST: what a consumer has where the producer, a warpgroup then, gives up its own, as it
+ * does where A goes through registers.  lib/gemm/tf32.c has all this, too. */
+#define NEEDED(held) (ACCUMULATORS + (held) + 40)
+#define TWICE        (2 * STAGES * STAGE <= 224 * 1024)
+#define SHARE        (WARPGROUPS == 1 ? (TWICE ? 200 : 255) : WARPGROUPS == 2 ? (TWICE ? 112 : 168) : 128)
+#define MOST         (TWICE || WARPGROUPS == 1 ? SHARE : ROLE_MANY)
 #define HOLDS        (RESIDUAL_BYTES && !MN_MAJOR_A && NEEDED(HELD(ACCUMULATORS)) <= MOST)
-#define MOVES        (NEEDED(HOLDS ? HELD(ACCUMULATORS) : 0) > SHARE)
+#define PIECE        (RESIDUAL_BYTES ? FINISH_PIECE : 0)
+#define MOVES        (WARPGROUPS > 1 && !TWICE && \
+                      (MN_MAJOR_A || NEEDED(HOLDS ? HELD(ACCUMULATORS) : PIECE) > SHARE))
 #define ITEMS        (128 * WARPGROUPS + (MOVES ? 128 : 32))
 
 LARGE_LOCAL(gemm_tf32, STAGES * STAGE)

@@ -138,13 +138,17 @@ static size_t own_bytes(const struct gemm *g, const struct product *p, size_t ma
     return a > SIZE_MAX - maps ? SIZE_MAX : maps + a;
 }
 
+static int local_bytes(const int *row)
+{
+    return row[STAGES] * ELEMENT * BLK_K * (WARPGROUP_M * row[WARPGROUPS] + row[BLK_N]);
+}
+
 /* As many work-groups as run at the same time, by what their local memory leaves room for. */
 static const char *share_tiles(struct vn_plan *out, const struct gemm *g, const int *n,
                                const struct vn_site *site)
 {
     enum { OTHER = 1024 };
-    const int bytes = n[STAGES] * ELEMENT * BLK_K * (WARPGROUP_M * n[WARPGROUPS] + n[BLK_N]) + OTHER;
-    const int64_t each = (int64_t)(site->rates->local_kib * 1024) / bytes;
+    const int64_t each = (int64_t)(site->rates->local_kib * 1024) / (local_bytes(n) + OTHER);
     const int64_t most = site->facts->units * (each > 1 ? each : 1);
     const int64_t tiles = VN_CEIL_DIV(g->m, WARPGROUP_M * n[WARPGROUPS]) * VN_CEIL_DIV(g->n, n[BLK_N]);
 
@@ -191,14 +195,16 @@ const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct
 /* Whether the producer gives registers to the consumers: as the kernel's text says. */
 static int moves_registers(const struct product *p, const struct vn_epilogue *e, const int *row)
 {
-    enum { SHARE_1 = 255, SHARE_2 = 168, MOST_2 = 232, SHARE_3 = 128, MOST_3 = 160 };
-    const int share = row[WARPGROUPS] == 1 ? SHARE_1 : row[WARPGROUPS] == 2 ? SHARE_2 : SHARE_3;
-    const int most = row[WARPGROUPS] == 1 ? SHARE_1 : row[WARPGROUPS] == 2 ? MOST_2 : MOST_3;
-    const int accumulators = row[BLK_N] / 2, needed = accumulators + (p->mn_major ? BLK_K : 0) + 40;
-    const int held = e->residual <= VN_SAME_COLUMNS || p->mn_major ? 0
-                   : accumulators * (int)vn_type_bytes((vn_type)e->type_residual) / 4;
+    enum { TWO = 224 * 1024, OTHERS = 40, PIECE = 16,
+           SHARE_2 = 168, SHARE_3 = 128, MOST_2 = 232, MOST_3 = 160 };
+    const int accumulators = row[BLK_N] / 2, needed = accumulators + OTHERS;
+    const int share = row[WARPGROUPS] == 2 ? SHARE_2 : SHARE_3;
+    const int most = row[WARPGROUPS] == 2 ? MOST_2 : MOST_3;
+    const int bytes = e->residual > VN_SAME_COLUMNS ? (int)vn_type_bytes((vn_type)e->type_residual) : 0;
+    const int all = accumulators * bytes / 4, piece = bytes ? PIECE : 0;
+    const int held = needed + all <= most ? all : piece;
 
-    return needed + (needed + held <= most ? held : 0) > share;
+    return row[WARPGROUPS] > 1 && 2 * local_bytes(row) > TWO && (p->mn_major || needed + held > share);
 }
 
 static vn_status prepare(struct product *p, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
