@@ -9,10 +9,10 @@
  *
  * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS, RASTER.
  */
-/* Registers of a consumer: accumulators, the residual that waits in them or a piece of it, and others.  SHARE:
- * what each work-item has where one warp produces and as many work-groups run together as their local memory
- * leaves room for; MOST: what a consumer has where the producer, a warpgroup then, gives up its own, as it
- * does where A goes through registers.  lib/gemm/tf32.c has all this, too. */
+/* Registers of a consumer: accumulators, the residual that waits in them or a piece of it, and others.
+ * SHARE: what each work-item has where one warp produces and as many work-groups run together as their local
+ * memory leaves room for; MOST: what a consumer has where the producer, a warpgroup then, gives up its own,
+ * as it does where A goes through registers.  lib/gemm/tf32.c has all this, too. */
 #define NEEDED(held) (ACCUMULATORS + (held) + 40)
 #define TWICE        (2 * STAGES * STAGE <= 224 * 1024)
 #define SHARE        (WARPGROUPS == 1 ? (TWICE ? 200 : 255) : WARPGROUPS == 2 ? (TWICE ? 112 : 168) : 128)
