@@ -221,12 +221,6 @@ int vn__fast_act(vn_math math, vn_type type, const struct vn_facts *f)
     return type != VN_F32 || !strcmp(f->family, "amd") ? VN_FAST_WORDS : 0;
 }
 
-/* Where the device's own exponential is as exact as the result, or as the products. */
-int vn__takes_fast_act(vn_activation act, vn_type c, vn_math math)
-{
-    return act != VN_IDENTITY && (vn_type_bytes(c) == 2 || (c == VN_F32 && math == VN_MATH_TF32));
-}
-
 /* Rows of C^T are columns of C. */
 static int turned(int side)
 {

@@ -17,7 +17,7 @@
 #define TWICE        (2 * STAGES * STAGE <= 224 * 1024)
 #define SHARE        (WARPGROUPS == 1 ? (TWICE ? 200 : 255) : WARPGROUPS == 2 ? (TWICE ? 112 : 168) : 128)
 #define MOST         (TWICE || WARPGROUPS == 1 ? SHARE : ROLE_MANY)
-#define HOLDS        (RESIDUAL_BYTES && !MN_MAJOR_A && NEEDED(HELD(ACCUMULATORS)) <= MOST)
+#define HOLDS        (RESIDUAL_BYTES > 0 && !MN_MAJOR_A && NEEDED(HELD(ACCUMULATORS)) <= MOST)
 #define PIECE        (RESIDUAL_BYTES ? FINISH_PIECE : 0)
 #define MOVES        (WARPGROUPS > 1 && !TWICE && \
                       (MN_MAJOR_A || NEEDED(HOLDS ? HELD(ACCUMULATORS) : PIECE) > SHARE))

@@ -22,8 +22,7 @@
 #define BLK_M        (64 * WARPGROUPS)
 #define BLK_K        OPERAND_ROW
 #define BYTES_A      (BLK_M * 128)              /* of a slice */
-#define LOADED_N     (MN_MAJOR_B ? (BLK_N + BLK_K - 1) / BLK_K * BLK_K : BLK_N)      /* whole boxes */
-#define BYTES_B      (LOADED_N * 128)
+#define BYTES_B      (BLK_N * 128)
 #define STAGE        (BYTES_A + BYTES_B)
 #define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
 #if TYPE == TYPE_F32
@@ -124,7 +123,7 @@ DEVICE struct pipeline gemm_load(struct pipeline p, UINT32 stages, GLOBAL const 
         p = producer_acquire(p);
         producer_expect(p, STAGE);
         operand_load(to, maps, MN_MAJOR_A, BLK_M, t.m0, (first + i) * BLK_K, t.batch * step_a, pipe_full(p));
-        operand_load(to + BYTES_A, maps + MAP_WORDS, MN_MAJOR_B, LOADED_N, t.n0, (first + i) * BLK_K,
+        operand_load(to + BYTES_A, maps + MAP_WORDS, MN_MAJOR_B, BLK_N, t.n0, (first + i) * BLK_K,
                      t.batch * step_b, pipe_full(p));
         p = pipe_next(p, STAGES);
     }

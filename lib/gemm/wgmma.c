@@ -63,26 +63,12 @@ static int64_t tiles_of(const struct gemm *g, const int *p)
     return VN_CEIL_DIV(g->m, blk_m(p)) * VN_CEIL_DIV(g->n, p[BLK_N]);
 }
 
-/* The columns of B in a stage: of an N-major B, whole boxes. */
-static int loaded_n(const struct gemm *g, const int *p)
-{
-    return vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b)) ? p[BLK_N]
-                                                              : VN_CEIL_DIV(p[BLK_N], BLK_K) * BLK_K;
-}
-
-/* Work-groups that a compute unit's local memory leaves room for. */
-static int64_t in_local_memory(const struct gemm *g, const int *p, const struct vn_site *site)
+/* Work-groups that run at the same time: what their local memory leaves room for. */
+static int64_t groups_of(const int *p, int64_t tiles, const struct vn_site *site)
 {
     enum { OTHER = 1024 };
-    const int bytes = p[STAGES] * 2 * BLK_K * (WARPGROUP_M * p[WARPGROUPS] + loaded_n(g, p)) + OTHER;
-
-    return (int64_t)(site->rates->local_kib * 1024) / bytes;
-}
-
-/* Work-groups that run at the same time. */
-static int64_t groups_of(const struct gemm *g, const int *p, int64_t tiles, const struct vn_site *site)
-{
-    const int64_t each = in_local_memory(g, p, site);
+    const int bytes = p[STAGES] * 2 * BLK_K * (WARPGROUP_M * p[WARPGROUPS] + p[BLK_N]) + OTHER;
+    const int64_t each = (int64_t)(site->rates->local_kib * 1024) / bytes;
     const int64_t most = site->facts->units * (each > 1 ? each : 1);
     const int64_t fewer = most < MOST_GROUPS ? most : MOST_GROUPS;
 
@@ -106,7 +92,7 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, int64_
         out->seconds = -1;
         return "C has more than 2^30 tiles";
     }
-    out->v[GROUPS] = groups_of(g, row->p, out->v[TILES], site);
+    out->v[GROUPS] = groups_of(row->p, out->v[TILES], site);
     out->workspace = VN_MAPS_KEPT * (size_t)out->v[GROUPS] * VN_MAPS_BYTES;
     return NULL;
 }
@@ -114,9 +100,9 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, int64_
 const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
                                  const struct vn_site *site)
 {
-    if (loaded_n(g, row->p) != row->p[BLK_N] && in_local_memory(g, row->p, site) < 1) {
+    if (row->p[BLK_N] % BLK_K && !vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b))) {
         out->seconds = -1;
-        return "stages with the whole boxes of an N-major B do not fit in local memory";
+        return "a tile of an N-major B must be made of whole boxes";
     }
     out->seconds = seconds_of(g, 1, slices_of(g), row, site);
     return share_tiles(out, g, 1, slices_of(g), row, site);
