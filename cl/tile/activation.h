@@ -193,7 +193,9 @@ DEVICE R fast_sigmoid(R z)
  *                  argument; 2 e / (1 + e), 0.8 of the result at most, then has 8; the difference 1: 8
  *
  * Below 2^-126 (1 + |x|) a result may be 0.  tests/kernels/test_activations.c tries instructions that are
- * off by as much, against the bound of tools/check/oracle/products.c.                                     */
+ * off by as much, against the bound of tools/check/oracle/products.c.
+ * Source: atoms/nvidia/math.h; the manuals of AMD's instructions, where V_EXP_F32 and V_RCP_F32 are off by 1
+ * unit in the last place and flush subnormal numbers.                                                      */
 
 /* exp(-x), of an x not below -88: it is 2^n exp(d), where n is -x log2(e), rounded, and d = -x - n log(2),
  * below 2^-17, by log(2) in two parts.  Above 88 it is that of 88, nothing beside 1.  NaN stays NaN.      */

@@ -90,8 +90,8 @@ static int write_file(const char *path, const char *text)
     return failed;
 }
 
-/* Beside the plain product: all that can be added in the problem's type, and in f32; beside that of f32, as
- * VN_MATH_BITWISE has it.                                                                              */
+/* Beside the plain product: all that can be added in the problem's type, and in f32; the latter as
+ * VN_MATH_BITWISE has it where the problem is of f32, too.                                          */
 enum { PLAIN, ADDED, ADDED_IN_F32, EPILOGUES };
 
 static struct vn_epilogue epilogue_of(const struct target *target, vn_type type, int which)
