@@ -260,6 +260,7 @@ struct vn_queue {
     vn_buffer        *workspace;      /* NULL until an operation needs some */
     vn_buffer        *counters;       /* likewise, one that counts */
     vn_buffer        *slots;          /* likewise, one for what work-groups hand over */
+    vn_buffer        *maps;           /* likewise, one for tensor maps */
     int               lent;           /* the workspace is the caller's, and stays as it is */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
@@ -287,6 +288,11 @@ vn_status vn__counters(vn_buffer **out, vn_queue *q);
 /* So many numbers of 64 bits that are 0 whenever no kernel runs. */
 enum { VN_SLOTS = 1 << 18 };
 vn_status vn__slots(vn_buffer **out, vn_queue *q);
+/* Room for so many tensor maps, of which kernels find those of earlier launches again: nothing else is written
+ * there.  vn__arg_maps() adds it to a launch, and the first of two maps: those that a launch with the same
+ * buffers and views got; one with others may get the same two, and writes them anew.                        */
+enum { VN_MAPS = 8192, VN_MAP_BYTES = 128 };
+vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q);
 
 /* team.c: rows of `places` elements, each in PARTS parts of SPAN places, a multiple of 16 bytes.  The
  * parameters are ITEMS, VALUES and ROOM, the costs ALONE and PARTS.  The launch adds the arguments of

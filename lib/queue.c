@@ -65,6 +65,7 @@ void vn__queue_close(vn_queue *q)
     workspace_close(q);
     vn__buffer_close(q->counters);
     vn__buffer_close(q->slots);
+    vn__buffer_close(q->maps);
     free(q->explain);
     vn__memos_forget(q);
     d->backend->queue_close(q);
@@ -387,6 +388,35 @@ void vn__arg_extents(struct vn_launch *l, const vn_tensor *t)
         v[i] = 1;
     for (int i = 0; i < t->rank; i++)
         v[7 - t->rank + i] = t->extent[i];
+}
+
+static uint64_t mixed(uint64_t x, uint64_t more)
+{
+    const uint64_t golden = 0x9e3779b97f4a7c15u;
+
+    x = (x ^ more) * golden;
+    return x ^ x >> 32;
+}
+
+vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q)
+{
+    vn_buffer *maps;
+    const vn_status s = zeros(&maps, &q->maps, q, VN_MAPS * VN_MAP_BYTES);
+    uint64_t x = 0;
+
+    if (s)
+        return s;
+    for (int i = 0; i < l->nargs && i < VN_ARGS; i++) {
+        const struct vn_arg *const a = &l->args[i];
+
+        if (a->size == 0)
+            x = mixed(x, (uint64_t)(uintptr_t)a->buffer);
+        for (size_t word = 0; a->size == sizeof a->value && word < 8; word++)
+            x = mixed(x, (uint64_t)a->value.view[word]);
+    }
+    vn__arg_buffer(l, maps);
+    vn__arg_int(l, (int64_t)(x % (VN_MAPS / 2)) * 2);
+    return VN_OK;
 }
 
 /* With a trace, the events around a launch. */

@@ -166,9 +166,7 @@ DEVICE void source_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane,
         m.stride[1] = (UINT64)v.s2 * 4;
         m.box[0] = m.box[1] = 32;
         m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
-        room[lane] = lane < 16 ? map_word(m, lane) : 0;
-        warp_meet();
-        map_release_own(map, LOCAL_ADDRESS(room));
+        map_keep(map, room, lane, m);
     } else {
         im2col_map(map, room, lane, MAP_TYPE_F32, 4, x, v, e, win, BLK_N);
     }
@@ -289,8 +287,8 @@ DEVICE GLOBAL float *sums_of(GLOBAL float *gSums, VIEW eCut, int tile_m, int uni
 KERNEL(CONSUMERS + PRODUCERS) void
 conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vOffsets, VIEW eCut,
             GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const uint4 *parts_a, VIEW pA,
-            GLOBAL unsigned INT64 *gMaps, GLOBAL float *gSums, GLOBAL const T *gIn, VIEW vIn, VIEW eIn,
-            GLOBAL const T *gW, VIEW vW, R alpha, CONV_PARAMS)
+            GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums, GLOBAL const T *gIn, VIEW vIn,
+            VIEW eIn, GLOBAL const T *gW, VIEW vW, R alpha, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -302,7 +300,7 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
     const int me = LOCAL_ID(), warp = this_warp();
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct window win = window_of(eGrid, vFirst, vStep);
-    GLOBAL unsigned INT64 *const map = gMaps + GROUP_ID(0) * (MAP_BYTES / 8);
+    GLOBAL unsigned INT64 *const map = gMaps + first_map * (MAP_BYTES / 8);
     struct pipeline p = pipe_at(barriers, STAGES);
 
     if (warp == 0)
@@ -316,7 +314,7 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
         if (warp == ROLE_WARPS && is_elected()) {
             const int each = ((int)eTaps.s3 + BLK_K - 1) / BLK_K;
 
-            map_acquire_own(map);
+            map_acquire(map);
             for (int at = begin, here; at < end; at += here) {
                 const int tile = at / pairs, first = at - tile * pairs;
                 const struct span span = pixels_of(eGrid, tile);

@@ -39,7 +39,8 @@ split(int rows, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
 KERNEL(CONSUMERS + 128) void
 conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
                    VIEW vDilation, GLOBAL const T *gY, VIEW vY, GLOBAL const uint4 *parts_y, int tiles,
-                   int pairs, int parts, GLOBAL unsigned INT64 *gMaps, GLOBAL float *gSums, int start)
+                   int pairs, int parts, GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums,
+                   int start)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -47,7 +48,7 @@ conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst
     const int me = LOCAL_ID(), warp = this_warp(), last = filter_column_blocks(eW) - 1;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct window x = window_of(eGrid, vFirst, vWindow);
-    GLOBAL unsigned INT64 *const map = gMaps + GROUP_ID(0) * (MAP_BYTES / 8);
+    GLOBAL unsigned INT64 *const map = gMaps + first_map * (MAP_BYTES / 8);
     struct pipeline p = pipe_at(barriers, STAGES);
     struct share share;
 
@@ -69,7 +70,7 @@ conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst
             /* Outside of dW, any block of it: nothing reads those sums. */
             UNROLL for (int j = 0; j < BLOCKS_N; j++)
                 filter_column_block(&block[j], first + j < last ? first + j : last, eW);
-            map_acquire_own(map);
+            map_acquire(map);
             for (int i = 0; i < 2 * share.count; i++) {
                 const int slice = 2 * (share.first + i / 2 * parts) + i % 2;
                 const struct pixel in = filter_source(x, pixel_of(filter_plain(x), slice * BLK_K));

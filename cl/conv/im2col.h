@@ -14,7 +14,7 @@
  *
  *     im2col_map(map, room, lane, MAP_TYPE_F16, 2, gX + vX.s0, vX, eX, win, pixels);       one warp
  *     filter_map(map2, room2, lane, MAP_TYPE_F16, 2, gW + vW.s0, vW, eW, filters);         one warp
- *     map_acquire_own(map);                                                                the producer
+ *     map_acquire(map);                                                                the producer
  *     im2col_load(to, map, channel, pixel_of(win, number), s, r, t, pipe_full(p));        pixels * 128 bytes
  *     filter_load(to, map2, channel, s, r, t, filter, pipe_full(p));                      filters * 128 bytes
  *
@@ -71,9 +71,7 @@ DEVICE void image_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, 
     m.stride[2] = (UINT64)(IMAGE_RANK == 5 ? v.s4 : v.s2) * bytes;
     m.stride[3] = (UINT64)v.s2 * bytes;
     m.box[0] = 128 / bytes;
-    room[lane] = lane < 16 ? map_word(m, lane) : 0;
-    warp_meet();
-    map_release_own(map, LOCAL_ADDRESS(room));
+    map_keep(map, room, lane, m);
 }
 
 /* The map of a source, for copies of so many pixels. */

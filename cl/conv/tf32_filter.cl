@@ -42,9 +42,7 @@ DEVICE void rows_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, G
     m.box[0] = BLK_K;
     m.box[1] = BLK_M;
     m.step[0] = m.step[1] = 1;
-    room[lane] = lane < 16 ? map_word(m, lane) : 0;
-    warp_meet();
-    map_release_own(map, LOCAL_ADDRESS(room));
+    map_keep(map, room, lane, m);
 }
 
 /* eGrid, vFirst, vWindow: the window of x; eW the extents of the filter; vDilation: s4 to s6; vY, of the
@@ -52,7 +50,7 @@ DEVICE void rows_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, G
 KERNEL(CONSUMERS + 128) void
 conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
                  VIEW vDilation, GLOBAL const T *gY, VIEW vY, int tiles, int pairs, int parts,
-                 GLOBAL unsigned INT64 *gMaps, GLOBAL float *gSums, int start)
+                 GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums, int start)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -61,7 +59,7 @@ conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), last = filter_column_blocks(eW) - 1;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
     const struct window x = window_of(eGrid, vFirst, vWindow);
-    GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *const maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct share share;
 
@@ -85,8 +83,8 @@ conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, 
             /* Outside of dW, any block of it: nothing reads those sums. */
             UNROLL for (int j = 0; j < BLOCKS_N; j++)
                 filter_column_block(&block[j], first + j < last ? first + j : last, eW);
-            map_acquire_own(maps);
-            map_acquire_own(maps + MAP_WORDS);
+            map_acquire(maps);
+            map_acquire(maps + MAP_WORDS);
             for (int i = 0; i < 2 * share.count; i++) {
                 const int slice = 2 * (share.first + i / 2 * parts) + i % 2;
                 const struct pixel in = filter_source(x, pixel_of(filter_plain(x), slice * BLK_K));

@@ -30,16 +30,22 @@
  * IMAGE_RANK; BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; TWINS; SPLITK.
  * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
  */
-#define ITEMS   (128 * WARPGROUPS * TEAMS + 32)
 #define MAPS_AT (STAGES * STAGE)
+/* Where registers are enough, the residual waits in them while the tensor cores are busy; with many
+ * accumulators, those of the producer are needed for that.  lib/conv/wgmma.c has it, too. */
+#define HOLDS   (RESIDUAL_IN_VECTORS && !SPLITK && !ACROSS && TEAMS * WARPGROUPS < 4 && \
+                 (TEAMS == 1 || TEAMS * WARPGROUPS == 2) && ACCUMULATORS * WARPGROUPS * TEAMS <= 256 && \
+                 (ACCUMULATORS <= 32 || MAPS_AT > 128 * 1024))
+#define MOVES   (HOLDS && ACCUMULATORS * WARPGROUPS * TEAMS > 128)
+#define ITEMS   (128 * WARPGROUPS * TEAMS + (MOVES ? 128 : 32))
 
 LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
 
 KERNEL(ITEMS) void
 conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
            VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
-           int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int span, GLOBAL float *gSums, int start,
-           CONV_PARAMS)
+           int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span, GLOBAL float *gSums,
+           int start, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
@@ -53,7 +59,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     const struct window win = window_of(eGrid, vFirst, vWindow);
     const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
-    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
     struct tile first = { 0, 0, 0, 0 };
@@ -80,8 +86,9 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     }
     BARRIER();
 
-    if (warp == TEAMS * ROLE_WARPS) {
-        if (is_elected()) {
+    if (warp >= TEAMS * ROLE_WARPS) {
+        role_give_registers(MOVES);
+        if (warp == TEAMS * ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
                 p = conv_load(p, stages, maps, first, at_first, &phases[first.batch], win, channels,
@@ -98,9 +105,11 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         int passed = GROUP_ID(0), turned = team == 0;
         struct tile t = tile_of_split(schedule, GROUP_ID(0) + team * groups, count);
 
+        role_take_registers(MOVES);
         for (int at = GROUP_ID(0) + team * groups; at < tiles; at += TEAMS * groups) {
             const int slices = slices_of(t, phases, span, channels), n0 = t.n0, part = t.part;
             float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
+            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
             int m, m8;
 
             for (; TEAMS > 1 && passed < at; passed += groups)          /* tiles of the other teams */
@@ -115,15 +124,21 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
             m = conv_row(t.m0 + r, &phases[t.batch], win, eOut, vStep, vC, eX, rows);   /* meanwhile */
             m8 = conv_row(t.m0 + r + 8, &phases[t.batch], win, eOut, vStep, vC, eX, rows);
             prepare_tile(bias_row, &c, ACCUMULATORS, n0, lane);
+            if (HOLDS)
+                hold_tile(held, &c, ACCUMULATORS, m, m8, n0, lane);
+            else if (!SPLITK && !ACROSS)
+                prefetch_tile(&c, ACCUMULATORS, m, m8, n0, lane);
             t = tile_of_split(schedule, at + TEAMS * groups, count);
             p = gemm_multiply_turn(d, p, a, b, slices, turn);
-            if (SPLITK)
+            if (SPLITK) {
                 store_pairs(gSums, start + (INDEX)part * rows * N, N, 1, d, ACCUMULATORS, m, m8,
                             n0 + acc_first_col(lane), rows, N);
-            else if (ACROSS)
+            } else if (ACROSS) {
                 store_tile_across(&c, d, bias_row, ACCUMULATORS, m, m8, n0, lane);
-            else
-                store_tile(&c, d, bias_row, ACCUMULATORS, m, m8, n0, lane, 0);
+            } else {
+                finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m8, n0, lane);
+                store_finished(&c, d, ACCUMULATORS, m, m8, n0, lane, 0);
+            }
         }
     }
 }

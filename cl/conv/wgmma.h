@@ -97,9 +97,7 @@ DEVICE void conv_source_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int 
         m.stride[1] = (UINT64)v.s2 * T_BYTES;
         m.box[0] = m.box[1] = OPERAND_ROW;
         m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
-        room[lane] = lane < 16 ? map_word(m, lane) : 0;
-        warp_meet();
-        map_release_own(map, LOCAL_ADDRESS(room));
+        map_keep(map, room, lane, m);
     } else {
         im2col_map(map, room, lane, OPERAND_TYPE, T_BYTES, x, v, e, win, BLK_M);
     }

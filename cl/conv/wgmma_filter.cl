@@ -27,7 +27,7 @@ LARGE_LOCAL(conv_wgmma_filter, LOCAL_BYTES)
 KERNEL(ITEMS) void
 conv_wgmma_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY, VIEW eGrid,
                   VIEW vFirst, VIEW vWindow, VIEW eW, VIEW vDilation, int tiles, int slices,
-                  GLOBAL unsigned INT64 *gMaps, R alpha, CONV_PARAMS)
+                  GLOBAL unsigned INT64 *gMaps, int first_map, R alpha, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -35,7 +35,7 @@ conv_wgmma_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW
     const int lane = LOCAL_ID() % 32, warp = this_warp();
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
     const struct window x = window_of(eGrid, vFirst, vWindow);
-    GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *const maps = gMaps + first_map * MAP_WORDS;
     const struct pipeline p = pipe_at(barriers, STAGES);
     struct share share;
 

@@ -63,8 +63,8 @@ DEVICE void wgmma_filter_load(struct pipeline p, UINT32 stages, GLOBAL const uns
         filter_column_block(&block[j], at + j < last ? at + j : last, eW);
     UNROLL for (int j = 0; j < BLOCKS_M; j++)
         k[j] = k0 + j * 64 < (int)eW.s2 ? k0 + j * 64 : k0;
-    map_acquire_own(maps);
-    map_acquire_own(maps + MAP_WORDS);
+    map_acquire(maps);
+    map_acquire(maps + MAP_WORDS);
     for (int i = 0; i < share.count; i++) {
         const struct pixel out = pixel_of(filter_plain(x), (share.first + i * step) * BLK_K);
         const struct pixel in = filter_source(x, out);

@@ -10,7 +10,8 @@ LARGE_LOCAL(conv_wgmma_filter_splitk, LOCAL_BYTES)
 KERNEL(ITEMS) void
 conv_wgmma_filter_splitk(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY,
                          VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW, VIEW vDilation, int tiles,
-                         int slices, int parts, GLOBAL unsigned INT64 *gMaps, GLOBAL float *RESTRICT gSums,
+                         int slices, int parts, GLOBAL unsigned INT64 *gMaps, int first_map,
+                         GLOBAL float *RESTRICT gSums,
                          int start)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
@@ -19,7 +20,7 @@ conv_wgmma_filter_splitk(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *g
     const int lane = LOCAL_ID() % 32, warp = this_warp();
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
     const struct window x = window_of(eGrid, vFirst, vWindow);
-    GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *const maps = gMaps + first_map * MAP_WORDS;
     const struct pipeline p = pipe_at(barriers, STAGES);
     struct share share;
 

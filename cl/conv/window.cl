@@ -30,8 +30,8 @@ LARGE_LOCAL(conv_window, MAPS_AT + 2 * MAP_BYTES)
 KERNEL(ITEMS) void
 conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
             VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
-            int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int span, GLOBAL float *gSums, int start,
-            CONV_PARAMS)
+            int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span, GLOBAL float *gSums,
+            int start, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES + 1));
@@ -43,7 +43,7 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
     const int pitch = (int)(eX.s6 + vFirst.s3), rows = (int)(eX.s5 + vFirst.s2);   /* and zeros */
     const int across = (N + BLK_N - 1) / BLK_N, n0 = GROUP_ID(0) % across * BLK_N;
     const UINT32 filter = warp_uniform(LOCAL_ADDRESS(room)), windows = filter + WINDOWS_AT;
-    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES), filled = pipe_at(barriers + PIPE_BARRIERS(STAGES), 1);
     struct phase f;
 

@@ -94,7 +94,7 @@ DEVICE int all_finite(const float *d, const int count)
 KERNEL(ITEMS) void
 conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY, VIEW eChunk,
                    VIEW vFirst, VIEW eW, VIEW vDilation, int tiles, int chunks, int parts,
-                   GLOBAL unsigned INT64 *gMaps, GLOBAL float *RESTRICT gSums, int start)
+                   GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *RESTRICT gSums, int start)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -106,7 +106,7 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
     const struct window x = { { (int)eY.s6, (int)eY.s5, 1 }, { (int)vFirst.s6, (int)vFirst.s5, 0 },
                               { 1, 1, 1 } };
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
-    GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *const maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct share share;
 
@@ -130,8 +130,8 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
             struct column_block b;
 
             filter_column_block(&b, block_of_tile(share.tile, 0, eW), eW);
-            map_acquire_own(maps);
-            map_acquire_own(maps + MAP_WORDS);
+            map_acquire(maps);
+            map_acquire(maps + MAP_WORDS);
             for (int i = 0; i < share.count; i++) {
                 const int chunk = share.first + i * parts, n = quotient(chunk, in_image);
                 const int h = (chunk - n * in_image) * rows_y;

@@ -8,8 +8,12 @@
  * MAP_STRIDE(), one lane a map; or map_word(), words 0 to 15 by as many lanes, which is the only one for
  * im2col.
  *
- * Takes: atoms/nvidia/tma.h.
- * Gives: MAP_F16 ... MAP_TF32, MAP_TILED, MAP_DIM, MAP_STRIDE, MAP_TYPE_*, struct tensor_map, map_word().
+ * Where an earlier launch left the same map, map_keep() keeps it: to release a map takes as long as to load
+ * the first slice.  All work-groups may share one, since all of them write the same bytes to it.
+ *
+ * Takes: atoms/nvidia/tma.h, atoms/nvidia/warp.h.
+ * Gives: MAP_F16 ... MAP_TF32, MAP_TILED, MAP_DIM, MAP_STRIDE, MAP_TYPE_*, struct tensor_map, map_word(),
+ *        map_keep().
  */
 #define MAP_F16  "6"
 #define MAP_F32  "7"
@@ -93,4 +97,17 @@ DEVICE UINT32 map_word(struct tensor_map m, int i)
     if (i == 15 && im2col)
         w = (UINT32)(m.pixels - 1);
     return w;
+}
+
+/* By a warp: makes m at `map`, in device memory, unless it is there; room: 128 bytes, at a multiple of 128.
+ * Who copies by it acquires it by map_acquire(). */
+DEVICE void map_keep(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, struct tensor_map m)
+{
+    const UINT32 kept = ((GLOBAL const UINT32 *)map)[lane], now = lane < 16 ? map_word(m, lane) : 0;
+
+    if (any_in_warp(now != kept)) {
+        room[lane] = now;
+        warp_meet();
+        map_release(map, LOCAL_ADDRESS(room));
+    }
 }

@@ -577,6 +577,7 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     const int back = c->direction == BACKWARD_DATA;
     struct vn_launch l = { .groups = { cut->units * cut->panels, 1, 1 }, .items = items_of(it->p) };
     const int64_t start = s->repacked ? (int64_t)(r->source / sizeof(float)) : s->t.start;
+    vn_status status;
 
     arg_grid(&l, p);
     arg_walk(&l, p->first, p->step);
@@ -589,7 +590,8 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     vn__conv_arg_sizes(&l, 0, 0, s->t.extent[0], s->t.extent[1], s->t.extent + 2);
     vn__arg_buffer(&l, parts);
     vn__arg_view(&l, side->view);
-    vn__arg_buffer(&l, room);
+    if ((status = vn__arg_maps(&l, q)))
+        return status;
     vn__arg_buffer(&l, room);
     vn__conv_arg_image(&l, in, in->buffer, in->start);
     vn__conv_arg_sizes(&l, s->folded ? -c->pad[2] : p->first[2], s->folded ? c->stride[2] : p->step[2],

@@ -160,7 +160,8 @@ vn_status vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, co
     vn__arg_int(&l, cut.tiles);
     vn__arg_int(&l, cut.slices);
     vn__arg_int(&l, cut.parts);
-    vn__arg_buffer(&l, buffer);
+    if ((s = vn__arg_maps(&l, q)))
+        return s;
     vn__arg_buffer(&l, buffer);
     vn__arg_int(&l, (int64_t)(room.sums / sizeof(float)));
     return (s = vn__launch(q, it, MULTIPLY, &l))

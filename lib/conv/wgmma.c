@@ -374,11 +374,23 @@ size_t vn__conv_tiles_end(void)
     return (size_t)MOST_GROUPS * MAPS_BYTES;
 }
 
-static int items_of(const struct vn_choice *it, int teams)
+/* Whether the producer of cl/conv/wgmma.cl gives registers to the consumers, which hold a residual in them: as
+ * the kernel's text says.                                                                               */
+static int moves_registers(const struct conv *c, const int *p)
 {
-    enum { PRODUCER = 32, CONSUMERS = 128 };
+    const struct vn_epilogue *const e = &c->p.epilogue;
+    const int warpgroups = p[WARPGROUPS] * p[TEAMS], accumulators = p[BLK_N] / 2 * warpgroups;
 
-    return CONSUMERS * it->p[WARPGROUPS] * teams + PRODUCER;
+    return e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2 && !is_across(c) &&
+           warpgroups < 4 && (p[TEAMS] == 1 || warpgroups == 2) && accumulators > 128 &&
+           accumulators <= 256 && p[STAGES] * stage_bytes(p) > 128 << 10;
+}
+
+static int items_of(const struct vn_choice *it, int teams, int moves)
+{
+    enum { WARP = 32, WARPGROUP = 128 };
+
+    return WARPGROUP * it->p[WARPGROUPS] * teams + (moves ? WARPGROUP : WARP);
 }
 
 static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct conv *c,
@@ -389,6 +401,7 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
                            .items = items };
     struct im2col seen;
     const char *const why = view_of(&seen, c);
+    vn_status s;
 
     if (why)
         return vn__fail(VN_UNSUPPORTED, "%s", why);
@@ -399,7 +412,8 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
     vn__conv_arg_alpha(&l, &joined);
     vn__arg_int(&l, plan->v[GROUPS]);
     vn__arg_int(&l, plan->v[TILES]);
-    vn__arg_buffer(&l, room);
+    if ((s = vn__arg_maps(&l, q)))
+        return s;
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_buffer(&l, room);
     vn__arg_int(&l, (int64_t)(vn__conv_tiles_end() / sizeof(float)));
@@ -410,7 +424,7 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
 vn_status vn__launch_conv_tiles(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
                                 const struct vn_plan *plan, vn_buffer *room)
 {
-    return launch(q, it, kernel, items_of(it, it->p[TEAMS]), c, plan, room);
+    return launch(q, it, kernel, items_of(it, it->p[TEAMS], moves_registers(c, it->p)), c, plan, room);
 }
 
 vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
@@ -473,7 +487,7 @@ static vn_tensor matrix_of(const vn_tensor *t, int64_t pixels)
 vn_status vn__run_conv_wgmma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan)
 {
-    const int items = items_of(it, it->p[TEAMS]);
+    const int items = items_of(it, it->p[TEAMS], 0);
     struct conv joined = *(const struct conv *)problem;
     const int64_t pixels = vn__conv_pixels(vn__conv_output(&joined));
     struct gemm g = { .head = joined.p, .m = pixels, .n = vn__conv_output(&joined)->extent[1], .batches = 1,
@@ -727,5 +741,5 @@ vn_status vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const voi
     vn_buffer *room;
     const vn_status s = vn__workspace(&room, q, plan->workspace);
 
-    return s ? s : launch(q, it, 0, items_of(it, 1), problem, plan, room);
+    return s ? s : launch(q, it, 0, items_of(it, 1, 0), problem, plan, room);
 }

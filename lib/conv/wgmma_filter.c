@@ -157,7 +157,8 @@ vn_status vn__run_conv_wgmma_filter(vn_queue *q, const struct vn_choice *it, con
     if (s)
         return s;
     l = launch_of(&v, c, &cut, it->p);
-    vn__arg_buffer(&l, room);
+    if ((s = vn__arg_maps(&l, q)))
+        return s;
     vn__conv_arg_alpha(&l, c);
     vn__conv_arg_output(&l, c);
     return vn__launch(q, it, MULTIPLY, &l);
@@ -179,7 +180,8 @@ vn_status vn__run_conv_wgmma_filter_splitk(vn_queue *q, const struct vn_choice *
     start = cut.tiles * cut.parts * (int64_t)(MAPS_BYTES / sizeof(float));
     l = launch_of(&v, c, &cut, it->p);
     vn__arg_int(&l, cut.parts);
-    vn__arg_buffer(&l, room);
+    if ((s = vn__arg_maps(&l, q)))
+        return s;
     vn__arg_buffer(&l, room);
     vn__arg_int(&l, start);
     return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, room, start);
