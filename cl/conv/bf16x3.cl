@@ -37,7 +37,7 @@
  *     eTaps             s3 channels; the taps along each dimension
  *     vTaps, vOffsets   of the first tap: its number, its offset from vFirst; s1 to s3: steps from tap to tap
  *     eCut              s0 the share of a unit, in pairs of slices or in tiles, s1 how many units have one
- *                       more, s2 units, s3 where partial sums begin, s4 the pairs of what is shared
+ *                       more, s2 units, s3 the pairs of what is shared
  *     vX eX             the source as TMA reads it
  *     vIn eIn           the source as it is, eIn s2 its channels; s3 those of a pixel in a slice, which may
  *                       have several; s0 the w of the first pixel, s1 the step from pixel to pixel
@@ -279,7 +279,7 @@ DEVICE void store_filled(const struct output *o, const struct place *p, const fl
 /* Where the partial sums of a unit are: of the tile that it begins with, or of the one that it ends with. */
 DEVICE GLOBAL float *sums_of(GLOBAL float *gSums, VIEW eCut, int tile_m, int unit, int slot)
 {
-    return gSums + eCut.s3 + ((INT64)(tile_m * (int)eCut.s2 + unit) * 2 + slot) * (BLK_M * BLK_N);
+    return gSums + ((INT64)(tile_m * (int)eCut.s2 + unit) * 2 + slot) * (BLK_M * BLK_N);
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------------- */
@@ -295,8 +295,8 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
 
     const int M = (int)eGrid.s3, tiles_m = (M + BLK_M - 1) / BLK_M, tile_m = GROUP_ID(0) % tiles_m;
     const int unit = GROUP_ID(0) / tiles_m, pairs = pairs_of(eTaps), slices = slices_of(eTaps);
-    const int begin = unit_begins(unit, (int)eCut.s0, (int)eCut.s1) * (int)eCut.s4;
-    const int end = unit_begins(unit + 1, (int)eCut.s0, (int)eCut.s1) * (int)eCut.s4;
+    const int begin = unit_begins(unit, (int)eCut.s0, (int)eCut.s1) * (int)eCut.s3;
+    const int end = unit_begins(unit + 1, (int)eCut.s0, (int)eCut.s1) * (int)eCut.s3;
     const int me = LOCAL_ID(), warp = this_warp();
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct window win = window_of(eGrid, vFirst, vStep);

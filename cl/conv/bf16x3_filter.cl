@@ -39,8 +39,7 @@ split(int rows, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
 KERNEL(CONSUMERS + 128) void
 conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
                    VIEW vDilation, GLOBAL const T *gY, VIEW vY, GLOBAL const uint4 *parts_y, int tiles,
-                   int pairs, int parts, GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums,
-                   int start)
+                   int pairs, int parts, GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -128,7 +127,7 @@ conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst
             UNROLL for (int i = 0; i < ACCUMULATORS; i++)
                 sum[i] = copy[i];
         }
-        store_pairs_across(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, sum, ACCUMULATORS, m, n, BLK_M,
+        store_pairs_across(gSums, (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, sum, ACCUMULATORS, m, n, BLK_M,
                            BLK_N);
     }
 }

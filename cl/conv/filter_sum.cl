@@ -13,7 +13,7 @@
 
 KERNEL(SUM_ITEMS) void
 conv_filter_sum(VIEW eW, int channels, int pixel, int tiles, int parts, int ways,
-                GLOBAL const R *RESTRICT gSums, int start, R alpha, CONV_PARAMS)
+                GLOBAL const R *RESTRICT gSums, R alpha, CONV_PARAMS)
 {
     LOCAL_ARRAY(R, sSums, SUM_ITEMS * 4);
 
@@ -21,7 +21,7 @@ conv_filter_sum(VIEW eW, int channels, int pixel, int tiles, int parts, int ways
     const int vector = GROUP_ID(0) * each + me - way * each;
     const int tile = vector / (SLOT / 4), in_tile = (vector - tile * (SLOT / 4)) * 4;
     const INDEX step = (INDEX)tiles * SLOT;
-    GLOBAL const R *const p = gSums + start + (INDEX)tile * SLOT + in_tile;
+    GLOBAL const R *const p = gSums + (INDEX)tile * SLOT + in_tile;
     R4 all = (R4)(ZERO);
     R sum[4];
 

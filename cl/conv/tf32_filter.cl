@@ -50,7 +50,7 @@ DEVICE void rows_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, G
 KERNEL(CONSUMERS + 128) void
 conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
                  VIEW vDilation, GLOBAL const T *gY, VIEW vY, int tiles, int pairs, int parts,
-                 GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums, int start)
+                 GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -109,7 +109,7 @@ conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, 
 
         tf32_issue(d, even, p, s, b, me, 1);
         tf32_multiply(d, even, odd, p, s, b, me, 2 * share.count);
-        store_columns(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, d, BLK_M / 2,
+        store_columns(gSums, (INDEX)GROUP_ID(0) * SLOT, BLK_N, d, BLK_M / 2,
                       warp / 4 * 64 + tf32_first_row(me), acc_first_col(lane), lane, BLK_N, BLK_M);
     }
 }

@@ -21,8 +21,8 @@
  * first slice, since a barrier tells only one pass through the stages from the next.
  *
  * With split-K, the slices of a tile are cut into parts of `span`, of which the last may have fewer.  Each is
- * a tile of its own, whose partial sums go to the workspace in f32, [part][pixel][channel] from element
- * `start` on; gemm_sum adds them, always in the same order (cl/gemm/splitk_sum.cl).
+ * a tile of its own, whose partial sums go to the workspace in f32, [part][pixel][channel]; gemm_sum adds
+ * them, always in the same order (cl/gemm/splitk_sum.cl).
  *
  * TMA rounds f32 to tf32 on the way, to nearest: wgmma alone would cut off the lower 13 bits.
  *
@@ -41,11 +41,29 @@
 
 LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
 
+/* What the epilogue of a tile needs: the rows of a work-item, its part of the bias and of the residual. */
+struct own_rows { int m, m8; };
+
+DEVICE struct own_rows conv_prepare(float *bias_row, unsigned int *held, const struct output *c,
+                                    struct tile t, int r, int lane, LOCAL const struct phase *phases,
+                                    struct window win, VIEW eOut, VIEW vStep, VIEW vC, VIEW eX)
+{
+    const struct own_rows own = { conv_row(t.m0 + r, &phases[t.batch], win, eOut, vStep, vC, eX, c->M),
+                                  conv_row(t.m0 + r + 8, &phases[t.batch], win, eOut, vStep, vC, eX, c->M) };
+
+    prepare_tile(bias_row, c, ACCUMULATORS, t.n0, lane);
+    if (HOLDS)
+        hold_tile(held, c, ACCUMULATORS, own.m, own.m8, t.n0, lane);
+    else if (!SPLITK && !ACROSS)
+        prefetch_tile(c, ACCUMULATORS, own.m, own.m8, t.n0, lane);
+    return own;
+}
+
 KERNEL(ITEMS) void
 conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
            VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
            int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span, GLOBAL float *gSums,
-           int start, CONV_PARAMS)
+           CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
@@ -110,34 +128,32 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
             const int slices = slices_of(t, phases, span, channels), n0 = t.n0, part = t.part;
             float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
             unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
-            int m, m8;
+            const int early = TEAMS > 1 || at < groups;     /* while the first slice is awaited */
+            struct own_rows mine;
 
             for (; TEAMS > 1 && passed < at; passed += groups)          /* tiles of the other teams */
                 p = pipe_skip(p, slices_of(tile_of_split(schedule, passed, count), phases, span, channels),
                               STAGES);
             passed += groups;
+            if (early)
+                mine = conv_prepare(bias_row, held, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
             if (TEAMS > 1) {
                 barrier_wait(turns + 8 * team, turned);
                 turned ^= 1;
             }
             gemm_issue(d, p, a, b, 1);
-            m = conv_row(t.m0 + r, &phases[t.batch], win, eOut, vStep, vC, eX, rows);   /* meanwhile */
-            m8 = conv_row(t.m0 + r + 8, &phases[t.batch], win, eOut, vStep, vC, eX, rows);
-            prepare_tile(bias_row, &c, ACCUMULATORS, n0, lane);
-            if (HOLDS)
-                hold_tile(held, &c, ACCUMULATORS, m, m8, n0, lane);
-            else if (!SPLITK && !ACROSS)
-                prefetch_tile(&c, ACCUMULATORS, m, m8, n0, lane);
+            if (!early)                         /* while the tensor cores are busy */
+                mine = conv_prepare(bias_row, held, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
             t = tile_of_split(schedule, at + TEAMS * groups, count);
             p = gemm_multiply_turn(d, p, a, b, slices, turn);
             if (SPLITK) {
-                store_pairs(gSums, start + (INDEX)part * rows * N, N, 1, d, ACCUMULATORS, m, m8,
+                store_pairs(gSums, (INDEX)part * rows * N, N, 1, d, ACCUMULATORS, mine.m, mine.m8,
                             n0 + acc_first_col(lane), rows, N);
             } else if (ACROSS) {
-                store_tile_across(&c, d, bias_row, ACCUMULATORS, m, m8, n0, lane);
+                store_tile_across(&c, d, bias_row, ACCUMULATORS, mine.m, mine.m8, n0, lane);
             } else {
-                finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m8, n0, lane);
-                store_finished(&c, d, ACCUMULATORS, m, m8, n0, lane, 0);
+                finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+                store_finished(&c, d, ACCUMULATORS, mine.m, mine.m8, n0, lane, 0);
             }
         }
     }

@@ -11,8 +11,7 @@ KERNEL(ITEMS) void
 conv_wgmma_filter_splitk(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY,
                          VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW, VIEW vDilation, int tiles,
                          int slices, int parts, GLOBAL unsigned INT64 *gMaps, int first_map,
-                         GLOBAL float *RESTRICT gSums,
-                         int start)
+                         GLOBAL float *RESTRICT gSums)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -40,7 +39,7 @@ conv_wgmma_filter_splitk(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *g
         role_take_registers(MOVE);
         wgmma_filter_multiply(d, p, stages, warp, share.count);
         UNROLL for (int j = 0; j < SUB_M / 64; j++)
-            store_pairs(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, d + j * (SUB_N / 2), SUB_N / 2,
+            store_pairs(gSums, (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, d + j * (SUB_N / 2), SUB_N / 2,
                         m + j * 64, m + j * 64 + 8, n, BLK_M, BLK_N);
     }
 }

@@ -31,7 +31,7 @@ KERNEL(ITEMS) void
 conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
             VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
             int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span, GLOBAL float *gSums,
-            int start, CONV_PARAMS)
+            CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES + 1));

@@ -94,7 +94,7 @@ DEVICE int all_finite(const float *d, const int count)
 KERNEL(ITEMS) void
 conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY, VIEW eChunk,
                    VIEW vFirst, VIEW eW, VIEW vDilation, int tiles, int chunks, int parts,
-                   GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *RESTRICT gSums, int start)
+                   GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *RESTRICT gSums)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -191,7 +191,7 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
             UNROLL for (int i = 0; i < SUB_N / 2; i++)
                 d[i] = copy[i];
         }
-        store_pairs(gSums, start + (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, d, SUB_N / 2, m, m + 8, n, BLK_M,
+        store_pairs(gSums, (INDEX)GROUP_ID(0) * SLOT, BLK_N, 1, d, SUB_N / 2, m, m + 8, n, BLK_M,
                     BLK_N);
     }
 }

@@ -105,6 +105,8 @@ DEVICE void map_keep(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, s
 {
     const UINT32 kept = ((GLOBAL const UINT32 *)map)[lane], now = lane < 16 ? map_word(m, lane) : 0;
 
+    if (lane == 0)
+        map_cache(map);
     if (any_in_warp(now != kept)) {
         room[lane] = now;
         warp_meet();

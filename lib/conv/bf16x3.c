@@ -16,7 +16,7 @@ enum { BLK_M, STAGES, WARPGROUPS };             /* its parameters */
 enum { EFF, TILE_NS, FIXED_NS, STORE_NS, MOVE, ODD_C };         /* its costs */
 enum { SPLIT, REPACK, MULTIPLY, ADD };          /* its kernels */
 enum { BLK_K = 32, PAIR = 2 * BLK_K, SPLIT_SPAN = 16, VECTOR = 4, WARPGROUP_N = 64, USUAL_N = 128, FEW = 512,
-       MAP_BYTES = 128, ALIGNED = 256, MOST_PHASES = 9, MOST_STEP = 8 };
+       ALIGNED = 256, MOST_PHASES = 9, MOST_STEP = 8 };
 
 /* ---- a phase as a product ----------------------------------------------------------------- */
 
@@ -383,13 +383,13 @@ static struct cut cut_of(const struct phase *p, const struct source *s, const st
     return best;
 }
 
-/* Numbers of a plan: the most work-groups of a phase, the most of one whose tiles are in several, then the
- * units of each phase.                                                                                    */
-enum { GROUPS, CUT, UNITS };
+/* Numbers of a plan: the most work-groups of a phase whose tiles are in several, then the units of each
+ * phase.                                                                                    */
+enum { CUT, UNITS };
 
-/* Where things are in the workspace, in bytes: tensor maps, partial sums, the copies of the source and of
+/* Where things are in the workspace, in bytes: partial sums, the copies of the source and of
  * the filter, the filter's parts, unless they are in a pack.                                           */
-struct room { size_t sums, source, filter, parts, bytes; int packed; };
+struct room { size_t source, filter, parts, bytes; int packed; };
 
 /* The parts of the filter, and the bytes of its copy; 0: there are too many. */
 static int parts_of(struct vn_bf16x3_side *side, size_t *copy, const struct conv *c, const struct source *s,
@@ -472,8 +472,7 @@ static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct con
     if (l.bytes == SIZE_MAX)
         return 0;
     r->packed = vn__conv_is_packed(c, &l);
-    r->sums = (size_t)whole(v[GROUPS] * MAP_BYTES, ALIGNED);
-    r->source = r->sums + (size_t)v[CUT] * 2 * (size_t)(params[BLK_M] * blk_n(params)) * sizeof(float);
+    r->source = (size_t)v[CUT] * 2 * (size_t)(params[BLK_M] * blk_n(params)) * sizeof(float);
     r->filter = r->source + (s->repacked ? (size_t)whole(s->copy * (int64_t)sizeof(float), ALIGNED) : 0);
     r->parts = r->packed ? 0 : r->filter + copy;
     r->bytes = r->packed ? r->filter : r->parts + l.bytes;
@@ -493,7 +492,7 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
 
     out->seconds = row->cost[FIXED_NS] * 1e-9 +
                    (vn__conv_is_packed(&c, &l) ? 0 : vn__move_seconds(filter, row->cost[MOVE], site));
-    out->v[GROUPS] = out->v[CUT] = 0;
+    out->v[CUT] = 0;
     for (int i = 0; i < phases_of(&c); i++) {
         struct phase p = phase_at(&c, i);
         struct cut cut;
@@ -507,8 +506,6 @@ const char *vn__plan_conv_bf16x3(struct vn_plan *out, const void *problem, const
             return "its tiles have more than 2^29 slices";
         }
         out->v[UNITS + i] = cut.whole ? -cut.units : cut.units;
-        if (cut.units * cut.panels > out->v[GROUPS])
-            out->v[GROUPS] = cut.units * cut.panels;
         if (!cut.whole && cut.units * cut.panels > out->v[CUT])
             out->v[CUT] = cut.units * cut.panels;
         out->seconds += seconds_of(&p, &s, &cut, row, site) + (i ? vn__launch_seconds(site) : 0);
@@ -560,12 +557,11 @@ static void arg_grid(struct vn_launch *l, const struct phase *p)
     vn__conv_arg_sizes(l, p->fill, p->width, out->extent[0], vn__conv_rows(&p->c), out->extent + 2);
 }
 
-static void arg_cut(struct vn_launch *l, const struct cut *c, const struct room *r)
+static void arg_cut(struct vn_launch *l, const struct cut *c)
 {
     const int64_t all = c->whole ? c->tiles : c->tiles * c->pairs;
 
-    vn__arg_view(l, (int64_t[8]){ all / c->units, all % c->units, c->units,
-                                  (int64_t)(r->sums / sizeof(float)), c->whole ? c->pairs : 1 });
+    vn__arg_view(l, (int64_t[8]){ all / c->units, all % c->units, c->units, c->whole ? c->pairs : 1 });
 }
 
 static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct phase *p,
@@ -585,14 +581,14 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     vn__conv_arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
     arg_walk(&l, p->tap, p->tap_step);
     arg_walk(&l, p->offset, p->offset_step);
-    arg_cut(&l, cut, r);
+    arg_cut(&l, cut);
     vn__conv_arg_image(&l, &s->t, s->repacked ? room : in->buffer, start);
     vn__conv_arg_sizes(&l, 0, 0, s->t.extent[0], s->t.extent[1], s->t.extent + 2);
     vn__arg_buffer(&l, parts);
     vn__arg_view(&l, side->view);
     if ((status = vn__arg_maps(&l, q)))
         return status;
-    vn__arg_buffer(&l, room);
+    vn__arg_buffer(&l, room ? room : parts);    /* for partial sums, if there are any */
     vn__conv_arg_image(&l, in, in->buffer, in->start);
     vn__conv_arg_sizes(&l, s->folded ? -c->pad[2] : p->first[2], s->folded ? c->stride[2] : p->step[2],
                        in->extent[1], s->folded ? s->pixel : s->channels, in->extent + 2);
@@ -605,8 +601,7 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
 }
 
 static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct phase *p,
-                           const struct source *s, const struct cut *cut, const struct room *r,
-                           vn_buffer *room)
+                           const struct source *s, const struct cut *cut, vn_buffer *room)
 {
     enum { PIECE = 16 };
     const int64_t pieces = it->p[BLK_M] / 2 / PIECE;
@@ -615,7 +610,7 @@ static vn_status add_units(vn_queue *q, const struct vn_choice *it, const struct
 
     arg_grid(&l, p);
     vn__conv_arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
-    arg_cut(&l, cut, r);
+    arg_cut(&l, cut);
     vn__arg_buffer(&l, room);
     vn__conv_arg_alpha(&l, &p->c);
     vn__conv_arg_output(&l, &p->c);
@@ -628,12 +623,12 @@ vn_status vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const voi
     const struct conv c = vn__conv_without_jumps(problem);
     const struct source s = read_source(&c);
     struct vn_bf16x3_side side;
-    vn_buffer *buffer, *parts;
+    vn_buffer *buffer = NULL, *parts;
     struct room room;
     vn_status status;
 
     lay_out(&room, &side, &c, &s, it->p, plan->v);
-    if ((status = vn__workspace(&buffer, q, room.bytes)) ||
+    if ((room.bytes && (status = vn__workspace(&buffer, q, room.bytes))) ||
         (status = prepare(&parts, q, it, &c, &s, &side, &room, buffer)))
         return status;
     for (int i = 0; i < phases_of(&c) && !status; i++) {
@@ -644,7 +639,7 @@ vn_status vn__run_conv_bf16x3(vn_queue *q, const struct vn_choice *it, const voi
         cut = units_of(&p, &s, it->p, plan->v[UNITS + i]);
         status = multiply(q, it, &p, &s, &side, &cut, &room, buffer, parts);
         if (!status && !cut.whole)
-            status = add_units(q, it, &p, &s, &cut, &room, buffer);
+            status = add_units(q, it, &p, &s, &cut, buffer);
     }
     return status;
 }

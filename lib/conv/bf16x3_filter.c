@@ -10,8 +10,7 @@ enum { BLK_M, STAGES };                         /* its parameters */
 enum { EFF, FIXED_NS, TILE_NS, MOVE };          /* and costs */
 enum { PARTS };                                 /* of a plan */
 enum { REPACK, SPLIT, MULTIPLY, ADD };          /* its kernels */
-enum { BLK_N = 128, BLK_K = 32, PAIR = 2 * BLK_K, BLOCK = 32, SPLIT_SPAN = 16, ITEMS = 3 * 128,
-       MAP_BYTES = 128, ALIGNED = 256 };
+enum { BLK_N = 128, BLK_K = 32, PAIR = 2 * BLK_K, BLOCK = 32, SPLIT_SPAN = 16, ITEMS = 3 * 128 };
 
 /* From pixel to pixel of dy, all of which follow each other; 0 where they do not. */
 static int64_t pixel_step(const vn_tensor *y)
@@ -77,16 +76,15 @@ static const char *tiles_of(struct filter_cut *out, const struct conv *c, const 
     return vn__filter_tiles(out, c, p[BLK_M], BLK_N, BLOCK, PAIR);
 }
 
-/* Where things are in the workspace, in bytes: tensor maps, partial sums, copies of images, parts of dy. */
-struct room { size_t sums, copies, parts, bytes; };
+/* Where things are in the workspace, in bytes: partial sums, then copies of images, parts of dy. */
+struct room { size_t copies, parts, bytes; };
 
 static int lay_out(struct room *r, struct vn_bf16x3_side *side, const struct filter_view *v,
                    const struct filter_cut *cut, const int *p)
 {
     if (!parts_of(side, &v->as, p) || vn__bf16x3_bytes(side) > SIZE_MAX / 4)
         return 0;
-    r->sums = VN_CEIL_DIV((size_t)(cut->tiles * cut->parts) * MAP_BYTES, ALIGNED) * ALIGNED;
-    r->copies = r->sums + (size_t)vn__filter_sums(cut) * sizeof(float);
+    r->copies = (size_t)vn__filter_sums(cut) * sizeof(float);
     r->parts = r->copies + v->bytes_x + v->bytes_y;
     r->bytes = r->parts + vn__bf16x3_bytes(side);
     side->view[7] = (int64_t)(r->parts / VN_BF16X3_UNIT);
@@ -163,7 +161,5 @@ vn_status vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, co
     if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, buffer);
-    vn__arg_int(&l, (int64_t)(room.sums / sizeof(float)));
-    return (s = vn__launch(q, it, MULTIPLY, &l))
-         ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, buffer, (int64_t)(room.sums / sizeof(float)));
+    return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, buffer);
 }

@@ -262,8 +262,7 @@ static int64_t ways_of(const struct filter_cut *c, int units)
 }
 
 vn_status vn__filter_sum(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
-                         const struct filter_view *v, const struct filter_cut *cut, vn_buffer *sums,
-                         int64_t start)
+                         const struct filter_view *v, const struct filter_cut *cut, vn_buffer *sums)
 {
     enum { ITEMS = 256 };
     const int64_t ways = ways_of(cut, q->device->facts.units);
@@ -277,7 +276,6 @@ vn_status vn__filter_sum(vn_queue *q, const struct vn_choice *it, int kernel, co
     vn__arg_int(&l, cut->parts);
     vn__arg_int(&l, ways);
     vn__arg_buffer(&l, sums);
-    vn__arg_int(&l, start);
     vn__conv_arg_alpha(&l, c);
     vn__conv_arg_output(&l, c);
     return vn__launch(q, it, kernel, &l);

@@ -46,8 +46,7 @@ const char *vn__filter_share(struct filter_cut *out, double *seconds, int fewest
 /* Arguments: the source x and its window, the extents of the filter, the dilation. */
 void        vn__filter_arg_x(struct vn_launch *l, const struct filter_view *v, const struct conv *c);
 int64_t     vn__filter_sums(const struct filter_cut *c);        /* elements of partial sums */
-/* The launch of conv_filter_sum; sums begin at element `start`. */
+/* The launch of conv_filter_sum. */
 vn_status   vn__filter_sum(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
-                           const struct filter_view *v, const struct filter_cut *cut, vn_buffer *sums,
-                           int64_t start);
+                           const struct filter_view *v, const struct filter_cut *cut, vn_buffer *sums);
 #endif

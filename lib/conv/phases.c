@@ -17,7 +17,7 @@ enum { TILES, GROUPS };                         /* of its plan, likewise */
 enum { WARPGROUPS = 2 };
 enum { COPY, MULTIPLY };                        /* its kernels */
 enum { H = DIMS - 2, W = DIMS - 1 };
-enum { VECTOR = 8, MOST_GROUPS = 1024, MAPS_BYTES = 256 };
+enum { VECTOR = 8 };
 
 /* Along one dimension, tap i of the convolution reads pixel i + first, counted from that of the output. */
 static int64_t first_of(const struct conv *c, int d)
@@ -94,11 +94,6 @@ const char *vn__fits_conv_window_phases(const void *problem, const struct vn_fac
          ? "images with their padding must stay below 2^29 pixels" : NULL;
 }
 
-static size_t filter_start(void)
-{
-    return (size_t)MOST_GROUPS * MAPS_BYTES;
-}
-
 const char *vn__plan_conv_window_phases(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                         const struct vn_site *site)
 {
@@ -115,7 +110,7 @@ const char *vn__plan_conv_window_phases(struct vn_plan *out, const void *problem
     }
     if (out->seconds > 0)
         out->seconds += vn__launch_seconds(site);
-    out->workspace = filter_start() + (size_t)elements * 2;
+    out->workspace = (size_t)elements * 2;
     return NULL;
 }
 
@@ -142,7 +137,7 @@ vn_status vn__run_conv_window_phases(vn_queue *q, const struct vn_choice *it, co
 {
     const struct conv *c = problem;
     int64_t elements;
-    struct conv d = by_phases(c, (int64_t)filter_start() / 2, &elements);
+    struct conv d = by_phases(c, 0, &elements);
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 }, .items = 128 * it->p[WARPGROUPS] + 32 };
     const int64_t *const out = d.y.extent;
     struct im2col seen;
@@ -170,7 +165,6 @@ vn_status vn__run_conv_window_phases(vn_queue *q, const struct vn_choice *it, co
         return s;
     vn__arg_int(&l, 0);
     vn__arg_buffer(&l, room);
-    vn__arg_int(&l, 0);
     vn__conv_arg_output(&l, c);
     return vn__launch(q, it, MULTIPLY, &l);
 }

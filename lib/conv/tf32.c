@@ -171,7 +171,7 @@ const char *vn__plan_conv_tf32(struct vn_plan *out, const void *problem, const s
         return why;
     }
     if (v.source || (v.filter && !is_packed))
-        out->workspace = vn__conv_tiles_end() + bytes_of(v.source) + (is_packed ? 0 : l.bytes);
+        out->workspace = bytes_of(v.source) + (is_packed ? 0 : l.bytes);
     if (out->seconds > 0)
         out->seconds += copy_seconds(source_of(&v.from), v.source, row, site) +
                         (is_packed ? 0 : copy_seconds(&v.from.w, v.filter, row, site));
@@ -183,10 +183,10 @@ vn_status vn__run_conv_tf32(vn_queue *q, const struct vn_choice *it, const void 
 {
     const struct conv *given = problem;
     const struct vn_layout l = vn__layout_conv_tf32(problem, it->p);
-    size_t at = vn__conv_tiles_end();
-    vn_buffer *room;
+    size_t at = 0;
+    vn_buffer *room = NULL;
     struct view v;
-    vn_status s = vn__workspace(&room, q, plan->workspace);
+    vn_status s = plan->workspace ? vn__workspace(&room, q, plan->workspace) : VN_OK;
 
     view_of(&v, problem);
     if (v.source && s == VN_OK) {
@@ -207,5 +207,5 @@ vn_status vn__run_conv_tf32(vn_queue *q, const struct vn_choice *it, const void 
         v.c.w.start = (int64_t)(at / sizeof(float));
         s = copy_filter(q, it, &v, room, at);
     }
-    return s ? s : vn__launch_conv_tiles(q, it, MULTIPLY, &v.c, plan, room);
+    return s ? s : vn__launch_conv_tiles(q, it, MULTIPLY, &v.c, plan);
 }

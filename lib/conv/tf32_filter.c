@@ -12,7 +12,7 @@ enum { BLK_M, STAGES };                         /* its parameters */
 enum { EFF, L2, FIXED_NS, TILE_NS, MOVE };      /* and costs */
 enum { PARTS };                                 /* of a plan */
 enum { REPACK, PACK, MULTIPLY, ADD };           /* its kernels */
-enum { BLK_N = 128, BLK_K = 32, PAIR = 2 * BLK_K, BLOCK = 32, VECTOR = 4, MAPS_BYTES = 256, ALIGNED = 256 };
+enum { BLK_N = 128, BLK_K = 32, PAIR = 2 * BLK_K, BLOCK = 32, VECTOR = 4, ALIGNED = 256 };
 
 /* dy as matrices of filters and pixels: of each image, or of all. */
 struct rows { int64_t matrices, pixels, step, image; };
@@ -76,15 +76,14 @@ static const char *tiles_of(struct filter_cut *out, const struct conv *c, const 
     return vn__filter_tiles(out, c, p[BLK_M], BLK_N, BLOCK, PAIR);
 }
 
-/* Where things are in the workspace, in bytes: tensor maps, partial sums, the copies of x and of dy. */
-struct room { size_t sums, x, dy, bytes; };
+/* Where things are in the workspace, in bytes: partial sums, then the copies of x and of dy. */
+struct room { size_t x, dy, bytes; };
 
 static struct room lay_out(const struct filter_view *v, const struct conv *c, const struct filter_cut *cut)
 {
     struct room r;
 
-    r.sums = (size_t)(cut->tiles * cut->parts) * MAPS_BYTES;
-    r.x = r.sums + (size_t)vn__filter_sums(cut) * sizeof(float);
+    r.x = (size_t)vn__filter_sums(cut) * sizeof(float);
     r.dy = r.x + v->bytes_x;
     r.bytes = r.dy + (size_t)(pitch(c) * c->y.extent[1]) * sizeof(float);
     return r;
@@ -172,7 +171,5 @@ vn_status vn__run_conv_tf32_filter(vn_queue *q, const struct vn_choice *it, cons
     if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, buffer);
-    vn__arg_int(&l, (int64_t)(room.sums / sizeof(float)));
-    return (s = vn__launch(q, it, MULTIPLY, &l))
-         ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, buffer, (int64_t)(room.sums / sizeof(float)));
+    return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, buffer);
 }

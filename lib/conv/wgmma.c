@@ -23,7 +23,7 @@
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* parameters; of conv_window the first three */
 enum { TILES, GROUPS, ORDER, SPLITS, SPAN };    /* values of a plan; SPAN: slices of a part */
-enum { ROW = 128, WARPGROUP_M = 64, MAPS_BYTES = 256, MOST_GROUPS = 1024, MOST_PHASES = 16 };
+enum { ROW = 128, WARPGROUP_M = 64, MOST_GROUPS = 1024, MOST_PHASES = 16 };
 enum { BLK_K = 64, VECTOR = 8, HALF_VECTOR = 4 };           /* elements of 16 bits; ROW: bytes of a slice */
 enum { LOADS = VN_TILE_COSTS, REPACK };         /* costs behind those of tiles; of conv_wgmma_few the last */
 
@@ -345,7 +345,6 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
     }
     most_groups = most_groups < MOST_GROUPS ? most_groups : MOST_GROUPS;
     out->v[GROUPS] = out->v[TILES] < most_groups ? out->v[TILES] : most_groups;
-    out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
 
     const struct vn_tiles t = {
         .tiles = (double)out->v[TILES], .bytes = bytes_of(c) + odd_bytes(c, row->cost[VN_ODD_C]),
@@ -369,11 +368,6 @@ const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const 
 
 /* ---- the launch ------------------------------------------------------------------------ */
 
-size_t vn__conv_tiles_end(void)
-{
-    return (size_t)MOST_GROUPS * MAPS_BYTES;
-}
-
 /* Whether the producer of cl/conv/wgmma.cl gives registers to the consumers, which hold a residual in them: as
  * the kernel's text says.                                                                               */
 static int moves_registers(const struct conv *c, const int *p)
@@ -393,8 +387,9 @@ static int items_of(const struct vn_choice *it, int teams, int moves)
     return WARPGROUP * it->p[WARPGROUPS] * teams + (moves ? WARPGROUP : WARP);
 }
 
+/* sums: of split-K; or NULL. */
 static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct conv *c,
-                        const struct vn_plan *plan, vn_buffer *room)
+                        const struct vn_plan *plan, vn_buffer *sums)
 {
     const struct conv joined = joined_of(c);
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
@@ -415,25 +410,21 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
     if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_int(&l, plan->v[SPAN]);
-    vn__arg_buffer(&l, room);
-    vn__arg_int(&l, (int64_t)(vn__conv_tiles_end() / sizeof(float)));
+    vn__arg_buffer(&l, sums ? sums : c->w.buffer);
     vn__conv_arg_output(&l, &joined);
     return vn__launch(q, it, kernel, &l);
 }
 
 vn_status vn__launch_conv_tiles(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
-                                const struct vn_plan *plan, vn_buffer *room)
+                                const struct vn_plan *plan)
 {
-    return launch(q, it, kernel, items_of(it, it->p[TEAMS], moves_registers(c, it->p)), c, plan, room);
+    return launch(q, it, kernel, items_of(it, it->p[TEAMS], moves_registers(c, it->p)), c, plan, NULL);
 }
 
 vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
                              const struct vn_plan *plan)
 {
-    vn_buffer *room;
-    const vn_status s = vn__workspace(&room, q, plan->workspace);
-
-    return s ? s : vn__launch_conv_tiles(q, it, 0, problem, plan, room);
+    return vn__launch_conv_tiles(q, it, 0, problem, plan);
 }
 
 /* ---- split-K ------------------------------------------------------------------------------- */
@@ -467,7 +458,7 @@ const char *vn__plan_conv_wgmma_splitk(struct vn_plan *out, const void *problem,
         out->seconds = -1;
         return "the partial sums of all splits must stay below 2^29 elements";
     }
-    out->workspace = vn__conv_tiles_end() + (size_t)sums * sizeof(float);
+    out->workspace = (size_t)sums * sizeof(float);
     return NULL;
 }
 
@@ -504,8 +495,7 @@ vn_status vn__run_conv_wgmma_splitk(vn_queue *q, const struct vn_choice *it, con
     g.c = matrix_of(vn__conv_output(&joined), pixels);
     g.residual = matrix_of(&joined.residual, pixels);
     g.bias = matrix_of(&joined.bias, pixels);
-    return vn__add_splits(q, it, 1, items, &g, room,
-                          (int64_t)(vn__conv_tiles_end() / sizeof(float)), plan->v[SPLITS]);
+    return vn__add_splits(q, it, 1, items, &g, room, 0, plan->v[SPLITS]);
 }
 
 /* ---- few channels -------------------------------------------------------------------------- */
@@ -614,7 +604,7 @@ const char *vn__plan_conv_wgmma_few(struct vn_plan *out, const void *problem, co
 
     if (out->seconds > 0)
         out->seconds += vn__launch_seconds(site) + vn__move_seconds(moved, row->cost[REPACK], site);
-    out->workspace = vn__conv_tiles_end() + (size_t)elements * 2;
+    out->workspace = (size_t)elements * 2;
     return why;
 }
 
@@ -637,7 +627,7 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
     enum { ITEMS = 256 };
     const struct conv *c = problem;
     int64_t elements;
-    struct conv d = by_rows(c, (int64_t)vn__conv_tiles_end() / 2, &elements);
+    struct conv d = by_rows(c, 0, &elements);
     struct vn_launch l = { .groups = { VN_CEIL_DIV(elements / VECTOR, ITEMS), 1, 1 }, .items = ITEMS };
     vn_buffer *room;
     vn_status s = vn__workspace(&room, q, plan->workspace);
@@ -662,7 +652,7 @@ vn_status vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, const 
     vn__arg_int(&l, has_twins(c));
     if ((s = vn__launch(q, it, 0, &l)))
         return s;
-    return vn__launch_conv_tiles(q, it, 1, &d, plan, room);
+    return vn__launch_conv_tiles(q, it, 1, &d, plan);
 }
 
 /* ---- a window of pixels that all taps share ------------------------------------------------ */
@@ -725,7 +715,6 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
     out->v[ORDER] = 0;
     out->v[TILES] = tiles;
     out->v[GROUPS] = (tiles < groups ? tiles : groups) * across;
-    out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
 
     const struct vn_tiles t = {
         .tiles = (double)(tiles * across), .bytes = c->p.bytes, .peak = site->rates->mma16, .resident = 1,
@@ -738,8 +727,5 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
 vn_status vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan)
 {
-    vn_buffer *room;
-    const vn_status s = vn__workspace(&room, q, plan->workspace);
-
-    return s ? s : launch(q, it, 0, items_of(it, 1, 0), problem, plan, room);
+    return launch(q, it, 0, items_of(it, 1, 0), problem, plan, NULL);
 }

@@ -14,8 +14,6 @@ const char *vn__fits_conv_tiles(const struct conv *c, const struct vn_facts *f, 
  * split.                                                                                               */
 const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int64_t wanted,
                                  const struct vn_row *row, const struct vn_site *site);
-/* The byte of the workspace that is behind the tensor maps of any plan. */
-size_t      vn__conv_tiles_end(void);
 vn_status   vn__launch_conv_tiles(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
-                                  const struct vn_plan *plan, vn_buffer *room);
+                                  const struct vn_plan *plan);
 #endif

@@ -15,7 +15,7 @@ enum { SUB_M, SUB_N, WARPGROUPS_M, WARPGROUPS_N, BLK_K, STAGES };       /* their
 enum { EFF, L2, FIXED_NS, TILE_NS, MOVE };      /* and costs */
 enum { PARTS };                                 /* of a plan */
 enum { REPACK, MULTIPLY, ADD, ROWS };           /* their kernels */
-enum { BLOCK = 64, MAPS_BYTES = 256 };          /* BLOCK: channels */
+enum { BLOCK = 64 };                            /* channels */
 
 static const char *fits(const struct conv *c, const struct vn_facts *f, int64_t block)
 {
@@ -91,8 +91,7 @@ static const char *plan(struct vn_plan *out, const struct conv *c, const struct 
         return why;
     }
     out->v[PARTS] = cut.parts;
-    out->workspace = (size_t)(cut.tiles * cut.parts) * MAPS_BYTES + v.bytes_x + v.bytes_y +
-                     (fewest ? (size_t)vn__filter_sums(&cut) * sizeof(float) : 0);
+    out->workspace = v.bytes_x + v.bytes_y + (fewest ? (size_t)vn__filter_sums(&cut) * sizeof(float) : 0);
     out->seconds = vn__filter_copy_seconds(&v, c, cost[MOVE], site) + cost[FIXED_NS] * 1e-9 +
                    vn__together(seconds, memory_seconds(c, site));
     return NULL;
@@ -112,7 +111,7 @@ const char *vn__plan_conv_wgmma_filter_splitk(struct vn_plan *out, const void *p
 
 /* ---- launches ----------------------------------------------------------------------- */
 
-/* All up to the number of slices, and the tensor maps at the start of `room`. */
+/* All up to the number of slices. */
 static struct vn_launch launch_of(const struct filter_view *v, const struct conv *c,
                                   const struct filter_cut *cut, const int *p)
 {
@@ -134,7 +133,7 @@ static vn_status prepare(struct filter_view *v, struct filter_cut *cut, vn_buffe
                          const struct vn_choice *it, const struct conv *c, const struct vn_plan *plan,
                          int64_t block)
 {
-    vn_status s = vn__workspace(room, q, plan->workspace);
+    vn_status s = plan->workspace ? vn__workspace(room, q, plan->workspace) : VN_OK;
 
     if (s)
         return s;
@@ -151,7 +150,7 @@ vn_status vn__run_conv_wgmma_filter(vn_queue *q, const struct vn_choice *it, con
     struct filter_view v;
     struct filter_cut cut;
     struct vn_launch l;
-    vn_buffer *room;
+    vn_buffer *room = NULL;
     vn_status s = prepare(&v, &cut, &room, q, it, c, plan, 0);
 
     if (s)
@@ -172,17 +171,14 @@ vn_status vn__run_conv_wgmma_filter_splitk(vn_queue *q, const struct vn_choice *
     struct filter_cut cut;
     struct vn_launch l;
     vn_buffer *room;
-    int64_t start;
     vn_status s = prepare(&v, &cut, &room, q, it, c, plan, BLOCK);
 
     if (s)
         return s;
-    start = cut.tiles * cut.parts * (int64_t)(MAPS_BYTES / sizeof(float));
     l = launch_of(&v, c, &cut, it->p);
     vn__arg_int(&l, cut.parts);
     if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, room);
-    vn__arg_int(&l, start);
-    return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, room, start);
+    return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, room);
 }

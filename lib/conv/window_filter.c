@@ -11,7 +11,7 @@
 enum { PLACES, WINDOW, STAGES };                /* its parameters */
 enum { EFF, FIXED_NS, TILE_NS };                /* and costs */
 enum { PARTS };                                 /* of a plan */
-enum { BLK_M = 64, BLOCK = 64, TAPS = 9, ITEMS = 3 * 128 + 32, MAPS_BYTES = 256, STEP = 16 };
+enum { BLK_M = 64, BLOCK = 64, TAPS = 9, ITEMS = 3 * 128 + 32, STEP = 16 };
 
 const char *vn__fits_conv_window_filter(const void *problem, const struct vn_facts *f)
 {
@@ -113,8 +113,7 @@ const char *vn__plan_conv_window_filter(struct vn_plan *out, const void *problem
         return why;
     }
     out->v[PARTS] = cut.parts;
-    out->workspace = (size_t)(cut.tiles * cut.parts) * MAPS_BYTES +
-                     (size_t)vn__filter_sums(&cut) * sizeof(float);
+    out->workspace = (size_t)vn__filter_sums(&cut) * sizeof(float);
     out->seconds = cost[FIXED_NS] * 1e-9 + vn__together(seconds, bytes / (site->rates->gbps * 1e9));
     if (v.copies_x || v.copies_y) {
         out->seconds = -1;
@@ -134,7 +133,6 @@ vn_status vn__run_conv_window_filter(vn_queue *q, const struct vn_choice *it, co
     struct filter_cut cut;
     struct chunks k;
     vn_buffer *room;
-    int64_t start;
     vn_status s = vn__workspace(&room, q, plan->workspace);
 
     if (s)
@@ -142,7 +140,6 @@ vn_status vn__run_conv_window_filter(vn_queue *q, const struct vn_choice *it, co
     vn__filter_view(&v, c, 0);
     cut_of(&cut, &k, c, it->p);
     cut.parts = plan->v[PARTS];
-    start = cut.tiles * cut.parts * (int64_t)(MAPS_BYTES / sizeof(float));
     l.groups[0] = cut.tiles * cut.parts;
     vn__arg_im2col_source(&l, &v.x);
     vn__arg_im2col_source(&l, &v.y);
@@ -156,6 +153,5 @@ vn_status vn__run_conv_window_filter(vn_queue *q, const struct vn_choice *it, co
     if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, room);
-    vn__arg_int(&l, start);
-    return (s = vn__launch(q, it, 0, &l)) ? s : vn__filter_sum(q, it, 1, c, &v, &cut, room, start);
+    return (s = vn__launch(q, it, 0, &l)) ? s : vn__filter_sum(q, it, 1, c, &v, &cut, room);
 }

@@ -352,6 +352,7 @@ static void map_release_own(unsigned long long *to, uint32_t from)
 static void map_release(unsigned long long *to, uint32_t from) { map_release_own(to, from); }
 static void map_acquire_own(const unsigned long long *) { }
 static void map_acquire(const unsigned long long *) { }
+static void map_cache(const unsigned long long *) { }
 
 // bytes: of a copy of contiguous bytes, else 0.
 struct copy { tensor t; unsigned to, full; int from[5], offset[3], turns, bytes; };

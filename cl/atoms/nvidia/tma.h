@@ -46,6 +46,12 @@ DEVICE void map_acquire(GLOBAL const unsigned INT64 *map)
                  :: "l"((unsigned INT64)map) : "memory");
 }
 
+/* Asks the second-level cache to keep a map longer than other data. */
+DEVICE void map_cache(GLOBAL const unsigned INT64 *map)
+{
+    asm volatile("prefetch.global.L2::evict_last [%0];" :: "l"((unsigned INT64)map));
+}
+
 /* Copies a box of a tensor to local memory, from coordinates x, y ... on, which may be outside; x is
  * contiguous.  The bytes arrive at the barrier `full`. */
 #define COPY_BOX(rank) \
