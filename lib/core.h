@@ -288,9 +288,9 @@ vn_status vn__counters(vn_buffer **out, vn_queue *q);
 /* So many numbers of 64 bits that are 0 whenever no kernel runs. */
 enum { VN_SLOTS = 1 << 18 };
 vn_status vn__slots(vn_buffer **out, vn_queue *q);
-/* Room for so many tensor maps, of which kernels find those of earlier launches again: nothing else is written
- * there.  vn__arg_maps() adds it to a launch, and the first of two maps: those that a launch with the same
- * buffers and views got; one with others may get the same two, and writes them anew.                        */
+/* Room for so many tensor maps, where kernels find those of earlier launches: nothing else is written there.
+ * vn__arg_maps() adds it to a launch, and the number of the first of two maps, which depends on the buffers
+ * and views that the launch has by then; another launch may get the same two, and writes them anew.      */
 enum { VN_MAPS = 8192, VN_MAP_BYTES = 128 };
 vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q);
 

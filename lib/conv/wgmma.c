@@ -368,8 +368,8 @@ const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const 
 
 /* ---- the launch ------------------------------------------------------------------------ */
 
-/* Whether the producer of cl/conv/wgmma.cl gives registers to the consumers, which hold a residual in them: as
- * the kernel's text says.                                                                               */
+/* Whether the producer gives registers to the consumers, which hold a residual in them: as the kernel's text
+ * says.                                                                                                 */
 static int moves_registers(const struct conv *c, const int *p)
 {
     const struct vn_epilogue *const e = &c->p.epilogue;
