@@ -21,11 +21,23 @@
 #define WINDOW     (1024 * ROOM)
 #define WINDOWS_AT (TAPS * BYTES_B)
 #define MAPS_AT    (WINDOWS_AT + STAGES * WINDOW)
+/* Whether a residual is asked for while the tensor cores are busy, and waits in registers. */
+#define ADDS       (RESIDUAL > SAME_COLUMNS && !PHASES)
+#define HOLDS      (ADDS && RESIDUAL_IN_VECTORS && ACCUMULATORS <= 32 && WARPGROUPS < 4)
 
 #define EXACT_SUM(n, p, q, to) \
     phase_sum(n, p, q, to, vStep, vPad, vMeet, win, eTaps, gX, vX, eX, gW, vW)
 
 LARGE_LOCAL(conv_window, MAPS_AT + 2 * MAP_BYTES)
+
+/* The row of the output that has place g; `none` where it is no pixel. */
+DEVICE int row_of_place(int g, int pitch, int rows, VIEW eGrid, int none)
+{
+    const int row = g / pitch, q = g - row * pitch, n = row / rows, h = row - n * rows;
+
+    return n < (int)eGrid.s2 && h < (int)eGrid.s5 && q < (int)eGrid.s6
+         ? (n * (int)eGrid.s5 + h) * (int)eGrid.s6 + q : none;
+}
 
 KERNEL(ITEMS) void
 conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
@@ -38,7 +50,7 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), N = (int)eOut.s3;
-    const int pixels = (int)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6), P = (int)eGrid.s5, Q = (int)eGrid.s6;
+    const int pixels = (int)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6);
     const struct window win = window_of(eGrid, vFirst, vWindow);
     const int pitch = (int)(eX.s6 + vFirst.s3), rows = (int)(eX.s5 + vFirst.s2);   /* and zeros */
     const int across = (N + BLK_N - 1) / BLK_N, n0 = GROUP_ID(0) % across * BLK_N;
@@ -110,8 +122,17 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
             const UINT32 from = a + p.stage * (WINDOW / 16) +
                                 warp_uniform((UINT32)((m0 % pitch + place) * (128 / 16)));
             float d[ACCUMULATORS];
+            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
             int to[2];
 
+            if (ADDS) {
+                UNROLL for (int i = 0; i < 2; i++)
+                    to[i] = row_of_place(m0 + m + 8 * i, pitch, rows, eGrid, pixels);
+                if (HOLDS)
+                    hold_tile(held, &c, ACCUMULATORS, to[0], to[1], n0, lane);
+                else
+                    prefetch_tile(&c, ACCUMULATORS, to[0], to[1], n0, lane);
+            }
             consumer_wait(p);
             for (int r = 0; r < taps_r; r++)
                 for (int s = 0; s < taps_s; s++) {
@@ -125,18 +146,16 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
                     wgmma_commit();
                     WGMMA_WAIT(BLK_N, d, "1");
                 }
-            UNROLL for (int i = 0; i < 2; i++) {        /* while the tensor cores are busy */
-                const int g = m0 + m + 8 * i, row = g / pitch, q = g - row * pitch;
-                const int n = row / rows, h = row - n * rows;
-
-                to[i] = n < (int)eGrid.s2 && h < P && q < Q ? (n * P + h) * Q + q : pixels;
-            }
+            if (!ADDS)                          /* while the tensor cores are busy */
+                UNROLL for (int i = 0; i < 2; i++)
+                    to[i] = row_of_place(m0 + m + 8 * i, pitch, rows, eGrid, pixels);
             WGMMA_WAIT(BLK_N, d, "0");
             if (releases)
                 consumer_release(p);
             p = pipe_next(p, STAGES);
             if (!PHASES) {
-                store_tile(&c, d, bias_row, ACCUMULATORS, to[0], to[1], n0, lane, 0);
+                finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, to[0], to[1], n0, lane);
+                store_finished(&c, d, ACCUMULATORS, to[0], to[1], n0, lane, 0);
             } else {
                 UNROLL for (int i = 0; i < 2; i++)
                     if (to[i] < pixels)
