@@ -30,6 +30,15 @@
 
 LARGE_LOCAL(conv_window, MAPS_AT + 2 * MAP_BYTES)
 
+/* Hands the products of a tap to the tensor cores; first: of a tile, so that d begins with them. */
+DEVICE void window_tap(float *d, UINT32 a, UINT32 b, const int first)
+{
+    wgmma_begin();
+    UNROLL for (int k = 0; k < 4; k++)
+        MULTIPLY(d, operand_product(a, 0, 64, k), operand_product(b, MN_MAJOR_B, BLK_N, k), !first || k > 0);
+    wgmma_commit();
+}
+
 /* The row of the output that has place g; `none` where it is no pixel. */
 DEVICE int row_of_place(int g, int pitch, int rows, VIEW eGrid, int none)
 {
@@ -134,18 +143,16 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
                     prefetch_tile(&c, ACCUMULATORS, to[0], to[1], n0, lane);
             }
             consumer_wait(p);
-            for (int r = 0; r < taps_r; r++)
-                for (int s = 0; s < taps_s; s++) {
-                    const UINT32 tap_a = from + (UINT32)((r * step_r + s * step_s) * (128 / 16));
-                    const UINT32 tap_b = b + (UINT32)((r * taps_s + s) * (BYTES_B / 16));
-
-                    wgmma_begin();
-                    UNROLL for (int k = 0; k < 4; k++)
-                        MULTIPLY(d, operand_product(tap_a, 0, 64, k),
-                                 operand_product(tap_b, MN_MAJOR_B, BLK_N, k), r + s + k > 0);
-                    wgmma_commit();
-                    WGMMA_WAIT(BLK_N, d, "1");
+            window_tap(d, from, b, 1);
+            for (int i = 1, r = 0, s = 0; i < taps_r * taps_s; i++) {
+                if (++s == taps_s) {
+                    s = 0;
+                    r++;
                 }
+                window_tap(d, from + (UINT32)((r * step_r + s * step_s) * (128 / 16)),
+                           b + (UINT32)(i * (BYTES_B / 16)), 0);
+                WGMMA_WAIT(BLK_N, d, "1");
+            }
             if (!ADDS)                          /* while the tensor cores are busy */
                 UNROLL for (int i = 0; i < 2; i++)
                     to[i] = row_of_place(m0 + m + 8 * i, pitch, rows, eGrid, pixels);
