@@ -33,7 +33,7 @@
 #define MAPS_AT (STAGES * STAGE)
 /* Where registers are enough, the residual waits in them while the tensor cores are busy; with many
  * accumulators, those of the producer are needed for that.  lib/conv/wgmma.c has it, too. */
-#define HOLDS   (RESIDUAL_IN_VECTORS && !SPLITK && !ACROSS && TEAMS * WARPGROUPS < 4 && \
+#define HOLDS   (RESIDUAL_BYTES == 2 && !SPLITK && !ACROSS && TEAMS * WARPGROUPS < 4 && \
                  (TEAMS == 1 || TEAMS * WARPGROUPS == 2) && ACCUMULATORS * WARPGROUPS * TEAMS <= 256 && \
                  (ACCUMULATORS <= 32 || MAPS_AT > 128 * 1024))
 #define MOVES   (HOLDS && ACCUMULATORS * WARPGROUPS * TEAMS > 128)

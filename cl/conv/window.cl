@@ -23,7 +23,7 @@
 #define MAPS_AT    (WINDOWS_AT + STAGES * WINDOW)
 /* Whether a residual is asked for while the tensor cores are busy, and waits in registers. */
 #define ADDS       (RESIDUAL > SAME_COLUMNS && !PHASES)
-#define HOLDS      (ADDS && RESIDUAL_IN_VECTORS && ACCUMULATORS <= 32 && WARPGROUPS < 4)
+#define HOLDS      (ADDS && RESIDUAL_BYTES == 2 && ACCUMULATORS <= 32 && WARPGROUPS < 4)
 
 #define EXACT_SUM(n, p, q, to) \
     phase_sum(n, p, q, to, vStep, vPad, vMeet, win, eTaps, gX, vX, eX, gW, vW)
