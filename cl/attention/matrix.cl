@@ -27,7 +27,6 @@
  * measured.
  * Method: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023.
  */
-#define GENERAL  (FORM > 1)                     /* a mask, a softcap, any scale */
 #define IN_FLIGHT 4                             /* fragments of values, loaded ahead of their products */
 #define TILE_Q   (BLK_M * HEAD)                 /* elements */
 #define TILE_K   (BLK_N * HEAD)
@@ -178,13 +177,17 @@ attention_matrix(int queries, int keys, int D, int DV, int group, int causal, in
 
     UNROLL for (int c = 0; c < COLUMNS; c++) {
         const int m = m_lane + c * MATRIX_N, seen = m < queries_here;
-        float top = max[c] == -INFINITE ? LOWEST : max[c] * unit, all, share, joined = 1.0f;
+        const float correction = scores_correction(max[c], factor);
+        float top = max[c] == -INFINITE ? LOWEST : max[c] * unit, all, share;
 
         MATRIX_COLUMN_SUM(sum[c], lane);
-        all = seen ? scores_sum(sum[c], max[c], factor) : 0.0f;
-        if (given & GIVEN_SINKS && seen)
-            joined = join_sink(&top, &all, gSinks[(INDEX)vMore.s6 + t.head * (INDEX)vMore.s7]);
-        share = seen ? joined * inverse_of(all) : 0.0f;
+        all = seen ? sum[c] * correction : 0.0f;
+        share = seen ? inverse_of(sum[c]) : 0.0f;
+        if (given & GIVEN_SINKS && seen) {
+            const float joined = join_sink(&top, &all, gSinks[(INDEX)vMore.s6 + t.head * (INDEX)vMore.s7]);
+
+            share = joined * correction * inverse_of(all);
+        }
         if (has_lse && m < queries && lane < MATRIX_N && wave_e == 0)
             lse[m * (INDEX)vLse.s6] = logarithm_of(top, all);
         UNROLL for (int i = 0; i < SUM_BLOCKS; i++)

@@ -8,11 +8,12 @@
  * matrix_slot() (atoms' chained.h): then a lane has, of one query, scores of consecutive keys and sums of
  * consecutive elements.
  *
- * Takes  HEAD BLK_N BLK_K WAVES COLUMNS LANES SPLIT_V; matrix.h, chained.h of the atoms; pair_of();
+ * Takes  FORM HEAD BLK_N BLK_K WAVES COLUMNS LANES SPLIT_V; matrix.h, chained.h of the atoms; pair_of();
  *        LOWEST INFINITE; struct sight, sight_*() of attention.h
- * Gives  BLK_M ITEMS KEY_BLOCKS SUM_BLOCKS LANE_ROW() SLICE_AT() tile_offset() struct rows, rows_*() keys_*()
- *        values_*() block_hides() struct mask, scores_*() sums_vector()
+ * Gives  GENERAL BLK_M ITEMS KEY_BLOCKS SUM_BLOCKS LANE_ROW() SLICE_AT() tile_offset() struct rows, rows_*()
+ *        keys_*() values_*() block_hides() struct mask, scores_*() sums_vector()
  */
+#define GENERAL     (FORM > 1)                  /* a mask, a softcap, any scale */
 #define BLK_M       (WAVES / SPLIT_V * COLUMNS * MATRIX_N)
 #define ITEMS       (WAVES * LANES)
 #define KEY_BLOCKS  (BLK_N / MATRIX_M)          /* of a wave's scores */
@@ -173,18 +174,21 @@ DEVICE float scores_max(const matrix_accumulators *s, float top)
     return top;
 }
 
+/* The exponent of a weight: as in cl/attention/online.h, where EXACT_WEIGHTS is GENERAL. */
+#define EXPONENT(s, m, factor) (GENERAL ? ((s) - (m)) * (factor) : FMA(s, factor, -(m)))
+
 /* Scores become weights, 2^(s factor - m), where m is the largest s factor; 0 as long as that is -infinity.
  * Gives what older sums are to be multiplied by.                                                         */
 DEVICE float scores_weigh(matrix_accumulators *s, float *max, float *sum, float top, float factor)
 {
-    const float m = top == -INFINITE ? 0.0f : top * factor;
-    const float rescale = NATIVE_EXP2(*max * factor - m);
+    const float m = top == -INFINITE ? 0.0f : GENERAL ? top : top * factor;
+    const float rescale = NATIVE_EXP2(GENERAL ? (*max - m) * factor : *max * factor - m);
     float even = 0.0f, odd = 0.0f;
 
     UNROLL for (int i = 0; i < KEY_BLOCKS; i++)
     UNROLL for (int e = 0; e < MATRIX_ACCUMULATORS; e += 2) {
-        s[i][e] = NATIVE_EXP2(FMA(s[i][e], factor, -m));
-        s[i][e + 1] = NATIVE_EXP2(FMA(s[i][e + 1], factor, -m));
+        s[i][e] = NATIVE_EXP2(EXPONENT(s[i][e], m, factor));
+        s[i][e + 1] = NATIVE_EXP2(EXPONENT(s[i][e + 1], m, factor));
         even = even + s[i][e];
         odd = odd + s[i][e + 1];
     }
@@ -193,10 +197,10 @@ DEVICE float scores_weigh(matrix_accumulators *s, float *max, float *sum, float 
     return rescale;
 }
 
-/* A sum of weights relative to max factor, where they are relative to what that is rounded to. */
-DEVICE float scores_sum(float sum, float max, float factor)
+/* What weights relative to m are to be multiplied by, so that they are relative to max factor. */
+DEVICE float scores_correction(float max, float factor)
 {
-    return sum == 0.0f ? sum : sum * NATIVE_EXP2(FMA(-max, factor, max * factor));
+    return GENERAL || max == -INFINITE ? 1.0f : NATIVE_EXP2(FMA(-max, factor, max * factor));
 }
 
 /* Eight sums, from i on, times their share, 0 where no key is seen, since a value may have been NaN. */

@@ -16,7 +16,8 @@
 #define MMA_M       16
 #define MMA_K       16
 
-#define EXACT_WEIGHTS (FORM > 1)                /* with a mask scores may be large */
+/* With a mask scores may be large; and rows that are not whole vectors may have any number of elements. */
+#define EXACT_WEIGHTS (FORM > 1 || LAYOUT == ANY_ROWS)
 
 #define VECTOR_ROWS 0
 #define ANY_ROWS    1

@@ -8,7 +8,8 @@
  * begins at -infinity; as long as it is that, m is 0, so that hidden scores give 0 and not NaN.
  *
  * Of f32, and where EXACT_WEIGHTS is 1, the maximum is subtracted before the scale is applied: the weight of
- * the largest score is 1, however large that is.
+ * the largest score is 1, however large that is.  Else it is off by what m is rounded by, and so are all other
+ * weights of the row, and their sum: the quotient is not, but for the rounding of a weight to 16 bits.
  *
  * LAZY: the old maximum stays where no row of the warp has one that is more than 2^LAZY_LIMIT times larger.
  * Then sums need not be multiplied, and weights are at most 2^LAZY_LIMIT, which the types hold as well as 1.
@@ -16,7 +17,7 @@
  *
  * Takes: T_BYTES; INFINITE, struct sight, sight_*() of attention.h; acc_*(); atoms/nvidia/math.h, warp.h;
  *        CAUSAL LAZY; EXACT_WEIGHTS may be defined.
- * Gives: online_hide(), online_hides(), online_update(), online_sum(), online_rescale().
+ * Gives: online_hide(), online_hides(), online_update(), online_correction(), online_rescale().
  */
 #define LAZY_LIMIT 8.0f
 
@@ -85,10 +86,10 @@ DEVICE int online_update(float *s, const int count, float *max, float *sum, floa
     return grows;
 }
 
-/* A sum of exponentials relative to max scale, where they are relative to what that is rounded to. */
-DEVICE float online_sum(float sum, float max, float scale)
+/* What exponentials relative to m are to be multiplied by, so that they are relative to max scale. */
+DEVICE float online_correction(float max, float scale)
 {
-    return EXACT_WEIGHTS || sum == 0.0f ? sum : sum * ptx_exp2(FMA(-max, scale, max * scale));
+    return EXACT_WEIGHTS || max == -INFINITE ? 1.0f : ptx_exp2(FMA(-max, scale, max * scale));
 }
 
 DEVICE void online_rescale(float *d, const int count, const float *rescale, int grows)

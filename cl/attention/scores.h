@@ -2,8 +2,8 @@
  *
  * A lane has scores and sums of a row of queries and of the row 8 below (cl/tile/accumulator.h).
  *
- * Takes: FORM HEAD BLK_N; GIVEN_*, capped(), join_sink() and more of attention.h; online_sum(); acc_*();
- *        store_row_*().  The macros take the kernel's own names, those of ATTENTION_JOB(t, at) among them.
+ * Takes: FORM HEAD BLK_N; GIVEN_*, capped(), join_sink() and more of attention.h; online_correction();
+ *        acc_*(); store_row_*().  The macros take the kernel's own names, those of ATTENTION_JOB(t, at) too.
  * Gives: GENERAL SCORES SUMS LOG2_E, ATTENTION_GENERAL() ATTENTION_SHARES() attention_share_row().
  */
 #define GENERAL (FORM > 1)                      /* a mask, a softcap */
@@ -34,15 +34,19 @@
     UNROLL for (int below = 0; below < 2; below++) {                                                    \
         const int m = (row) + 8 * below, seen = m < queries_here;                                       \
         const float own = acc_quad_sum((sum)[below]);                                                   \
-        float all = online_sum(own, (max)[below], factor), joined = 1.0f;                               \
+        const float correction = online_correction((max)[below], factor);                               \
+        float all = seen ? own * correction : 0.0f;                                                     \
         float top = (max)[below] == -INFINITE ? LOWEST : (max)[below] * unit;                           \
                                                                                                         \
-        all = seen ? all : 0.0f;                                                                        \
-        if (MORE && given & GIVEN_SINKS && seen)                                                        \
-            joined = join_sink(&top, &all, gSinks[(INDEX)vMore.s6 + t.head * (INDEX)vMore.s7]);         \
+        share[below] = seen ? inverse_of(own) : 0.0f;                                                   \
+        if (MORE && given & GIVEN_SINKS && seen) {                                                      \
+            const float joined = join_sink(&top, &all, gSinks[(INDEX)vMore.s6                           \
+                                                              + t.head * (INDEX)vMore.s7]);             \
+                                                                                                        \
+            share[below] = joined * correction * inverse_of(all);                                       \
+        }                                                                                               \
         if (has_lse && m < queries && lane % 4 == 0)                                                    \
             gLse[lse + m * (INDEX)vLse.s6] = logarithm_of(top, all);                                    \
-        share[below] = seen ? joined * inverse_of(MORE ? all : own) : 0.0f;                             \
     }
 
 /* A row of sums is multiplied by its share: 0 where no key is seen, since a value may have been NaN. */

@@ -103,7 +103,7 @@ const struct vn_variant vn__attention_variants[] = {
       .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1  FORM 0 1 2",
       .constants_of = vn__constants_attention_wgmma, .engine = "HGMMA",
-      .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n" },
+      .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n#define EXACT_WEIGHTS (FORM > 1)\n" },
     { .name = "attention_bf16x3", .fits = vn__fits_attention_bf16x3, .plan = vn__plan_attention_bf16x3,
       .run = vn__run_attention_bf16x3, .trial = vn__trial_attention,
       .texts = TMA "cl/gemm/bf16x3.h cl/tile/store_f32.h cl/attention/online.h cl/attention/bf16x3.h "
@@ -139,7 +139,8 @@ const struct vn_variant vn__attention_variants[] = {
       .entries = "attention_decode_mma attention_merge", .params = "ITEMS KEYS STAGES LAZY",
       .costs = "GROUPS FIXED_NS", .constants = "HEAD 64 128 256  GENERAL 0 1  PAGED 0 1",
       .constants_of = vn__constants_attention_decode_mma, .engine = "HMMA",
-      .defines = "#define HAS_SOFTCAP 1\n#define CAUSAL 1\n#define ROWS 16\n#define PTX_MATH 1\n" },
+      .defines = "#define HAS_SOFTCAP 1\n#define CAUSAL 1\n#define ROWS 16\n#define PTX_MATH 1\n"
+                 "#define EXACT_WEIGHTS GENERAL\n" },
     { .name = "attention_decode_warps", .fits = vn__fits_attention_decode_warps,
       .run = vn__run_attention_decode_warps,
       .texts = "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h "

@@ -241,6 +241,8 @@ static void heads(struct suite *s)
         { EXACT, 2, 0, "attention:b1h1s70d256:f16:sk=67:causal-first:scale=1" },
         { REAL,  2, 0, "attention:b1h1s40d136:f16:sk=70:dv=256:lse" },
         { REAL,  0, 1, "attention:b1h2s40d64:f16:sk=150:mask=keys:causal-first" },
+        { EXACT, 0, 1, "attention:b1h2s129d64:f16:sk=250:mask=full:scale=1" },
+        { EXACT, 1, 1, "attention:b1h2s129d64:f16:sk=250:mask=full:scale=1" },
         { SPECIAL, 0, 1, "attention:b1h1s40d64:f16:sk=70:mask=queries:lse" },
         { REAL,  1, 1, "attention:b1h2s50d72:f16:sk=90:scale=-0.5:causal" },
         { REAL,  1, 1, "attention:b1h2s50d128:f16:sk=90:mask=full:window=20:causal:softcap=2" },
