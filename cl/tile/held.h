@@ -1,7 +1,7 @@
 /* cl/tile/held.h - rows in registers as they were read: two 16-bit elements in a word
  *
- * Takes  row.h, with ACROSS 0; T of 16 or 32 bits; load16_once() store16_once() anew() pair_of() LOWER_1 ...
- *        (atoms/nvidia/memory.h)
+ * Takes  row.h, with ACROSS 0; T of 16 or 32 bits; load16_once() load_element() store16_once() anew()
+ *        lowers_of() pair_of() LOWER_1 ... (atoms/nvidia/memory.h); from_lane() (warp.h)
  * Gives  HELD_WORDS RUN_WORDS; hold_run() hold_line() held_run(); part_of(); write_held() write_last()
  */
 #define RUN_WORDS  4                            /* 16 bytes */
@@ -55,12 +55,39 @@ DEVICE void hold_run(UINT32 *u, const struct line *l, const struct span *at, IND
 /* The first element of the run that n elements end in, or n. */
 #define LAST_RUN(at, n) (((n) + (at)->skip) / RUN * RUN - (at)->skip)
 
-/* Whether the run of element e is one of this work-item's in the chunk at place `from`. */
+/* Whether the run of element e is one of this work-item's in the chunk at place `from`; of its warp's. */
 DEVICE int is_own_run(const struct span *at, INDEX from, INDEX e)
 {
     const INDEX place = e + at->skip - from;
 
     return IS_IN(place, CHUNK) && (int)(place / RUN) % ROW_ITEMS == at->k;
+}
+
+DEVICE int is_warp_run(const struct span *at, INDEX from, INDEX e)
+{
+    const INDEX place = e + at->skip - from;
+
+    return IS_IN(place, CHUNK) && (int)(place / RUN) % ROW_ITEMS / LANES == at->k / LANES;
+}
+
+/* Two runs that may not be whole, of elements a and b on: lane o of a warp that has the first reads its
+ * element o, and lane RUN + o of one that has the other.  So these loads are in flight beside all others. */
+DEVICE UINT32 hold_ends(const struct line *l, const struct span *at, INDEX from, INDEX a, INDEX b, UINT32 none)
+{
+    const int lane = at->k % LANES;
+    const INDEX run = lane < RUN ? a : b, e = run + lane % RUN;
+    UINT32 u = none;
+
+    load_element(&u, l->p + e, lane < 2 * RUN && IS_IN(e, at->seen) && is_warp_run(at, from, run));
+    return u;
+}
+
+/* The run of which lanes from `lane` on have an element each. */
+DEVICE void gather_run(UINT32 *u, UINT32 element, const int lane)
+{
+    UNROLL for (int j = 0; j < RUN_WORDS; j++)
+        u[j] = RUN == RUN_WORDS ? from_lane(element, lane + j)
+                                : lowers_of(from_lane(element, lane + 2 * j), from_lane(element, lane + 2 * j + 1));
 }
 
 /* Of a row in parts of `span` places, the elements of part `part`. */
@@ -76,8 +103,7 @@ DEVICE struct span part_of(const struct span *row, int part, INDEX span)
 
 /* Reads the values of the chunk at place `from`, as read_line() does, each element once.  All vectors are in
  * flight at once: in place of a run that is not whole, the work-item's first whole one is read again.  Of the
- * runs of a row that is aligned, only the first and the last that is seen may not be whole; they are read
- * one by one. */
+ * runs of a row that is aligned, only the first and the last that is seen may not be whole. */
 DEVICE void hold_line(const struct line *l, const struct span *at, UINT32 *u, INDEX from, R none)
 {
     const INDEX first = from + RUN_AT(at, 0) - at->skip, own = first < 0 ? first + RUN * ROW_ITEMS : first;
@@ -92,29 +118,36 @@ DEVICE void hold_line(const struct line *l, const struct span *at, UINT32 *u, IN
         return;
     }
 #endif
+    UNROLL for (int o = 0; o < RUN; o++)
+        nones[o] = none;
+    run_words(some, nones);
+
+    const UINT32 ends = hold_ends(l, at, from, -at->skip, rest, some[0]);
+
     if (own < rest)
         EACH_RUN {
             const INDEX e = from + RUN_AT(at, i) - at->skip;
 
             load16_once(u + WORDS_OF(i), l->p + (e >= own && e < rest ? e : own));
         }
-    UNROLL for (int o = 0; o < RUN; o++)
-        nones[o] = none;
-    run_words(some, nones);
     EACH_RUN
         if (from + RUN_AT(at, i) - at->skip >= rest)
             UNROLL for (int j = 0; j < RUN_WORDS; j++)
                 u[WORDS_OF(i) + j] = some[j];
-    if (rest < at->seen && is_own_run(at, from, rest)) {
-        hold_run(some, l, at, rest, none);
+    if (rest < at->seen && is_warp_run(at, from, rest)) {
+        gather_run(some, ends, RUN);
         EACH_RUN
             if (from + RUN_AT(at, i) - at->skip == rest)
                 UNROLL for (int j = 0; j < RUN_WORDS; j++)
                     u[WORDS_OF(i) + j] = some[j];
     }
 #if !WHOLE
-    if (first < 0)
-        hold_run(u, l, at, first, none);
+    if (is_warp_run(at, from, -at->skip)) {
+        gather_run(some, ends, 0);
+        if (first < 0)
+            UNROLL for (int j = 0; j < RUN_WORDS; j++)
+                u[j] = some[j];
+    }
 #endif
 }
 

@@ -668,8 +668,10 @@ static void wait_copies(int open)
 static int count_acquire(int *p, int n) { return atomicAdd(p, n); }
 
 static uint32_t anew(uint32_t u)                       { return u; }
+static uint32_t lowers_of(uint32_t u, uint32_t v)      { return (u & 0xffff) | v << 16; }
 static void load16_once(unsigned *u, const void *from) { load16(u, from, 1); }
 static void store16_once(void *to, const unsigned *u)  { store16(to, u, 1); }
+#define load_element(u, from, go) ((go) ? (void)memcpy(u, from, sizeof *(from)) : (void)0)
 
 // Work-groups run one after another, so that a word that is not there does not come.
 #define TEAM_PATIENCE 1

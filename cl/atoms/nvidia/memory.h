@@ -134,6 +134,17 @@ DEVICE void load16_once(unsigned int *u, GLOBAL const void *from)
                  : "=r"(u[0]), "=r"(u[1]), "=r"(u[2]), "=r"(u[3]) : "l"((unsigned INT64)from));
 }
 
+/* One element to the lower bits of u, if `go`. */
+#define ELEMENT_TYPE_0 "b32"
+#define ELEMENT_TYPE_1 "u16"
+#define ELEMENT_TYPE_2 "u16"
+#define ELEMENT_TYPE_3 "b32"
+DEVICE void load_element(UINT32 *u, GLOBAL const void *from, int go)
+{
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p ld.global." OF(ELEMENT_TYPE, TYPE) " %0, [%1]; }"
+                 : "+r"(*u) : "l"((unsigned INT64)from), "r"(go));
+}
+
 /* Asks for a line of the cache, at any address of device memory. */
 DEVICE void prefetch_global(GLOBAL const void *p)
 {
