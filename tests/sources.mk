@@ -217,6 +217,7 @@ endif
 	%D%/tools/test_measure.c \
 	tools/bench/engines.c \
 	tools/bench/roofline.c \
+	tools/check/spot.c \
 	tools/measure/clocks.c \
 	tools/measure/machine.c \
 	tools/measure/sampling.c \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_measure.c - order statistics, paired ratios, turns, calibration, what counts as a disturbance; and the
- * names and roofs of engines.  No device is needed, and no time passes: the runners say how long they took.
+ * test_measure.c - order statistics, paired ratios, turns, calibration, what counts as a disturbance; the
+ * names and roofs of engines; and whether a peer's result agrees with ours.  No device is needed, and no time
+ * passes: the runners say how long they took.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 #include "bench/engines.h"
 #include "bench/roofline.h"
+#include "check/oracle.h"
+#include "check/spot.h"
 #include "commands.h"
 #include "core.h"
 #include "lib/gemm/gemm.h"
@@ -314,6 +317,72 @@ static void test_matrix_engines(void)
     }
 }
 
+/* ---- results of peers ---- */
+
+/* A softmax's gradient as PyTorch's kernel for GPUs computes it, where `rounds`; `left_out`: of the sum. */
+static void differentiate(const struct problem *p, const struct operands *o, void *const *in, void *out,
+                          int rounds, int64_t left_out)
+{
+    const int64_t n = o->t[2].extent[1];
+
+    for (int64_t row = 0; row < o->t[2].extent[0]; row++) {
+        double sum = 0;
+
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t at = row * n; at < (row + 1) * n; at++) {
+                const double y = oracle_load(p->type, in[0], at), dy = oracle_load(p->type, in[1], at);
+                const double product = rounds ? oracle_round(p->type, y * dy) : y * dy;
+
+                if (pass)
+                    oracle_store(p->type, out, at, product - y * sum);
+                else if (at < (row + 1) * n - left_out)
+                    sum += product;
+            }
+    }
+}
+
+static void test_roundings(void)
+{
+    static const char *const table[] = { "softmax:64x128:f16:backward", "softmax:16x1024:f16:backward",
+                                         "softmax:64x128:bf16:backward" };
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct problem p;
+        struct operands o;
+        char why[512] = "";
+        void *in[OPERANDS] = { NULL };
+
+        check(!problem_parse(&p, table[i], why, sizeof why) && !problem_operands(&o, &p), "%s: %s", table[i],
+              why);
+
+        const int64_t count = o.elements[2], n = o.t[2].extent[1];
+        struct results ours = { { NULL } }, theirs = { { NULL } };
+
+        ours.of[2] = calloc((size_t)count, sizeof(double));
+        theirs.of[2] = calloc((size_t)count, sizeof(double));
+        for (int k = 0; k < 2; k++) {
+            in[k] = calloc((size_t)count, sizeof(double));
+            for (int64_t at = 0; at < count; at++) {
+                state = state * 6364136223846793005u + 1442695040888963407u;
+                oracle_store(p.type, in[k], at, (double)(state >> 40) * 0x1p-23 - 1);
+            }
+        }
+        differentiate(&p, &o, in, ours.of[2], 0, 0);
+        differentiate(&p, &o, in, theirs.of[2], 1, 0);
+        check(results_agree(&p, &o, &ours, &theirs, in, why, sizeof why, "it"), "%s %s", table[i], why);
+        check(!results_agree(&p, &o, &ours, &theirs, NULL, why, sizeof why, "it"),
+              "%s agrees with what rounds its products, which nobody said", table[i]);
+        differentiate(&p, &o, in, theirs.of[2], 1, n / 2);
+        check(!results_agree(&p, &o, &ours, &theirs, in, why, sizeof why, "it"),
+              "%s agrees with a sum of one half", table[i]);
+        free(ours.of[2]);
+        free(theirs.of[2]);
+        free(in[0]);
+        free(in[1]);
+    }
+}
+
 int main(void)
 {
     test_order_statistics();
@@ -327,6 +396,7 @@ int main(void)
     test_engines();
     test_roofs();
     test_matrix_engines();
+    test_roundings();
     printf("%d checks, %d failures\n", checks, failures);
     return failures ? EXIT_FAILURE : 0;
 }

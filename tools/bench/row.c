@@ -220,7 +220,9 @@ static int peer_agrees(struct row *r, const struct ours *us, int at, const struc
     else if (them->peer->run(them->state[at]) || peer_results(them->peer, them->state[at], &result, o))
         snprintf(note, SENTENCE, "%s failed", them->peer->name);
     else
-        right = results_agree(&us->it[at].problem, o, ours, &result, r->note, SENTENCE, them->peer->name);
+        right = results_agree(&us->it[at].problem, o, ours, &result,
+                              them->peer->rounds && them->peer->rounds()
+                              ? us->values[at].operand : NULL, r->note, SENTENCE, them->peer->name);
     results_close(&result);
     if (*r->note)
         r->failed = 1;

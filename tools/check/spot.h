@@ -10,7 +10,9 @@
 /* result: the outputs' buffers after one run (results_read).  0, or -1 with a sentence in why[]. */
 int spot_check(const struct problem *p, const struct values *v, const struct results *result,
                char *why, size_t why_size);
-/* Do two results of one problem agree to rounding?  If not, 0 and a sentence that names the other. */
+/* Do two results of one problem agree to rounding?  If not, 0 and a sentence that names the other.  in: NULL;
+ * or, where the other library rounds on the way (op->rounded), the operands on the host.                  */
 int results_agree(const struct problem *p, const struct operands *o, const struct results *ours,
-                  const struct results *theirs, char *why, size_t why_size, const char *name);
+                  const struct results *theirs, void *const *in, char *why, size_t why_size,
+                  const char *name);
 #endif

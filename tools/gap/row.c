@@ -141,7 +141,7 @@ static int agrees_with_first(struct contender *c, const struct results *result)
 {
     const struct contest *const t = c->contest;
 
-    if (results_agree(&c->problem, &t->values[FIRST].o, &t->result, result, c->note, SENTENCE,
+    if (results_agree(&c->problem, &t->values[FIRST].o, &t->result, result, NULL, c->note, SENTENCE,
                       *c->name ? c->name : "the second device"))
         return 1;
     c->failed = 1;

@@ -443,5 +443,5 @@ static int read_output(void *state, int i, void *to)
 }
 
 const struct peer peer_clblast = {
-    "clblast", 0, load, version, prepare, run, timed, read_output, finish, unload
+    "clblast", 0, load, version, prepare, run, timed, read_output, finish, unload, NULL
 };

@@ -232,7 +232,7 @@ static int read_output(void *state, int i, void *to)
     }                                                                                              \
     const struct peer peer_##library = {                                                           \
         #library, 0, library##_open, library##_version, library##_prepare, run, timed, read_output, finish, \
-        library##_close                                                                            \
+        library##_close, NULL                                                                      \
     };
 PEER(cublas)
 PEER(cudnn)

@@ -818,8 +818,8 @@ static int load(const struct peer_context *c, char *why, size_t why_size)
 }
 
 const struct peer peer_onednn = {
-    "onednn", 1, load, version, prepare, run, NULL, read_output, finish, unload
+    "onednn", 1, load, version, prepare, run, NULL, read_output, finish, unload, NULL
 };
 const struct peer peer_onednn_plain = {
-    "onednn-plain", 1, load, version_plain, prepare_plain, run, NULL, read_output, finish, unload
+    "onednn-plain", 1, load, version_plain, prepare_plain, run, NULL, read_output, finish, unload, NULL
 };

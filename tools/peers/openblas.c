@@ -161,5 +161,5 @@ static void unload(void)
 }
 
 const struct peer peer_openblas = {
-    "openblas", 1, load, version, prepare, run, NULL, read_output, finish, unload
+    "openblas", 1, load, version, prepare, run, NULL, read_output, finish, unload, NULL
 };

@@ -55,6 +55,9 @@ struct peer {
     void        (*finish) (void *state);     /* takes NULL */
 
     void        (*close)  (void);            /* harmless if not open */
+
+    /* NULL, or, once open: whether it rounds to the type what op->rounded tells. */
+    int         (*rounds) (void);
 };
 
 extern const struct peer *const peers[];     /* ends with NULL */

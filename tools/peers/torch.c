@@ -30,6 +30,7 @@ static struct {
     pid_t process;                           /* 0: none */
     int   socket;
     int   prepared;                          /* problems until now, for their names */
+    int   is_cpu;
     char  version[64];
 } torch;
 
@@ -180,6 +181,7 @@ static int torch_open(const struct peer_context *c, char *why, size_t why_size)
         return 0;
     if (start(why, why_size))
         return -1;
+    torch.is_cpu = c->is_cpu;
     if (!(answer = exchange(json_pack("{s:s, s:b, s:s}", "do", "open", "cpu", c->is_cpu, "uuid", c->uuid),
                             NULL, 0, why, why_size))) {
         torch_close();
@@ -316,6 +318,13 @@ static double torch_timed(void *const *state, int count, int repeats)
     return seconds;
 }
 
+/* Its kernel of a softmax's gradient on GPUs takes the product y dy as a tensor of the operands' type
+ * (aten/src/ATen/native/cuda/SoftMax.cu); that on CPUs does not. */
+static int torch_rounds(void)
+{
+    return !torch.is_cpu;
+}
+
 /* The elements come in the order of their indices. */
 static int torch_read(void *state, int i, void *to)
 {
@@ -345,4 +354,4 @@ static int torch_read(void *state, int i, void *to)
 }
 
 const struct peer peer_torch = { "torch", 0, torch_open, torch_version, torch_prepare, torch_run, torch_timed,
-                                 torch_read, torch_finish, torch_close };
+                                 torch_read, torch_finish, torch_close, torch_rounds };

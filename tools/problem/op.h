@@ -64,6 +64,9 @@ struct op {
     double    (*summands)(const struct problem *p);  /* the most terms summed for one element of an output */
     /* What two right results may differ by, in units of rounding; NULL: as sums of products do. */
     double    (*spread)  (const struct problem *p, double value);
+    /* And by how much more at element `at` of an output, where a library rounds a part of the formula to the
+     * type before it goes on; in: the operands on the host.  NULL: by nothing.                         */
+    double    (*rounded) (const struct problem *p, void *const *in, int64_t at);
     /* to a small part of the outputs */
     void      (*narrow)  (struct problem *p, struct operands *o, int last);
     void      (*shrink)  (struct problem *p, int shape, int even);  /* to one that integers solve exactly */

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "check/oracle.h"
 #include "core.h"
 #include "language.h"
 #include "operands.h"
@@ -118,6 +119,24 @@ static double spread(const struct problem *p, double value)
     return p->direction == FORWARD ? (sqrt(n) + 4) * fabs(value) : n + 4;
 }
 
+/* Of the gradient y (dy - sum y dy), each product y dy may be rounded before it is used, the element's and
+ * those of the sum: by half a unit in its last place at most.  The root mean square of a sum of n such errors
+ * is at most sqrt(n / 3) u times that of the products, which is 1/3 for numbers in [-1, 1); eight times that
+ * is beyond chance.  The gradient of a logarithm has no product.                                        */
+static double rounded(const struct problem *p, void *const *in, int64_t at)
+{
+    static const struct { double unit, tiny; } half[VN_TYPE_COUNT] = {
+        [VN_F32] = { 0x1p-24, 0 }, [VN_F16] = { 0x1p-11, 0x1p-25 }, [VN_BF16] = { 0x1p-8, 0 },
+        [VN_F64] = { 0x1p-53, 0 } };
+    const double y = oracle_load(p->type, in[0], at), dy = oracle_load(p->type, in[1], at);
+    const double unit = half[p->type].unit, tiny = half[p->type].tiny;
+
+    if (p->direction == FORWARD || softmax_of(p)->log)
+        return 0;
+    return fabs(softmax_of(p)->scale) * (unit * fabs(y * dy) + tiny +
+                                         8 * fabs(y) * sqrt(summands(p) / 3) * (unit / 3 + tiny));
+}
+
 /* Whole rows; what is causal keeps the first ones, since a row's index says what it sees. */
 static void narrow_softmax(struct problem *p, struct operands *o, int last)
 {
@@ -163,8 +182,8 @@ const struct op op_softmax = {
     .read_sizes = sizes, .complete = complete, .write = write,
     .operands = names, .lay_out = operands, .run = run,
     .flops = flops, .by_bytes = 1,
-    .oracle = oracle_softmax, .summands = summands, .spread = spread, .narrow = narrow_softmax,
-    .shrink = shrink,
+    .oracle = oracle_softmax, .summands = summands, .spread = spread,
+    .rounded = rounded, .narrow = narrow_softmax, .shrink = shrink,
     .cases = suite_softmax, .fill = data_fill_softmax, .patterns = softmax_patterns, .has_zeros = 1,
     .inexact = inexact,
 };

@@ -183,7 +183,7 @@ static int is_right(struct race *r, const struct turn *t, const struct results *
     char why[SENTENCE];
 
     if (!results_equal(result, &e->reference, &e->values.o) &&
-        !results_agree(&e->problem, &e->values.o, result, &e->reference, why, sizeof why,
+        !results_agree(&e->problem, &e->values.o, result, &e->reference, NULL, why, sizeof why,
                        "the shipped row's result")) {
         snprintf(r->why, sizeof r->why, "it %s", why);
         return 0;
