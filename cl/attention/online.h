@@ -8,8 +8,8 @@
  * begins at -infinity; as long as it is that, m is 0, so that hidden scores give 0 and not NaN.
  *
  * Of f32, and where EXACT_WEIGHTS is 1, the maximum is subtracted before the scale is applied: the weight of
- * the largest score is 1, however large that is.  Else it is off by what m is rounded by, and so are all other
- * weights of the row, and their sum: the quotient is not, but for the rounding of a weight to 16 bits.
+ * the largest score is 1, however large that is.  Else all weights of a row, and their sum, have one factor
+ * near 1, for the rounding of m; the quotient has not, but what should be 1 is rounded to 16 bits beside it.
  *
  * LAZY: the old maximum stays where no row of the warp has one that is more than 2^LAZY_LIMIT times larger.
  * Then sums need not be multiplied, and weights are at most 2^LAZY_LIMIT, which the types hold as well as 1.

@@ -72,7 +72,8 @@ DEVICE int is_warp_run(const struct span *at, INDEX from, INDEX e)
 
 /* Two runs that may not be whole, of elements a and b on: lane o of a warp that has the first reads its
  * element o, and lane RUN + o of one that has the other.  So these loads are in flight beside all others. */
-DEVICE UINT32 hold_ends(const struct line *l, const struct span *at, INDEX from, INDEX a, INDEX b, UINT32 none)
+DEVICE UINT32 hold_ends(const struct line *l, const struct span *at, INDEX from, INDEX a, INDEX b,
+                        UINT32 none)
 {
     const int lane = at->k % LANES;
     const INDEX run = lane < RUN ? a : b, e = run + lane % RUN;
@@ -85,9 +86,12 @@ DEVICE UINT32 hold_ends(const struct line *l, const struct span *at, INDEX from,
 /* The run of which lanes from `lane` on have an element each. */
 DEVICE void gather_run(UINT32 *u, UINT32 element, const int lane)
 {
-    UNROLL for (int j = 0; j < RUN_WORDS; j++)
-        u[j] = RUN == RUN_WORDS ? from_lane(element, lane + j)
-                                : lowers_of(from_lane(element, lane + 2 * j), from_lane(element, lane + 2 * j + 1));
+    UNROLL for (int j = 0; j < RUN_WORDS; j++) {
+        const int from = lane + RUN / RUN_WORDS * j;
+
+        u[j] = RUN == RUN_WORDS ? from_lane(element, from)
+                                : lowers_of(from_lane(element, from), from_lane(element, from + 1));
+    }
 }
 
 /* Of a row in parts of `span` places, the elements of part `part`. */
@@ -101,13 +105,11 @@ DEVICE struct span part_of(const struct span *row, int part, INDEX span)
     return at;
 }
 
-/* Reads the values of the chunk at place `from`, as read_line() does, each element once.  All vectors are in
- * flight at once: in place of a run that is not whole, the work-item's first whole one is read again.  Of the
- * runs of a row that is aligned, only the first and the last that is seen may not be whole. */
+/* Reads the values of the chunk at place `from`, as read_line() does, each element once, and all at once.  Of
+ * the runs of a row that is aligned, only the first and the last that is seen may not be whole. */
 DEVICE void hold_line(const struct line *l, const struct span *at, UINT32 *u, INDEX from, R none)
 {
-    const INDEX first = from + RUN_AT(at, 0) - at->skip, own = first < 0 ? first + RUN * ROW_ITEMS : first;
-    const INDEX rest = LAST_RUN(at, at->seen);
+    const INDEX first = from + RUN_AT(at, 0) - at->skip, rest = LAST_RUN(at, at->seen);
     UINT32 some[RUN_WORDS];
     R nones[RUN];
 
@@ -124,16 +126,11 @@ DEVICE void hold_line(const struct line *l, const struct span *at, UINT32 *u, IN
 
     const UINT32 ends = hold_ends(l, at, from, -at->skip, rest, some[0]);
 
-    if (own < rest)
-        EACH_RUN {
-            const INDEX e = from + RUN_AT(at, i) - at->skip;
+    EACH_RUN {
+        const INDEX e = from + RUN_AT(at, i) - at->skip;
 
-            load16_once(u + WORDS_OF(i), l->p + (e >= own && e < rest ? e : own));
-        }
-    EACH_RUN
-        if (from + RUN_AT(at, i) - at->skip >= rest)
-            UNROLL for (int j = 0; j < RUN_WORDS; j++)
-                u[WORDS_OF(i) + j] = some[j];
+        load16_once(u + WORDS_OF(i), l->p + e, some[0], (i > 0 || e >= 0) && e < rest);
+    }
     if (rest < at->seen && is_warp_run(at, from, rest)) {
         gather_run(some, ends, RUN);
         EACH_RUN

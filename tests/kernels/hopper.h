@@ -669,7 +669,13 @@ static int count_acquire(int *p, int n) { return atomicAdd(p, n); }
 
 static uint32_t anew(uint32_t u)                       { return u; }
 static uint32_t lowers_of(uint32_t u, uint32_t v)      { return (u & 0xffff) | v << 16; }
-static void load16_once(unsigned *u, const void *from) { load16(u, from, 1); }
+static void load16_once(unsigned *u, const void *from, unsigned none, int go)
+{
+    for (int i = 0; i < 4; i++)
+        u[i] = none;
+    if (go)
+        load16(u, from, 1);
+}
 static void store16_once(void *to, const unsigned *u)  { store16(to, u, 1); }
 #define load_element(u, from, go) ((go) ? (void)memcpy(u, from, sizeof *(from)) : (void)0)
 

@@ -128,10 +128,14 @@ DEVICE void store16_once(GLOBAL void *to, const unsigned int *u)
                  :: "l"((unsigned INT64)to), "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]) : "memory");
 }
 
-DEVICE void load16_once(unsigned int *u, GLOBAL const void *from)
+/* ... from there, if `go`; else each word is `none`. */
+DEVICE void load16_once(unsigned int *u, GLOBAL const void *from, UINT32 none, int go)
 {
-    asm volatile("ld.global.cs.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(u[0]), "=r"(u[1]), "=r"(u[2]), "=r"(u[3]) : "l"((unsigned INT64)from));
+    UNROLL for (int i = 0; i < 4; i++)
+        u[i] = none;
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0; @p ld.global.cs.v4.b32 {%0, %1, %2, %3}, [%4]; }"
+                 : "+r"(u[0]), "+r"(u[1]), "+r"(u[2]), "+r"(u[3])
+                 : "l"((unsigned INT64)from), "r"(go));
 }
 
 /* One element to the lower bits of u, if `go`. */
