@@ -523,6 +523,8 @@ static const struct tested all_tested[] = {
         { REAL,  "softmax:3x40000:f16:gap=3" },
         { REAL,  "softmax:2x36000:bf16:backward:log" },
         { REAL,  "softmax:2x36001:f16:backward" },
+        { EXACT, "softmax:9x20003:f16:causal:start=3" },                /* rows that end in their first run */
+        { REAL,  "softmax:9x16389:f32" },                               /* and begin at each place of one */
     } },
     { "cross_entropy_team", 1, NULL, 0, 4, NULL, {
         { EXACT, "cross-entropy:3x42000:f32" },
