@@ -55,23 +55,22 @@ DEVICE void hold_run(UINT32 *u, const struct line *l, const struct span *at, IND
 /* The first element of the run that n elements end in, or n. */
 #define LAST_RUN(at, n) (((n) + (at)->skip) / RUN * RUN - (at)->skip)
 
-/* Whether the run of element e is one of this work-item's in the chunk at place `from`; of its warp's. */
-DEVICE int is_own_run(const struct span *at, INDEX from, INDEX e)
+/* The work-item that has the run of element e in the chunk at place `from`; of no warp's where none has. */
+DEVICE int owner_of_run(const struct span *at, INDEX from, INDEX e)
 {
     const INDEX place = e + at->skip - from;
 
-    return IS_IN(place, CHUNK) && (int)(place / RUN) % ROW_ITEMS == at->k;
+    return IS_IN(place, CHUNK) ? (int)(place / RUN) % ROW_ITEMS : -LANES;
 }
 
 DEVICE int is_warp_run(const struct span *at, INDEX from, INDEX e)
 {
-    const INDEX place = e + at->skip - from;
-
-    return IS_IN(place, CHUNK) && (int)(place / RUN) % ROW_ITEMS / LANES == at->k / LANES;
+    return owner_of_run(at, from, e) / LANES == at->k / LANES;
 }
 
-/* Two runs that may not be whole, of elements a and b on: lane o of a warp that has the first reads its
- * element o, and lane RUN + o of one that has the other.  So these loads are in flight beside all others. */
+/* Of two runs that may not be whole, from elements a and b on: lane o of the warp that has the first reads
+ * its element o, lane RUN + o of the warp that has the other reads that one's.  So their loads are in flight
+ * beside all others. */
 DEVICE UINT32 hold_ends(const struct line *l, const struct span *at, INDEX from, INDEX a, INDEX b,
                         UINT32 none)
 {
@@ -184,7 +183,7 @@ DEVICE void write_last(const struct line *l, const struct span *at, INDEX from, 
 #if !WHOLE
     const INDEX e = LAST_RUN(at, at->n);
 
-    if (e < at->n && e + at->skip - from >= RUN * ROW_ITEMS && is_own_run(at, from, e)) {
+    if (e < at->n && e + at->skip - from >= RUN * ROW_ITEMS && owner_of_run(at, from, e) == at->k) {
         R r[RUN];
 
         held_run(last, r);

@@ -463,7 +463,7 @@ static const struct tested all_tested[] = {
         { REAL,  "attention:b1h2s129d96:bf16:sk=140" },
         { REAL,  "attention:b3h2s140d120:bf16:sk=200:len=0:qlen=90:causal:sinks:lse" },
         { REAL,  "attention:b1h2s70d200:f16:sk=150:mask=full:softcap=3:causal:lse" },
-        { EXACT, "attention:b1h2s129d64:f16:sk=250:mask=full:scale=1" },
+        { EXACT, "attention:b1h2s129d200:f16:sk=250:mask=full:causal:scale=1" },
     } },
     { "attention_bf16x3", 2, "attention:b1h2s600d128:f32", 0, 1, NULL, {
         { REAL,  "attention:b2h2s130d64:f32:hk=1:sk=257:lse:bshd" },
@@ -490,7 +490,7 @@ static const struct tested all_tested[] = {
         { EXACT, "attention:b2h1s65d20:f16:bshd:sk=64:causal:window=5:mask=full:scale=1:lse" },
         { REAL,  "attention:b1h1s20d40:f16:sk=80:causal:gap=1:scale=-0.5" },
         { EXACT, "attention:b1h2s129d2:f16:causal:bshd:hk=2:sk=32:dv=2:window=64:scale=1:len=16:gap=1" },
-        { EXACT, "attention:b1h2s250d2:f16:causal:scale=1" },
+        { EXACT, "attention:b1h2s250d2:f16:causal:scale=1:len=240" },
         { SPECIAL, "attention:b1h2s70d64:f16:sk=60:causal:lse" },        /* one of three is tried */
         { SPECIAL, "attention:b1h2s70d64:f16:sk=140" },
         { SPECIAL, "attention:b1h2s70d53:bf16:sk=90:lse" },

@@ -138,7 +138,7 @@ DEVICE void load16_once(unsigned int *u, GLOBAL const void *from, UINT32 none, i
                  : "l"((unsigned INT64)from), "r"(go));
 }
 
-/* One element to the lower bits of u, if `go`. */
+/* One element, of 16 or 32 bits, to the lower bits of u, if `go`. */
 #define ELEMENT_TYPE_0 "b32"
 #define ELEMENT_TYPE_1 "u16"
 #define ELEMENT_TYPE_2 "u16"
