@@ -36,14 +36,25 @@
 
 /* ---- a phase -------------------------------------------------------------------------------------- */
 
+/* As divmod(), without the division where *x < n, the usual case: GPUs have no integer divider. */
+DEVICE INDEX gather_divmod(INDEX *x, INDEX n)
+{
+    const INDEX inner = *x;
+
+    if (inner >= n)
+        return divmod(x, n);
+    *x = 0;
+    return inner;
+}
+
 /* Which phase it is along each dimension, and its pixels. */
 struct gather_grid { INDEX phase_d, phase_h, phase_w, depth, height, width; };
 
 /* phase: its number, of all. */
 DEVICE void gather_grid(struct gather_grid *g, INDEX phase, VIEW eOut, VIEW vStep)
 {
-    g->phase_w = divmod(&phase, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
-    g->phase_h = divmod(&phase, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
+    g->phase_w = gather_divmod(&phase, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));
+    g->phase_h = gather_divmod(&phase, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));
     g->phase_d = phase;
     g->width   = pixels_along((INDEX)eOut.s6, (INDEX)vStep.s6, g->phase_w);
     g->height  = pixels_along((INDEX)eOut.s5, (INDEX)vStep.s5, g->phase_h);
@@ -89,9 +100,9 @@ DEVICE void gather_pixel(struct gather_pixel *p, int number, const struct gather
 {
     INDEX image = number;
 
-    p->w = (int)divmod(&image, g->width);
-    p->h = (int)divmod(&image, g->height);
-    p->d = IMAGE_RANK == 5 ? (int)divmod(&image, g->depth) : 0;
+    p->w = (int)gather_divmod(&image, g->width);
+    p->h = (int)gather_divmod(&image, g->height);
+    p->d = IMAGE_RANK == 5 ? (int)gather_divmod(&image, g->depth) : 0;
     p->image = image;
 }
 
@@ -141,9 +152,9 @@ DEVICE void gather_k(struct gather_k *k, const struct gather_sum *sum, int numbe
 {
     INDEX tap = number;
 
-    k->channel = (int)divmod(&tap, sum->channels);
-    k->s = (int)divmod(&tap, sum->s.count);
-    k->r = (int)divmod(&tap, sum->r.count);
+    k->channel = (int)gather_divmod(&tap, sum->channels);
+    k->s = (int)gather_divmod(&tap, sum->s.count);
+    k->r = (int)gather_divmod(&tap, sum->r.count);
     k->t = (int)tap;
 }
 
