@@ -20,8 +20,10 @@
  * is multiplied by zeros of a stride.  All phases have the tiles of the largest; a tile without pixels ends
  * at once.  Tiles of all groups are beside each other, since pixels have the channels of all groups adjacent.
  *
- * Parameters, from conv.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K, as of gemm_mma.
- * Constants: DIRECTION, IMAGE_RANK.
+ * Where tiles are few, their sums are split among work-groups and sets of warps (SPLITK, cl/tile/split.h).
+ *
+ * Parameters, from conv.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K, as of gemm_mma, and
+ * PARTS_K.  Constants: DIRECTION, IMAGE_RANK, SPLITK.
  */
 #define RASTER 8
 
@@ -71,18 +73,18 @@ DEVICE void output_at(struct output *c, const struct output *o, LOCAL const stru
         c->bias += place->bias;
 }
 
-/* Stores a warp's tile, which begins at row m of the work-group's and column n; rows: of the latter.  What is
- * added to rows TOGETHER is read before any of them is written. */
+/* Stores rows of a warp's tile, which begin at row m of the work-group's, and at column n; rows: of the
+ * latter.  What is added to rows TOGETHER is read before any of them is written.  kept: of which pairs. */
 DEVICE void store_pixels(const struct output *o, LOCAL const struct place *places, int m, int n, int rows,
-                         R d[BLOCKS_M][BLOCKS_N][2])
+                         UINT32 kept, R d[BLOCKS_M][BLOCKS_N][2])
 {
-    enum { TOGETHER = BLOCKS_M * BLOCKS_N > 32 ? 1 : 2 };       /* as registers allow */
+    enum { TOGETHER = BLOCKS_M * BLOCKS_N > 32 || OWN_M % 2 ? 1 : 2 };  /* as registers allow */
     const int last = o->N - 1;
     struct output c;
 
     m += (int)(ITEM % 32 / 4);
     n += (int)(ITEM % 4) * 2;
-    UNROLL for (int i0 = 0; i0 < BLOCKS_M; i0 += TOGETHER) {
+    UNROLL for (int i0 = 0; i0 < OWN_M; i0 += TOGETHER) {
         if (m + 8 * i0 >= rows)
             break;
         UNROLL for (int i = i0; i < i0 + TOGETHER; i++) {
@@ -97,14 +99,15 @@ DEVICE void store_pixels(const struct output *o, LOCAL const struct place *place
         UNROLL for (int i = i0; i < i0 + TOGETHER; i++) {
             output_at(&c, o, &places[m + 8 * i]);
             if (m + 8 * i < rows)
-                store_fragment_row(&c, 0, n, 0, c.col == 1 && (UINT64)(c.c + n) % (2 * C_BYTES) == 0, d[i]);
+                store_fragment_row(&c, 0, n, 0, c.col == 1 && (UINT64)(c.c + n) % (2 * C_BYTES) == 0,
+                                   KEPT_ROW(kept, i), d[i]);
         }
     }
 }
 
 KERNEL_ROOM(ITEMS, 2) void
 conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB, CONV_PARAMS,
-         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, int pixels)
+         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, int pixels SPLIT_PARAMS)
 {
     ROOM_FOR(2);
     LARGE_LOCAL_ARRAY(room, STAGES * STAGE);
@@ -128,26 +131,29 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
 
     GLOBAL const T *const source = gB + (INDEX)vB.s0 + group * (INDEX)vB.s1;
     GLOBAL const T *const filter = gA + (INDEX)vA.s0 + group * (INDEX)vA.s1;
-    const int m1 = (int)(ITEM / 32 / WARPS_N) * WARP_M, n1 = (int)(ITEM / 32 % WARPS_N) * WARP_N;
-    const int slices = (gather_length(&sum) + BLK_K - 1) / BLK_K;
+    const unsigned int warp = (PARTS_K > 1 ? ITEM % SET_ITEMS : ITEM) / 32;
+    const int m1 = (int)(warp / WARPS_N) * WARP_M, n1 = (int)(warp % WARPS_N) * WARP_N;
+    const int first = SPLIT_FIRST, slices = SPLIT_SLICES((gather_length(&sum) + BLK_K - 1) / BLK_K);
     const int row_b = (int)(ITEM / VECS_B), vec_b = (int)(ITEM % VECS_B) * VEC;
     struct gather_row rows[COPIES_A];
     struct gather_k k, k_b;             /* of the work-item's pixels; of its next row of an N-major filter */
     struct gather_step step_k;
     INDEX filter_at = 0;
-    int bytes_k = 0;
+    int bytes_k = 0, left = slices;
     R d[BLOCKS_M][BLOCKS_N][2];
 
-    gather_k(&k, &sum, (int)(ITEM % VECS_A) * VEC);
-    gather_k(&k_b, &sum, row_b);
+    gather_k(&k, &sum, first * BLK_K + (int)(ITEM % VECS_A) * VEC);
+    gather_k(&k_b, &sum, first * BLK_K + row_b);
     UNROLL for (int i = 0; i < COPIES_A; i++)
         rows[i] = places[ITEM / VECS_A + i * APART_A].source;
 
-    /* Done once for all copies of a slice. */
+    /* Done once for all copies of a slice.  A slice behind those of a split is another's. */
+#define IS_THERE(k) (gather_is_there(k, &sum) && (!SPLITK || left >= 0))
 #define NEXT_SLICE()                                                                                    \
     do {                                                                                                \
+        left--;                                                                                         \
         gather_step(&step_k, &k, &sum, vB);                                                             \
-        bytes_k = gather_is_there(&k, &sum) ? bytes_left(channels - k.channel) : 0;                     \
+        bytes_k = IS_THERE(&k) ? bytes_left(channels - k.channel) : 0;                                  \
         if (!MN_MAJOR_B)                                                                                \
             filter_at = gather_filter(&k, &sum, vA);                                                    \
         gather_advance(&k, &sum, BLK_K);                                                                \
@@ -163,7 +169,7 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
             copy_vector(COPY_TO_B(i), filter, n_ * (INDEX)vA.s2 + filter_at, n_ < N ? bytes_k : 0);     \
         } else {                                                                                        \
             copy_vector(COPY_TO_B(i), filter, n0 + vec_b + gather_filter(&k_b, &sum, vA),               \
-                        gather_is_there(&k_b, &sum) && k_b.channel < channels                           \
+                        IS_THERE(&k_b) && k_b.channel < channels                                        \
                         ? bytes_left(N - n0 - vec_b) : 0);                                              \
             gather_advance(&k_b, &sum, APART_B);                                                        \
         }                                                                                               \
@@ -173,5 +179,11 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     const struct output c = { pixels, N, alpha, gC + (INDEX)vC.s0 + group * (INDEX)vC.s1, 0, (INDEX)vC.s3, 0,
                               0, 0, GROUP_RESIDUAL, GROUP_BIAS };
 
-    store_pixels(&c, places, m1, n0 + n1, gather_pixels(&grid, eOut) - m0, d);
+    if (PARTS_K > 1)
+        add_sets((LOCAL float *)room, d);
+
+    const UINT32 kept = ADD_SPLITS(d);
+
+    if (kept)
+        store_pixels(&c, places, m1 + OWN_ROW, n0 + n1, gather_pixels(&grid, eOut) - m0, kept, d);
 }

@@ -11,16 +11,22 @@
  * holds row (column) g of each block, at k = t, t + 4 ... (16-bit types: pairs of k); and of the
  * accumulators row g, columns 2 t and 2 t + 1.
  *
- * Takes  BLK_M BLK_N, the tile of a work-group; WARP_M WARP_N, that of a warp; the instruction's MMA_M
- *        MMA_K: 16 16 for 16-bit types, 16 8 for tf32, for f64 8 4 or, on sm_90 and up, 16 4, 16 8, 16 16
- * Gives  ITEMS ITEM WARPS_M WARPS_N BLOCKS_M BLOCKS_N VEC STEP_K FRAGMENT FRAGMENT_REGS BLOCKS_LOADED(),
- *        swizzle() fragment_start() LOAD_FRAGMENT() ROUND_FRAGMENT() MULTIPLY_BLOCK()
+ * Takes  BLK_M BLK_N, the tile of a work-group; WARP_M WARP_N, that of a warp; PARTS_K, where not 1: sets of
+ *        warps that multiply the same tile, each a part of every slice of K; the instruction's MMA_M MMA_K:
+ *        16 16 for 16-bit types, 16 8 for tf32, for f64 8 4 or, on sm_90 and up, 16 4, 16 8, 16 16
+ * Gives  ITEMS ITEM WARPS_M WARPS_N SET_ITEMS BLOCKS_M BLOCKS_N VEC STEP_K FRAGMENT FRAGMENT_REGS
+ *        BLOCKS_LOADED(), swizzle() fragment_start() part_start() LOAD_FRAGMENT() ROUND_FRAGMENT()
+ *        MULTIPLY_BLOCK()
  *
  * Source: the PTX ISA manual, "Matrix fragments for mma"; swizzles as in NVIDIA's CUTLASS for Ampere.
  */
 #define WARPS_M       (BLK_M / WARP_M)
 #define WARPS_N       (BLK_N / WARP_N)
-#define ITEMS         (32 * WARPS_M * WARPS_N)
+#ifndef PARTS_K
+#define PARTS_K       1
+#endif
+#define SET_ITEMS     (32 * WARPS_M * WARPS_N)
+#define ITEMS         (SET_ITEMS * PARTS_K)
 #define ITEM          ((unsigned int)LOCAL_ID())        /* unsigned: to divide by 2^n is a shift */
 #define BLOCKS_M      (WARP_M / 8)
 #define BLOCKS_N      (WARP_N / 8)
@@ -82,6 +88,15 @@ DEVICE unsigned int fragment_start(int mn_major, int vecs, unsigned int first, i
 DEVICE unsigned int fragment_at(int mn_major, int vecs, unsigned int start, int block, int k)
 {
     return FURTHER(start, (mn_major ? block * 8 : k) / VEC) + (mn_major ? k : block * 8) * vecs * 16;
+}
+
+/* fragment_start() of a set of warps, in its part of a slice. */
+DEVICE unsigned int part_start(int mn_major, int vecs, unsigned int first, int is_b)
+{
+    const unsigned int start = fragment_start(mn_major, vecs, first, is_b);
+
+    return PARTS_K > 1 ? fragment_at(mn_major, vecs, start, 0, (int)(ITEM / SET_ITEMS) * (BLK_K / PARTS_K))
+                       : start;
 }
 
 /* Load u of an operand's blocks, for one step of k, to x[blocks][FRAGMENT_REGS]. */

@@ -63,8 +63,8 @@ DEVICE unsigned int first_copy(int mn_major, int vecs)
  * warp's tile begins in that of the work-group. */
 #define MULTIPLY_SLICES(d, stages, m, n, slices)                                                        \
     do {                                                                                                \
-        const unsigned int start_a_ = fragment_start(MN_MAJOR_A, VECS_A, m, 0);                         \
-        const unsigned int start_b_ = fragment_start(MN_MAJOR_B, VECS_B, n, 1) + BYTES_A;               \
+        const unsigned int start_a_ = part_start(MN_MAJOR_A, VECS_A, m, 0);                             \
+        const unsigned int start_b_ = part_start(MN_MAJOR_B, VECS_B, n, 1) + BYTES_A;                   \
         const unsigned int to_a_ = first_copy(MN_MAJOR_A, VECS_A);                                      \
         const unsigned int to_b_ = first_copy(MN_MAJOR_B, VECS_B) + BYTES_A;                            \
         unsigned int here_ = stages, there_ = stages;   /* the stages that are read and written */      \

@@ -22,6 +22,8 @@ texts += \
 	%D%/row_cpu.h \
 	%D%/scheduler.h \
 	%D%/slices.h \
+	%D%/slots.h \
+	%D%/split.h \
 	%D%/stages.h \
 	%D%/store.h \
 	%D%/store_across.h \

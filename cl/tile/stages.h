@@ -3,16 +3,16 @@
  * While the slices of one stage (slices.h) are multiplied, STAGES - 1 others are copied to.
  *
  * Takes  fragment.h, slices.h; STAGES; VEC_PARTS, into how many copies a vector may be cut
- * Gives  STEPS, of a slice; LOADED_A LOADED_B, blocks of one load; LOADS_N; BUFFERS_A, steps of A that
- *        registers hold
+ * Gives  STEPS, of a warp in a slice; LOADED_A LOADED_B, blocks of one load; LOADS_N; BUFFERS_A, steps of A
+ *        that registers hold
  */
-#define STEPS     (BLK_K / STEP_K)
+#define STEPS     (BLK_K / PARTS_K / STEP_K)
 #define LOADED_A  BLOCKS_LOADED(MN_MAJOR_A)
 #define LOADED_B  BLOCKS_LOADED(MN_MAJOR_B)
 #define LOADS_N   (BLOCKS_N / LOADED_B)
 #define BUFFERS_A (FRAGMENT_REGS == 2 ? 2 : 1)
 
-#if STEPS % BUFFERS_A || BLK_K % STEP_K
+#if STEPS % BUFFERS_A || BLK_K % (PARTS_K * STEP_K)
 #error "BLK_K must hold an even number of steps of k"
 #endif
 #if WARP_M % (8 * LOADED_A) || WARP_N % (8 * LOADED_B) || WARP_M % MMA_M

@@ -7,13 +7,15 @@
  */
 
 /* Of a row that begins at `at`, what a lane has of it, from its column n on; columns before n_from are
- * another tile's.  in_pairs: its pairs are aligned to their size. */
+ * another tile's.  in_pairs: its pairs are aligned to their size.  kept: bit j, whether pair j is stored. */
 DEVICE void store_fragment_row(const struct output *o, INDEX at, int n, int n_from, int in_pairs,
-                               R d[BLOCKS_N][2])
+                               UINT32 kept, R d[BLOCKS_N][2])
 {
     UNROLL for (int j = 0; j < BLOCKS_N; j++) {
         const int column = n + 8 * j;
 
+        if (!(kept >> j & 1))
+            continue;
         if (column >= n_from && column + 1 < o->N && in_pairs) {
             OF(STORE_PAIR, TYPE_C)(o->c + at + column, d[j][0], d[j][1]);
         } else {
@@ -46,6 +48,6 @@ DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, in
         const INDEX at = row * o->row;
 
         if (row >= m_from && row < o->M)
-            store_fragment_row(o, at, n, n_from, in_pairs, d[i]);
+            store_fragment_row(o, at, n, n_from, in_pairs, ~(UINT32)0, d[i]);
     }
 }

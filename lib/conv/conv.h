@@ -218,7 +218,12 @@ const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const st
                               const struct vn_site *site);
 vn_status   vn__run_conv_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
                              const struct vn_plan *plan);
-/* What this variant and that for the filter's gradient ask for; and the latter's work-items. */
+const char *vn__fits_conv_mma_splitk(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_mma_splitk(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                     const struct vn_site *site);
+vn_status   vn__run_conv_mma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                    const struct vn_plan *plan);
+/* What these variants and that for the filter's gradient ask for; and work-items, of one set of warps. */
 const char *vn__fits_conv_gather(const struct conv *c, const struct vn_facts *f);
 int         vn__conv_mma_items(const int *p);
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mma.c - the variant conv_mma: images and their gradients in 16-bit types, in groups or not, by the matrix
- * engine of NVIDIA's sm_80 and up, out of registers.
+ * mma.c - the variants conv_mma and conv_mma_splitk: images and their gradients in 16-bit types, in groups or
+ * not, by the matrix engine of NVIDIA's sm_80 and up, out of registers.
  */
 #include <limits.h>
+#include <math.h>
 
 #include "gemm/gemm.h"
 #include "im2col.h"
 #include "repack.h"
 
-enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N };   /* those of its parameters that a launch goes by */
-enum { LOADS = VN_TILE_COSTS, UNGROUPED };      /* its cost columns after the tiles' */
-enum { TILES };                                 /* of its plan */
+enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N, STAGES, PARTS_K = STAGES + 3 };     /* parameters */
+enum { LOADS = VN_TILE_COSTS, UNGROUPED };      /* cost columns of conv_mma after the tiles' */
+enum { EFF, EFF_FULL, FIXED_NS, SPLIT_NS, SPLIT_LOADS, ODD_C };         /* those of conv_mma_splitk */
+enum { TILES, SPAN, SPLITS };                   /* of a plan */
 enum { VECTOR = 8, BYTES = 2 };                 /* elements of a vector; of an element */
 
 /* Channels of the source that are summed, of a group: in whole vectors. */
@@ -110,23 +112,33 @@ int vn__conv_mma_items(const int *p)
     return 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]);
 }
 
-/* Without groups, a row may be left UNGROUPED thousandths of its rate, for kernels that were measured. */
-const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
-                              const struct vn_site *site)
+/* Tiles of all groups and phases. */
+static const char *count_tiles(struct vn_plan *out, const struct conv *c, const int *p)
 {
-    const struct conv *c = problem;
-    const int *const p = row->p;
     const int64_t down = VN_CEIL_DIV(vn__conv_columns(c), p[BLK_M]);
     const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]);
-    const double phases = (double)vn__conv_phases(c), channels = (double)channels_of(c);
-    const double slice = 2.0 * p[BLK_M] * p[BLK_N];             /* flops, for an element of the sum */
-    double all, most, loads;
 
     if (!vn__mul(&out->v[TILES], across, c->groups) || out->v[TILES] > VN_CONV_MOST / p[BLK_N] ||
         !vn__mul(&out->v[TILES], out->v[TILES], down * vn__conv_phases(c)) || out->v[TILES] > INT_MAX / 2) {
         out->seconds = -1;
         return "the output has more than 2^30 tiles";
     }
+    return NULL;
+}
+
+/* Without groups, a row may be left UNGROUPED thousandths of its rate, for kernels that were measured. */
+const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                              const struct vn_site *site)
+{
+    const struct conv *c = problem;
+    const int *const p = row->p;
+    const double phases = (double)vn__conv_phases(c), channels = (double)channels_of(c);
+    const double slice = 2.0 * p[BLK_M] * p[BLK_N];             /* flops, for an element of the sum */
+    const char *const why = count_tiles(out, c, p);
+    double all, most, loads;
+
+    if (why)
+        return why;
     count_taps(c, &all, &most);
 
     const double k = all * channels / phases + p[BLK_K] / 2.0;  /* of a tile, in the mean */
@@ -147,13 +159,115 @@ const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const st
     return NULL;
 }
 
+/* splits: 0, where the kernel takes none. */
+static vn_status launch(vn_queue *q, const struct vn_choice *it, const struct conv *c,
+                        const struct vn_plan *plan, int64_t splits, int items)
+{
+    struct vn_launch l = { .groups = { plan->v[TILES], splits ? splits : 1, 1 }, .items = items };
+    vn_buffer *slots = vn__conv_output(c)->buffer;      /* with one split: any buffer */
+    vn_status s;
+
+    if (splits > 1 && (s = vn__slots(&slots, q)))
+        return s;
+    vn__conv_arg_problem(&l, c);
+    vn__arg_int(&l, vn__conv_columns(c));
+    if (splits) {
+        vn__arg_int(&l, plan->v[SPAN]);
+        vn__arg_int(&l, splits);
+        vn__arg_buffer(&l, slots);
+    }
+    return vn__launch(q, it, 0, &l);
+}
+
 vn_status vn__run_conv_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
                            const struct vn_plan *plan)
 {
-    const struct conv *c = problem;
-    struct vn_launch l = { .groups = { plan->v[TILES], 1, 1 }, .items = vn__conv_mma_items(it->p) };
+    return launch(q, it, problem, plan, 0, vn__conv_mma_items(it->p));
+}
 
-    vn__conv_arg_problem(&l, c);
-    vn__arg_int(&l, vn__conv_columns(c));
-    return vn__launch(q, it, 0, &l);
+/* ---- split-K --------------------------------------------------------------------------------- */
+
+const char *vn__fits_conv_mma_splitk(const void *problem, const struct vn_facts *f)
+{
+    if (vn__sm(f) < 90)
+        return "it needs an NVIDIA GPU of sm_90 or above, for its local memory";
+    return ((const struct conv *)problem)->groups > 1 ? "it is for problems without groups"
+                                                      : vn__fits_conv_mma(problem, f);
+}
+
+/* Work-groups that a compute unit runs at the same time: what their local memory leaves room for. */
+static double residents_of(const int *p, const struct vn_site *site)
+{
+    enum { OTHER = 8192 };                      /* bytes, beside the stages */
+    const int64_t stages = (int64_t)(p[BLK_M] + p[BLK_N]) * p[BLK_K] * BYTES * p[STAGES];
+    const int64_t room = (int64_t)(site->rates->local_kib * 1024) / (stages + OTHER);
+    const int64_t most = vn__resident(vn__conv_mma_items(p) * p[PARTS_K]);
+
+    return room < 1 ? 1 : (double)(room < most ? room : most);
+}
+
+/* Of tiles with `slices` slices, in work-groups of `span`.  A compute unit reads at SPLIT_LOADS thousandths
+ * of its share of L2's rate, and multiplies at EFF thousandths of its peak with one work-group, at EFF_FULL
+ * with several; a level of the tree of splits takes SPLIT_NS. */
+static double seconds_of(const struct conv *c, double tiles, int64_t slices, int64_t span,
+                         const struct vn_row *row, const struct vn_site *site)
+{
+    const int *const p = row->p, *const cost = row->cost;
+    const double units = site->facts->units, k = (double)(span * p[BLK_K]);
+    const double all = tiles * (double)VN_CEIL_DIV(slices, span), groups = ceil(all / units);
+    const double waves = ceil(all / (units * residents_of(p, site)));
+    const double flops = 2.0 * p[BLK_M] * p[BLK_N] * k / (site->rates->mma16 * 1e6);
+    const double alone = flops * waves / cost[EFF], full = flops * groups / cost[EFF_FULL];
+    const double loads = (p[BLK_M] + p[BLK_N]) * k * BYTES * groups * units /
+                         (site->rates->l2_gbps * 1e6 * cost[SPLIT_LOADS]);
+    const double bytes = c->p.bytes + odd_bytes(vn__conv_output(c), cost[ODD_C]);
+    const double read = bytes * vn__byte_seconds(c->p.bytes, site);
+    int levels = 0;
+
+    while ((int64_t)1 << levels < VN_CEIL_DIV(slices, span))
+        levels++;
+    return (cost[FIXED_NS] * waves + cost[SPLIT_NS] * levels) * 1e-9 +
+           vn__together(alone > full ? alone : full, loads > read ? loads : read);
+}
+
+/* As many splits as take the least time, of those that there are slots for. */
+const char *vn__plan_conv_mma_splitk(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                     const struct vn_site *site)
+{
+    enum { MOST_SPLITS = 32 };
+    const struct conv *c = problem;
+    const int *const p = row->p;
+    const char *const why = count_tiles(out, c, p);
+    const int64_t pairs = p[BLK_M] * p[BLK_N] / 2;
+    double all, most;
+    int64_t slices;
+
+    if (why)
+        return why;
+    count_taps(c, &all, &most);
+    slices = VN_CEIL_DIV((int64_t)most * channels_of(c), p[BLK_K]);
+    out->v[SPAN] = slices > 1 ? slices : 1;
+    out->v[SPLITS] = 1;
+    if (row->cost[EFF] <= 0 || row->cost[EFF_FULL] <= 0 || row->cost[SPLIT_LOADS] <= 0)
+        return NULL;
+    out->seconds = seconds_of(c, (double)out->v[TILES], slices, out->v[SPAN], row, site);
+    for (int64_t wanted = 2; wanted <= MOST_SPLITS && wanted <= slices; wanted++) {
+        const int64_t span = VN_CEIL_DIV(slices, wanted), splits = VN_CEIL_DIV(slices, span);
+        const double seconds = seconds_of(c, (double)out->v[TILES], slices, span, row, site);
+
+        if (out->v[TILES] * (splits - 1) > VN_SLOTS / pairs)
+            break;
+        if (seconds < out->seconds) {
+            out->seconds = seconds;
+            out->v[SPAN] = span;
+            out->v[SPLITS] = splits;
+        }
+    }
+    return NULL;
+}
+
+vn_status vn__run_conv_mma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                  const struct vn_plan *plan)
+{
+    return launch(q, it, problem, plan, plan->v[SPLITS], vn__conv_mma_items(it->p) * it->p[PARTS_K]);
 }

@@ -21,7 +21,7 @@
                  "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
                  "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
 #define MMA      "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
-#define SKINNY   EPILOGUE MMA "cl/atoms/nvidia/warp.h cl/gemm/skinny.h "
+#define SKINNY   EPILOGUE MMA "cl/atoms/nvidia/warp.h cl/tile/slots.h cl/gemm/skinny.h "
 
 #define MAJORS   "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1"
 #define WGMMA    "BLK_N STAGES WARPGROUPS RASTER"

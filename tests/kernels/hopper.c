@@ -419,6 +419,17 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c136h14w9k72r1s1:f16:nhwc:stride=2:gap=8" },
         { EXACT, "conv:n2c40h9w7k24r3s3:f16:nhwc:pad=3-1x0-2:bias=full:act=relu" },
     } },
+    { "conv_mma_splitk", 3, "conv:n1c200h6w5k64r3s3:bf16:nhwc:pad=1", 0, 2, NULL, {
+        { EXACT, "conv:n1c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data:beta=1" },
+        { EXACT, "conv:n2c200h9w8k67r3s2:f16:nhwc:pad=1:beta=1:bias:act=relu" },
+        { REAL,  "conv:n1c520h7w7k72r1s1:f16:nhwc:bias=row:act=relu" },
+        { EXACT, "conv:n1c24h4w5d3k40t2r3s3:bf16>f32:nhwc:pad=1:stride=2" },
+        { SPECIAL, "conv:n1c72h5w6k24r3s3:f16:nhwc:pad=1" },             /* one of three is tried */
+        { SPECIAL, "conv:n2c16h7w9k24r3s3:bf16:nhwc:pad=1:stride=2:backward-data" },
+        { SPECIAL, "conv:n1c264h3w5k16r1s1:f16:nhwc" },
+        { REAL,  "conv:n2c136h14w9k72r1s1:f16:nhwc:stride=2:gap=8" },
+        { EXACT, "conv:n1c264h5w5k24r3s3:f16:nhwc:pad=1:backward-data" },
+    } },
     { "conv_repack", 1, NULL, 0, 3, NULL, {                          /* groups, through conv_mma */
         { EXACT, "conv:n2c48h7w9k96r3s3:f16:groups=3:pad=1" },
         { EXACT, "conv:n2c48h9w11k96r3s3:f16:groups=3:pad=1:stride=2:backward-data" },

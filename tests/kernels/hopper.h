@@ -686,6 +686,14 @@ static void put_word(word *p, word x)         { *p = x; }
 static void put_word_if_none(word *p, word x) { *p = *p ? *p : x; }
 static word get_word(const word *p)           { return *p; }
 
+static word exchange_word(word *p, word x)
+{
+    const word was = *p;
+
+    *p = x;
+    return was;
+}
+
 // ---- lanes.h ----------------------------------------------------------------------------------------------
 
 #define LANES 32

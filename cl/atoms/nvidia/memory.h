@@ -167,36 +167,14 @@ DEVICE void prefetch_global(GLOBAL const void *p)
 
 /* ---- work-groups that may not be resident together --------------------------------------------- */
 
-/* Adds the pairs of partial sums of two work-items by one exchange.  The first leaves its pair in the slot
- * and gets 0; the second gets 1, x and y are the sums of both, and the slot is empty again.  An empty slot
- * is 0, so a pair of zeros is stored as all ones, a NaN that no sum has.  No fence is needed, since the
- * exchange carries all the data. */
-DEVICE int meet_in_slot(GLOBAL UINT64 *slot, float *x, float *y)
+/* Puts x, and returns what was there. */
+DEVICE UINT64 exchange_word(GLOBAL UINT64 *p, UINT64 x)
 {
-    const UINT64 both = (UINT64)FLOAT_BITS(*y) << 32 | FLOAT_BITS(*x), zeros = ~(UINT64)0;
-    UINT64 other;
+    UINT64 was;
 
     asm volatile("atom.relaxed.gpu.global.exch.b64 %0, [%1], %2;"
-                 : "=l"(other) : "l"((unsigned INT64)slot), "l"(both ? both : zeros) : "memory");
-    if (other == 0)
-        return 0;
-    *slot = 0;
-    *x += other == zeros ? 0.0f : BITS_FLOAT((UINT32)other);
-    *y += other == zeros ? 0.0f : BITS_FLOAT((UINT32)(other >> 32));
-    return 1;
-}
-
-/* The same for `parts` work-items, of which this is number `part`: pairwise, in a tree, so that the order
- * is always the same.  There are parts - 1 slots, `apart` from each other.  One work-item gets 1, with the
- * sums of all. */
-DEVICE int meet_in_slots(GLOBAL UINT64 *slots, int apart, int part, int parts, float *x, float *y)
-{
-    for (; parts > 1; part /= 2, parts = (parts + 1) / 2) {
-        if ((part ^ 1) < parts && !meet_in_slot(slots + part / 2 * apart, x, y))
-            return 0;
-        slots += parts / 2 * apart;
-    }
-    return 1;
+                 : "=l"(was) : "l"((unsigned INT64)p), "l"(x) : "memory");
+    return was;
 }
 
 /* A word that carries all that it says, so that no fence is needed. */
