@@ -32,7 +32,8 @@
  */
 #define MAPS_AT (STAGES * STAGE)
 /* Where registers are enough, the residual waits in them while the tensor cores are busy; with many
- * accumulators, those of the producer are needed for that.  lib/conv/wgmma.c has it, too. */
+ * accumulators, those of the producer are needed for that.  Else it is loaded with the epilogue: to prefetch
+ * it takes longer where a tile has one slice.  lib/conv/wgmma.c has it, too. */
 #define HOLDS   (RESIDUAL_BYTES == 2 && !SPLITK && !ACROSS && TEAMS * WARPGROUPS < 4 && \
                  (TEAMS == 1 || TEAMS * WARPGROUPS == 2) && ACCUMULATORS * WARPGROUPS * TEAMS <= 256 && \
                  (ACCUMULATORS <= 32 || MAPS_AT > 128 * 1024))
@@ -54,8 +55,6 @@ DEVICE struct own_rows conv_prepare(float *bias_row, unsigned int *held, const s
     prepare_tile(bias_row, c, ACCUMULATORS, t.n0, lane);
     if (HOLDS)
         hold_tile(held, c, ACCUMULATORS, own.m, own.m8, t.n0, lane);
-    else if (!SPLITK && !ACROSS)
-        prefetch_tile(c, ACCUMULATORS, own.m, own.m8, t.n0, lane);
     return own;
 }
 

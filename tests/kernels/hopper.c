@@ -419,7 +419,7 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c136h14w9k72r1s1:f16:nhwc:stride=2:gap=8" },
         { EXACT, "conv:n2c40h9w7k24r3s3:f16:nhwc:pad=3-1x0-2:bias=full:act=relu" },
     } },
-    { "conv_mma_splitk", 3, "conv:n1c200h6w5k64r3s3:bf16:nhwc:pad=1", 0, 2, NULL, {
+    { "conv_mma_splitk", 2, "conv:n1c200h6w5k64r3s3:bf16:nhwc:pad=1", 0, 2, NULL, {
         { EXACT, "conv:n1c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data:beta=1" },
         { EXACT, "conv:n2c200h9w8k67r3s2:f16:nhwc:pad=1:beta=1:bias:act=relu" },
         { REAL,  "conv:n1c520h7w7k72r1s1:f16:nhwc:bias=row:act=relu" },
