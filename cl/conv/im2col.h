@@ -14,9 +14,11 @@
  *
  *     im2col_map(map, room, lane, MAP_TYPE_F16, 2, gX + vX.s0, vX, eX, win, pixels);       one warp
  *     filter_map(map2, room2, lane, MAP_TYPE_F16, 2, gW + vW.s0, vW, eW, filters);         one warp
- *     map_acquire(map);                                                                the producer
+ *     map_acquire(map);                                                                    the producer
  *     im2col_load(to, map, channel, pixel_of(win, number), s, r, t, pipe_full(p));        pixels * 128 bytes
  *     filter_load(to, map2, channel, s, r, t, filter, pipe_full(p));                      filters * 128 bytes
+ *
+ * All work-groups may share the maps, which are kept where an earlier launch left them (map_keep()).
  *
  * Views and extents are as in cl/conv/conv.h: s2 images (filters), s3 channels, s4 d, s5 h, s6 w (taps t, r,
  * s).  Channels are contiguous; all other strides, in elements, are multiples of 16 bytes, and not 0.

@@ -21,9 +21,8 @@
 #define WINDOW     (1024 * ROOM)
 #define WINDOWS_AT (TAPS * BYTES_B)
 #define MAPS_AT    (WINDOWS_AT + STAGES * WINDOW)
-/* Whether a residual is asked for while the tensor cores are busy, and waits in registers. */
-#define ADDS       (RESIDUAL > SAME_COLUMNS && !PHASES)
-#define HOLDS      (ADDS && RESIDUAL_BYTES == 2 && ACCUMULATORS <= 32 && WARPGROUPS < 4)
+/* Where registers are enough, the residual waits in them while the tensor cores are busy. */
+#define HOLDS      (RESIDUAL_BYTES == 2 && !PHASES && ACCUMULATORS <= 32 && WARPGROUPS < 4)
 
 #define EXACT_SUM(n, p, q, to) \
     phase_sum(n, p, q, to, vStep, vPad, vMeet, win, eTaps, gX, vX, eX, gW, vW)
@@ -134,13 +133,10 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
             unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
             int to[2];
 
-            if (ADDS) {
+            if (HOLDS) {
                 UNROLL for (int i = 0; i < 2; i++)
                     to[i] = row_of_place(m0 + m + 8 * i, pitch, rows, eGrid, pixels);
-                if (HOLDS)
-                    hold_tile(held, &c, ACCUMULATORS, to[0], to[1], n0, lane);
-                else
-                    prefetch_tile(&c, ACCUMULATORS, to[0], to[1], n0, lane);
+                hold_tile(held, &c, ACCUMULATORS, to[0], to[1], n0, lane);
             }
             consumer_wait(p);
             window_tap(d, from, b, 1);
@@ -153,7 +149,7 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
                            b + (UINT32)(i * (BYTES_B / 16)), 0);
                 WGMMA_WAIT(BLK_N, d, "1");
             }
-            if (!ADDS)                          /* while the tensor cores are busy */
+            if (!HOLDS)                         /* while the tensor cores are busy */
                 UNROLL for (int i = 0; i < 2; i++)
                     to[i] = row_of_place(m0 + m + 8 * i, pitch, rows, eGrid, pixels);
             WGMMA_WAIT(BLK_N, d, "0");
