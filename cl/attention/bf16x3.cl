@@ -49,7 +49,7 @@ attention_bf16x3(int queries, int keys, int D, int DV, int group, int causal, in
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(JOBS + 2 * STAGES));
-    LOCAL_ARRAY(int, job_of, JOBS);             /* the tile of each, or -1: no more */
+    LOCAL_ARRAY(struct posted_job, posted, JOBS);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), all_heads = batches * heads;
     const UINT32 tile_q = warp_uniform(LOCAL_ADDRESS(room));
@@ -73,15 +73,20 @@ attention_bf16x3(int queries, int keys, int D, int DV, int group, int causal, in
             return;
         for (int at = GROUP_ID(0), next; ; at = next) {
             jobs = producer_acquire(jobs);
-            job_of[jobs.stage] = at < tiles ? at : -1;
-            barrier_arrive(pipe_full(jobs));
-            jobs = pipe_next(jobs, JOBS);
-            if (at >= tiles)
+            if (at >= tiles) {
+                posted[jobs.stage].job.blocks = 0;
+                barrier_arrive(pipe_full(jobs));
                 break;
-
+            }
             next = groups + ATOMIC_ADD(counters, 1);
 
             ATTENTION_JOB(t, at);
+            const struct posted_job it = { t, keys_here, queries_here };
+
+            posted[jobs.stage] = it;
+            barrier_arrive(pipe_full(jobs));
+            jobs = pipe_next(jobs, JOBS);
+
             const INT64 first = ((INT64)t.batch * (heads / group) + t.head / group) * blocks + t.block;
 
             for (int j = t.blocks - 1; j >= 0; j--) {
@@ -114,17 +119,14 @@ attention_bf16x3(int queries, int keys, int D, int DV, int group, int causal, in
         bar_arrive(1, TURN_ITEMS);
     for (;;) {
         consumer_wait(jobs);
-
-        const int at = (int)warp_uniform((UINT32)job_of[jobs.stage]);
-
+        ATTENTION_POSTED(t, &posted[jobs.stage]);
         warp_meet();
         if (lane == 0)
             consumer_release(jobs);
         jobs = pipe_next(jobs, JOBS);
-        if (at < 0)
+        if (t.blocks == 0)
             break;
 
-        ATTENTION_JOB(t, at);
         const int row0 = t.m0 + team * 64, row = t.m0 + acc_first_row(warp, lane), n = acc_first_col(lane);
         GLOBAL const T *const q = gQ + ((INDEX)vQ.s0 + t.batch * (INDEX)vQ.s3 + t.head * (INDEX)vQ.s4);
 

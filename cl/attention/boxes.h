@@ -6,8 +6,8 @@
  * a tensor, rows behind the last key and elements behind the head's size among it.
  *
  * Takes: HEAD WARPGROUPS; tensor_map.h, operand.h, pipeline.h; atoms/nvidia/tma.h, wgmma.h, mma.h.
- * Gives: BLK_M BOXES MAP_WORDS MAP_KIND KIND, attention_map(), attention_load(), attention_no_more(),
- *        attention_fragments().
+ * Gives: BLK_M BOXES MAP_WORDS MAP_KIND KIND, attention_map(), attention_load(), attention_leave(),
+ *        attention_no_more(), attention_fragments().
  */
 #define BLK_M     (64 * WARPGROUPS)
 #define BOXES     ((HEAD + OPERAND_ROW - 1) / OPERAND_ROW)
@@ -51,15 +51,20 @@ DEVICE void attention_load(UINT32 to, GLOBAL const unsigned INT64 *map, const in
         copy_box_4d(to + i * rows * 128, map, i * OPERAND_ROW, row, head, batch, full);
 }
 
-/* The producer leaves word, beside the next tile's place, that there is none.  The last of all sets back the
- * counters of tiles and of work-groups that have left. */
+/* The producer's end.  The last of all sets back the counters of tiles and of work-groups that have left. */
+DEVICE void attention_leave(GLOBAL int *counters, int groups)
+{
+    if (ATOMIC_ADD(counters + 1, 1) == groups - 1)
+        counters[0] = counters[1] = 0;
+}
+
+/* The producer leaves word, beside the next tile's place, that there is none. */
 DEVICE void attention_no_more(struct pipeline tiles, LOCAL int *which, GLOBAL int *counters, int groups)
 {
     tiles = producer_acquire(tiles);
     *which = -1;
     barrier_arrive(pipe_full(tiles));
-    if (ATOMIC_ADD(counters + 1, 1) == groups - 1)
-        counters[0] = counters[1] = 0;
+    attention_leave(counters, groups);
 }
 
 /* The 16 rows of a warp as operands in registers, four of them for each product. */
