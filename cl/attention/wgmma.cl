@@ -6,12 +6,15 @@
  * turns the scores into weights while the second product is still running, in its own registers.  Warpgroups
  * take turns in handing over: while the products of one run, the others are busy with exponentials.
  *
+ * With JOINED, the scores of the next tile's first block are handed over with a tile's last values, before
+ * the tile is stored.
+ *
  * As many work-groups as the device holds take tiles from a counter, which the last to leave sets back to 0.
- * The producer takes them, and leaves the number beside the queries.
+ * The producer takes them, and posts what they are beside the queries.
  *
  * Parameters, from attention.tune: HEAD, the size of a head at most; BLK_N keys in a block; STAGES blocks of
  * keys and as many of values; WARPGROUPS; Q_BUFFERS tiles of queries; Q_REGISTERS, 1 where queries are kept
- * in registers; LAZY (cl/attention/online.h).
+ * in registers; LAZY (cl/attention/online.h); JOINED, for queries in registers or in two buffers.
  * Method: Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and Low-precision",
  * 2024.
  */
@@ -32,7 +35,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(Q_BUFFERS + 2 * STAGES));
-    LOCAL_ARRAY(int, job_of, Q_BUFFERS);        /* the tile of each buffer, or -1: no more */
+    LOCAL_ARRAY(struct posted_job, jobs, Q_BUFFERS);            /* the tile of each buffer */
     LOCAL unsigned INT64 *const described = (LOCAL unsigned INT64 *)(room + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), all_heads = batches * heads;
@@ -64,18 +67,16 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
             return;
         for (int i = 0; i < 3; i++)
             map_acquire_own(maps + i * MAP_WORDS);
-        for (int at = GROUP_ID(0), next; at < tiles; at = next) {
-            ATTENTION_JOB(t, at);
+
+        struct job t = { 0, 0, 0, 0, 0 };       /* one without blocks stands before the first */
+        int next = GROUP_ID(0);
+
+        do {
             const int head_k = vK.s4 ? t.head / group : 0, head_v = vV.s4 ? t.head / group : 0;
             const int batch_k = vK.s3 ? t.batch : 0, batch_v = vV.s3 ? t.batch : 0;
+            const int ahead = QUERIES_AHEAD && t.blocks > STAGES ? t.blocks - STAGES : 0;
+            struct job after = { 0, 0, 0, 0, 0 };
 
-            q = producer_acquire(q);
-            job_of[q.stage] = at;
-            producer_expect(q, BYTES_Q);
-            attention_load(tile_q + q.stage * BYTES_Q, maps, BLK_M, t.m0, vQ.s4 ? t.head : 0,
-                           vQ.s3 ? t.batch : 0, pipe_full(q));
-            q = pipe_next(q, Q_BUFFERS);
-            next = groups + ATOMIC_ADD(counters, 1);
             for (int j = t.blocks; j >= 0; j--) {       /* keys are a block ahead of values */
                 if (j > 0) {
                     k = producer_acquire(k);
@@ -91,106 +92,115 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
                                    (t.block + j) * BLK_N, head_v, batch_v, pipe_full(v));
                     v = pipe_next(v, STAGES);
                 }
+                if (j == ahead) {                       /* the stages are full: the next queries */
+                    q = producer_acquire(q);
+                    if (next < tiles) {
+                        ATTENTION_JOB(u, next);
+                        const struct posted_job it = { u, keys_here, queries_here };
+
+                        jobs[q.stage] = it;
+                        producer_expect(q, BYTES_Q);
+                        attention_load(tile_q + q.stage * BYTES_Q, maps, BLK_M, u.m0, vQ.s4 ? u.head : 0,
+                                       vQ.s3 ? u.batch : 0, pipe_full(q));
+                        after = u;
+                    } else {
+                        jobs[q.stage].job.blocks = 0;
+                        barrier_arrive(pipe_full(q));
+                    }
+                    q = pipe_next(q, Q_BUFFERS);
+                }
             }
-        }
-        attention_no_more(q, &job_of[q.stage], counters, groups);
+            t = after;
+            if (t.blocks > 0)
+                next = groups + ATOMIC_ADD(counters, 1);
+        } while (t.blocks > 0);
+        attention_leave(counters, groups);
         return;
     }
     role_take_registers(1);
 
     const int team = warp / 4, turn = 1 + team, next_turn = team == WARPGROUPS - 1 ? 1 : 2 + team;
-    const int releases = me % 128 == 0;
+    const int releases = me % 128 == 0, n = acc_first_col(lane);
     const float unit = GENERAL ? 1.0f : scale, factor = unit * LOG2_E;
     const UINT32 queries_at = operand_descriptor(tile_q + team * 8192, BLK_M);
     const UINT32 keys_at = operand_descriptor(stage_k, BLK_N), values_at = operand_descriptor(stage_v, BLK_N);
     UINT32 fragments[HEAD / 4], weights[BLK_N / 4];
-    float sums[SUMS], max[2], sum[2], rescale[2];
+    float s[SCORES], sums[SUMS], max[2], sum[2], rescale[2], old_max[2], old_sum[2];
+    struct posted_job posted;
 
     if (team == 0)                              /* the first turn */
         bar_arrive(1, TURN_ITEMS);
-    for (;;) {
-        float s[SCORES];
-        int n0;
-
+    if (ARE_JOINED) {
         consumer_wait(q);
+        posted = jobs[q.stage];
+        ATTENTION_BEGIN();
+    }
+    for (;;) {
+        if (!ARE_JOINED) {
+            consumer_wait(q);
+            posted = jobs[q.stage];
+            if (posted.job.blocks == 0)
+                break;
+            ATTENTION_BEGIN();
+        }
 
-        const int at = (int)warp_uniform((UINT32)job_of[q.stage]);
+        ATTENTION_POSTED(t, &posted);
+        const int row0 = t.m0 + team * 64, row = t.m0 + acc_first_row(warp, lane);
 
-        if (at < 0)
-            break;
-
-        ATTENTION_JOB(t, at);
-        const int row0 = t.m0 + team * 64, row = t.m0 + acc_first_row(warp, lane), n = acc_first_col(lane);
-        const UINT32 this_tile = queries_at + q.stage * (BYTES_Q / 16);
-
-#if Q_REGISTERS
-        attention_fragments(fragments, tile_q + q.stage * BYTES_Q, warp, lane);
-        warp_meet();
-        if (lane == 0)
-            consumer_release(q);
-#endif
         UNROLL for (int i = 0; i < SUMS; i++)
             sums[i] = 0.0f;
-        consumer_wait(k);
-        attention_scores(s, fragments, this_tile, keys_at + k.stage * (BYTES_K / 16));
-        WGMMA_WAIT(BLK_N, s, "0");
-        if (releases)
-            consumer_release(k);
-        k = pipe_next(k, STAGES);
-        n0 = (t.block + t.blocks - 1) * BLK_N;
-        ATTENTION_GENERAL(s, row, n0 + n);
-        if (online_hides(&sight, row0, n0, BLK_N))
-            online_hide(s, SCORES, &sight, row, n0 + n);
-        online_update(s, SCORES, max, sum, rescale, factor, 1);
-        attention_weights(weights, s);
-        if (MORE && given & GIVEN_KEY_LENGTHS && n0 + BLK_N > keys_here) {      /* 0 times NaN is NaN */
-            consumer_wait(v);
-            attention_clear(stage_v + v.stage * BYTES_K, keys_here - n0, me % 128);
-            wgmma_release();
-            bar_sync(1 + WARPGROUPS + team, 128);
-        }
         for (int j = t.blocks - 2; j >= 0; j--) {
+            const int n0 = (t.block + j) * BLK_N;
             int grows;
 
-            consumer_wait(k);
-            bar_sync(turn, TURN_ITEMS);
-            attention_scores(s, fragments, this_tile, keys_at + k.stage * (BYTES_K / 16));
-            consumer_wait(v);
-            attention_sums(sums, weights, values_at + v.stage * (BYTES_K / 16));
-            bar_arrive(next_turn, TURN_ITEMS);
-            WGMMA_WAIT(BLK_N, s, "1");
-            if (releases)
-                consumer_release(k);
-            k = pipe_next(k, STAGES);
-            n0 = (t.block + j) * BLK_N;
+            ATTENTION_PRODUCTS();
             ATTENTION_GENERAL(s, row, n0 + n);
             if (CAUSAL && online_hides(&sight, row0, n0, BLK_N))
                 online_hide(s, SCORES, &sight, row, n0 + n);
             grows = online_update(s, SCORES, max, sum, rescale, factor, 0);
-            WGMMA_WAIT(HEAD, sums, "0");
-            if (releases)
-                consumer_release(v);
-            v = pipe_next(v, STAGES);
+            ATTENTION_SUMMED();
             attention_weights(weights, s);
             online_rescale(sums, SUMS, rescale, grows);
         }
         if (!Q_REGISTERS && releases)
             consumer_release(q);
         q = pipe_next(q, Q_BUFFERS);
-        consumer_wait(v);
-        attention_sums(sums, weights, values_at + v.stage * (BYTES_K / 16));
-        WGMMA_WAIT(HEAD, sums, "0");
-        if (releases)
-            consumer_release(v);
-        v = pipe_next(v, STAGES);
+        UNROLL for (int below = 0; below < 2; below++) {
+            old_max[below] = max[below];
+            old_sum[below] = sum[below];
+        }
 
         const INDEX o = (INDEX)vO.s0 + t.batch * (INDEX)vO.s3 + t.head * (INDEX)vO.s4;
         const INDEX lse = (INDEX)vLse.s0 + t.batch * (INDEX)vLse.s4 + t.head * (INDEX)vLse.s5;
         float share[2];
 
-        ATTENTION_SHARES(share, max, sum, row);
+        if (ARE_JOINED) {
+            consumer_wait(q);
+            posted = jobs[q.stage];
+        }
+        if (ARE_JOINED && posted.job.blocks > 0) {              /* the next tile's first block */
+            ATTENTION_FIRST_BLOCK();
+            ATTENTION_FRAGMENTS();
+            ATTENTION_PRODUCTS();
+            ATTENTION_FIRST_WEIGHTS();
+            ATTENTION_SUMMED();
+            attention_weights(weights, s);
+            ATTENTION_CLEAR();
+        } else {
+            consumer_wait(v);
+            attention_sums(sums, weights, values_at + v.stage * (BYTES_K / 16));
+            if (!ARE_JOINED) {
+                ATTENTION_SHARES(share, old_max, old_sum, row);
+            }
+            ATTENTION_SUMMED();
+        }
+        if (ARE_JOINED) {
+            ATTENTION_SHARES(share, old_max, old_sum, row);
+        }
         attention_store(gO + o, (INDEX)vO.s5, sums, 0, lane, row, row < queries ? DV : 0, share[0]);
         attention_store(gO + o, (INDEX)vO.s5, sums, 1, lane, row + 8, row + 8 < queries ? DV : 0, share[1]);
+        if (ARE_JOINED && posted.job.blocks == 0)
+            break;
     }
     if (team == 0)                              /* the turn that nobody took */
         bar_sync(1, TURN_ITEMS);

@@ -100,7 +100,8 @@ const struct vn_variant vn__attention_variants[] = {
       .run = vn__run_attention_wgmma, .trial = vn__trial_attention,
       .texts = TMA "cl/attention/online.h cl/attention/scores.h cl/attention/boxes.h cl/attention/jobs.h "
                "cl/attention/wgmma.h cl/attention/wgmma.cl",
-      .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY",
+      .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY "
+                                             "JOINED",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1  FORM 0 1 2",
       .constants_of = vn__constants_attention_wgmma, .engine = "HGMMA",
       .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n#define EXACT_WEIGHTS (FORM > 1)\n" },

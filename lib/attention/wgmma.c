@@ -136,6 +136,19 @@ int64_t vn__attention_section(const struct attention *a, const struct vn_rates *
     return fit >= heads ? a->batches * a->heads : fit > (double)group ? (int64_t)fit / group * group : group;
 }
 
+/* A section's longest tiles come first and read all its keys and values; the others read little.  With as
+ * many heads as L2 holds, memory and multipliers would wait for each other by turns; so a section has at most
+ * a quarter as many heads as there are units, and two tiles for each unit. */
+static int64_t section_of(const struct attention *a, int64_t tiles_of_head, int64_t units,
+                          const struct vn_rates *r)
+{
+    const int64_t fit = vn__attention_section(a, r, 2), group = a->group;
+    const int64_t quarter = VN_CEIL_DIV(units, 4), two = VN_CEIL_DIV(2 * units, tiles_of_head);
+    const int64_t most = VN_CEIL_DIV(quarter < two ? quarter : two, group) * group;
+
+    return a->causal && most < fit ? most : fit;
+}
+
 const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                      const struct vn_site *site)
 {
@@ -156,7 +169,7 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
         return "the queries have more than 2^30 tiles";
     }
     out->v[GROUPS] = out->v[TILES] < units ? out->v[TILES] : units;
-    out->v[SECTION] = vn__attention_section(a, site->rates, 2);
+    out->v[SECTION] = section_of(a, tiles_of_head, units, site->rates);
     out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
     out->seconds = vn__attention_tile_seconds(a, vn__attention_blocks(a, blk_m(row->p), row->p[BLK_N]),
                                               row->cost[BLOCK_NS], row->cost[TILE_NS],
