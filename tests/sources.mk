@@ -73,7 +73,8 @@ test_scripts   += \
 	%D%/kernels/oclgrind.sh \
 	%D%/kernels/rusticl.sh
 EXTRA_DIST     += %D%/kernels/amdgcn.h %D%/kernels/engines.h %D%/kernels/hopper.h %D%/kernels/intel.h \
-	%D%/kernels/lanes.h %D%/kernels/codegen.sh %D%/kernels/codegen.names %D%/kernels/compilers.sh
+	%D%/kernels/lanes.h %D%/kernels/scalar.h %D%/kernels/codegen.sh %D%/kernels/codegen.names \
+	%D%/kernels/compilers.sh
 
 %C%_kernels_texts_SOURCES      = %D%/kernels/texts.c tools/bench/engines.c
 %C%_kernels_machine_code_LDADD =

@@ -3,26 +3,15 @@
  * test_activations.c - the error of activations of f32 results by a device's own 2^a and 1 / a, as
  * cl/tile/activation.h has them: its text, compiled as C, with instructions as bad as it lets them be.
  */
-#include <math.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#define DEVICE              static
-#define TYPE                0
+#include "tests/kernels/scalar.h"
+
 #define TYPE_C              0
 #define TYPE_F32            0
-#define TYPE_F64            3
 #define FAST_PTX            2
-#define R                   float
-#define ZERO                0.0f
 #define ACT                 act
 #define FAST_ACT            1
-#define FMA(a, b, c)        fmaf(a, b, c)
-#define ABS(a)              fabsf(a)
-#define PICK(a, b, x, y)    ((a) < (b) ? (x) : (y))
-#define FLOAT_BITS(x)       bits_of(x)
-#define BITS_FLOAT(u)       float_of(u)
 #define NATIVE_EXP2(a)      off(exp2(flushed(a)), 2 * exp2_is)
 #define NATIVE_RECIP(a)     off(1 / (double)flushed(a), recip_is)
 
@@ -31,22 +20,6 @@ static const char *const names[NAMES] = { "identity", "relu", "gelu", "silu", "s
 static const double unit = 0x1p-24, tiny = 0x1p-126;
 
 static int act, exp2_is, recip_is, flushes, failures;
-
-static uint32_t bits_of(float x)
-{
-    uint32_t u;
-
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static float float_of(uint32_t u)
-{
-    float x;
-
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 static float flushed(float x)
 {

@@ -2,39 +2,12 @@
  *
  * test_exponential.c - the error of exp_below() in cl/tile/activation.h: its text, compiled as C.
  */
-#include <math.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#define DEVICE              static
-#define TYPE                0
-#define TYPE_F64            3
-#define R                   float
-#define ZERO                0.0f
+#include "tests/kernels/scalar.h"
+
 #define ACT                 0
 #define FAST_ACT            0
-#define FMA(a, b, c)        fmaf(a, b, c)
-#define ABS(a)              fabsf(a)
-#define PICK(a, b, x, y)    ((a) < (b) ? (x) : (y))
-#define FLOAT_BITS(x)       bits_of(x)
-#define BITS_FLOAT(u)       float_of(u)
-
-static uint32_t bits_of(float x)
-{
-    uint32_t u;
-
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static float float_of(uint32_t u)
-{
-    float x;
-
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 #include "cl/tile/activation.h"    /* exp_of() and tanh_of() go unused */
 
