@@ -383,6 +383,64 @@ static void test_roundings(void)
     }
 }
 
+/* Attention's output as an engine computes it that takes weights in the problem's type, of exponentials in
+ * the unit `one`; `left_out`: keys. */
+static void weigh(const struct problem *p, const struct operands *o, void *const *in, void *out, double one,
+                  int64_t left_out)
+{
+    const int64_t keys = o->t[1].extent[2], d = o->t[0].extent[3], rows = o->elements[3] / d;
+
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t c = 0; c < d; c++) {
+            double sum = 0, weights = 0;
+
+            for (int64_t j = left_out; j < keys; j++) {
+                const double w = one * exp(8 * oracle_load(p->type, in[1], j * d + row % d));
+
+                sum += oracle_round(p->type, w) * oracle_load(p->type, in[2], j * d + c);
+                weights += w;
+            }
+            oracle_store(p->type, out, row * d + c, sum / weights);
+        }
+}
+
+static void test_weights(void)
+{
+    static const char *const table[] = { "attention:b1h1s16d64:bf16:sk=512",
+                                         "attention:b1h1s16d64:f16:sk=64" };
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct problem p;
+        struct operands o;
+        char why[512] = "";
+        void *in[OPERANDS] = { NULL };
+        struct results ours = { { NULL } }, theirs = { { NULL } };
+
+        check(!problem_parse(&p, table[i], why, sizeof why) && !problem_operands(&o, &p), "%s: %s", table[i],
+              why);
+        ours.of[3] = calloc((size_t)o.elements[3], sizeof(double));
+        theirs.of[3] = calloc((size_t)o.elements[3], sizeof(double));
+        for (int k = 1; k < 3; k++) {
+            in[k] = calloc((size_t)o.elements[k], sizeof(double));
+            for (int64_t at = 0; at < o.elements[k]; at++) {
+                state = state * 6364136223846793005u + 1442695040888963407u;
+                oracle_store(p.type, in[k], at, (double)(state >> 40) * 0x1p-23 - 1);
+            }
+        }
+        weigh(&p, &o, in, ours.of[3], 1, 0);
+        weigh(&p, &o, in, theirs.of[3], 0.7, 0);
+        check(results_agree(&p, &o, &ours, &theirs, NULL, why, sizeof why, "it"), "%s %s", table[i], why);
+        weigh(&p, &o, in, theirs.of[3], 0.7, o.t[1].extent[2] / 16);
+        check(!results_agree(&p, &o, &ours, &theirs, NULL, why, sizeof why, "it"),
+              "%s agrees with a sum without some keys", table[i]);
+        free(ours.of[3]);
+        free(theirs.of[3]);
+        free(in[1]);
+        free(in[2]);
+    }
+}
+
 int main(void)
 {
     test_order_statistics();
@@ -397,6 +455,7 @@ int main(void)
     test_roofs();
     test_matrix_engines();
     test_roundings();
+    test_weights();
     printf("%d checks, %d failures\n", checks, failures);
     return failures ? EXIT_FAILURE : 0;
 }

@@ -140,13 +140,14 @@ static double cut_off(const struct problem *p, double value)
     return 8.0 / 3 * 0x1p-11 * sqrt(p->op->summands(p)) * fmax(1, fabs(p->alpha)) + 0x1p-9 * fabs(value);
 }
 
+static const double storage[VN_TYPE_COUNT] = {
+    [VN_F32] = FLT_EPSILON, [VN_F16] = 0x1p-10, [VN_BF16] = 0x1p-7, [VN_F64] = DBL_EPSILON };
+
 /* Two orders of summing n products of numbers in [-1, 1) differ by about eps n / 3 in the
  * root mean square; eight times that is beyond chance, and one wrong product is far beyond.
  * An operation of another kind says its own.                                            */
 static double tolerance(const struct problem *p, double value)
 {
-    static const double storage[VN_TYPE_COUNT] = {
-        [VN_F32] = FLT_EPSILON, [VN_F16] = 0x1p-10, [VN_BF16] = 0x1p-7, [VN_F64] = DBL_EPSILON };
     const double eps = p->type == VN_F64 ? DBL_EPSILON : FLT_EPSILON;
     const double tiny = p->type == VN_F16 ? 0x1p-24 : 0;                   /* its denormals */
     /* A library may round A B, and what it adds to that, to the type before it goes on. */
@@ -155,6 +156,34 @@ static double tolerance(const struct problem *p, double value)
                                       : (p->op->summands(p) + 4) * fmax(1, fabs(p->alpha));
 
     return 8.0 / 3 * eps * sums + 2 * storage[p->type] * (fabs(value) + added) + tiny + cut_off(p, value);
+}
+
+static double root_mean_square(vn_type type, const void *from, int64_t begin, int64_t end)
+{
+    double sum = 0;
+
+    for (int64_t at = begin; at < end; at++) {
+        const double v = oracle_load(type, from, at);
+
+        sum += v * v;
+    }
+    return sqrt(sum / (double)(end - begin));
+}
+
+/* An element is a sum of values with weights, each rounded to the type by half a unit at most.  In the root
+ * mean square that is off by u / sqrt(3) times the sum's own, which the elements of a row have in common;
+ * two results differ by sqrt(2) times that, and eight times as much is beyond chance.                    */
+static double of_weights(const struct problem *p, const struct operands *o, const struct results *ours,
+                         const struct results *theirs, int i, int64_t at)
+{
+    const int64_t width = p->op->weighted ? p->op->weighted(p, i) : 0, begin = width ? at - at % width : 0;
+    const int64_t end = begin + width < o->elements[i] ? begin + width : o->elements[i];
+
+    if (!width)
+        return 0;
+    return 8 * sqrt(2.0 / 3) * storage[p->type] / 2 *
+           fmin(root_mean_square(o->t[i].type, ours->of[i], begin, end),
+                root_mean_square(o->t[i].type, theirs->of[i], begin, end));
 }
 
 int results_agree(const struct problem *p, const struct operands *o, const struct results *ours,
@@ -167,8 +196,9 @@ int results_agree(const struct problem *p, const struct operands *o, const struc
         for (int64_t at = 0; is_output(o, i) && at < o->elements[i]; at++) {
             const double a = oracle_load(o->t[i].type, ours->of[i], at),
                          b = oracle_load(o->t[i].type, theirs->of[i], at);
+            const double most = tolerance(p, b) + (is_rounded ? p->op->rounded(p, in, at) : 0);
 
-            if (a == b || fabs(a - b) <= tolerance(p, b) + (is_rounded ? p->op->rounded(p, in, at) : 0))
+            if (a == b || fabs(a - b) <= most || fabs(a - b) <= most + of_weights(p, o, ours, theirs, i, at))
                 continue;
             snprintf(why, why_size, "differs from %s at element %lld: %.9g, and %.9g there", name,
                      (long long)at, a, b);

@@ -215,9 +215,9 @@ static int add_attention(json_t *to, const struct problem *p)
                                           [VN_CAUSAL_LAST] = "last" };
     const struct attention_problem *const a = attention_of(p);
 
-    return json_object_update_new(to, json_pack("{s:s, s:s, s:b, s:b, s:o}", "op", "attention",
-        "causal", causal[a->causal], "mask", a->mask != NO_SCORE_MASK,
-        "lacks", a->window || a->softcap != 0 || a->lse || a->sinks || a->page ||
+    return json_object_update_new(to, json_pack("{s:s, s:b, s:s, s:b, s:b, s:o}", "op", "attention",
+        "backward", p->direction == BACKWARD, "causal", causal[a->causal], "mask", a->mask != NO_SCORE_MASK,
+        "lacks", a->window || a->softcap != 0 || (a->lse && p->direction == FORWARD) || a->sinks || a->page ||
                  a->key_length != NO_LENGTH || a->query_length != NO_LENGTH,
         "scale", a->scale == 0 ? json_null() : json_real(a->scale)));
 }
@@ -269,8 +269,6 @@ static int torch_prepare(void **out, const struct problem *p, const struct value
 
     if (which < 0)
         return -1;
-    if (add[which] == add_attention && p->direction == BACKWARD)
-        return peer_refuse(why, why_size, "its gradients of attention need what its own forward left");
     if (!(r = calloc(1, sizeof *r)))
         return peer_refuse(why, why_size, "out of memory");
     r->id = torch.prepared++;

@@ -63,6 +63,8 @@ class Problem:
             from torch.nn.attention.bias import causal_lower_right
         except ImportError:
             raise ValueError("attention is asked for from PyTorch 2.3 on, and this is " + torch.__version__)
+        if said["backward"]:
+            return self.ways_of_gradients()
         q, k, v = self.at[0], self.at[1], self.at[2]
         more = {"scale": said["scale"]}
         if said["lacks"]:
@@ -84,6 +86,50 @@ class Problem:
 
         names = ["FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION", "MATH"]
         return [(name.lower(), way(getattr(SDPBackend, name))) for name in names if hasattr(SDPBackend, name)]
+
+    def ways_of_gradients(self):
+        """Those of attention from what its own forward leaves, computed once."""
+        q, k, v, d_out, said = self.at[0], self.at[1], self.at[2], self.at[10], self.message
+        aten, scale, causal = self.torch.ops.aten, {"scale": said["scale"]}, bool(said["causal"])
+        if said["mask"] or said["lacks"] or q.shape[1] != k.shape[1]:
+            raise ValueError("it is asked for gradients of heads of their own without a mask alone")
+        if said["causal"] == "last" and q.shape[2] != k.shape[2]:
+            raise ValueError("its gradients align the first rows of what is causal")
+
+        def flash():
+            out, lse, cq, ck, mq, mk, seed, offset, _ = aten._scaled_dot_product_flash_attention(
+                q, k, v, 0.0, causal, False, **scale)
+            return lambda: aten._scaled_dot_product_flash_attention_backward(
+                d_out, q, k, v, out, lse, cq, ck, mq, mk, 0.0, causal, seed, offset, **scale)
+
+        def cudnn():
+            out, lse, cq, ck, mq, mk, seed, offset, _ = aten._scaled_dot_product_cudnn_attention(
+                q, k, v, None, True, 0.0, causal, False, **scale)
+            return lambda: aten._scaled_dot_product_cudnn_attention_backward(
+                d_out, q, k, v, out, lse, seed, offset, None, cq, ck, mq, mk, 0.0, causal, **scale)
+
+        def efficient():
+            out, lse, seed, offset = aten._scaled_dot_product_efficient_attention(
+                q, k, v, None, True, 0.0, causal, **scale)
+            return lambda: aten._scaled_dot_product_efficient_attention_backward(
+                d_out, q, k, v, None, out, lse, seed, offset, 0.0, [True, True, True, False], causal, **scale)
+
+        def on_cpu():
+            out, lse = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, **scale)
+            return lambda: aten._scaled_dot_product_flash_attention_for_cpu_backward(
+                d_out, q, k, v, out, lse, 0.0, causal, **scale)
+
+        def way(begin):
+            kept = []
+
+            def call():
+                if not kept:
+                    kept.append(begin())
+                return dict(zip((11, 12, 13), kept[0]()))
+            return call
+
+        return [(begin.__name__, way(begin)) for begin in
+                ((flash, cudnn, efficient) if self.device.type == "cuda" else (on_cpu,))]
 
     # ---- time ----
 

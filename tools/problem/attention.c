@@ -253,6 +253,17 @@ static double summands(const struct problem *p)
            (p->direction == BACKWARD ? (double)a->heads * (double)a->queries : 0);
 }
 
+/* Of the output, weights of values; of the gradients, of rows of queries, keys and d_out. */
+static int64_t weighted(const struct problem *p, int i)
+{
+    const struct attention_problem *const a = attention_of(p);
+
+    if (p->type != VN_F16 && p->type != VN_BF16)
+        return 0;
+    return i == ATTENTION_OUT || i == ATTENTION_D_V ? attention_dv(a)
+         : i == ATTENTION_D_Q || i == ATTENTION_D_K ? a->d : 0;
+}
+
 /* The length of a batch where it is the only one. */
 static int64_t attention_narrowed(const struct attention_problem *a, int64_t first, int64_t all, int64_t b)
 {
@@ -342,7 +353,8 @@ const struct op op_attention = {
     .read_sizes = sizes, .complete = complete, .write = write,
     .operands = names, .lay_out = operands, .run = run, .element = element,
     .flops = flops,
-    .oracle = oracle_attention, .summands = summands, .narrow = narrow_attention, .shrink = shrink,
+    .oracle = oracle_attention, .summands = summands, .weighted = weighted,
+    .narrow = narrow_attention, .shrink = shrink,
     .cases = suite_attention, .fill = data_fill_attention, .patterns = attention_patterns, .has_zeros = 1,
     .inexact = inexact,
 };

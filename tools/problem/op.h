@@ -67,6 +67,9 @@ struct op {
     /* And by how much more at element `at` of an output, where a library rounds a part of the formula to the
      * type before it goes on; in: the operands on the host.  NULL: by nothing.                         */
     double    (*rounded) (const struct problem *p, void *const *in, int64_t at);
+    /* The elements of a row of output i that are sums of values with weights, which an engine takes rounded
+     * to the type; 0: they are not.  NULL: none are.                                                     */
+    int64_t   (*weighted)(const struct problem *p, int i);
     /* to a small part of the outputs */
     void      (*narrow)  (struct problem *p, struct operands *o, int last);
     void      (*shrink)  (struct problem *p, int shape, int even);  /* to one that integers solve exactly */
