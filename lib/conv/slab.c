@@ -3,6 +3,7 @@
  * slab.c - the variant conv_slab: CPUs, out of a slab that holds the source with its padding.
  */
 #include <limits.h>
+#include <math.h>
 
 #include "slab.h"
 
@@ -11,7 +12,6 @@ struct cut {
     struct vn_boxes pixels;
     int64_t panels, ranges, channels;   /* of a task; of all panels; of a block */
     int     ranges_first;               /* else all boxes of a range: what is read again is the smaller */
-    int64_t tasks;
 };
 
 struct vn_reach vn__slab_reach(const struct conv *c, int d)
@@ -67,24 +67,26 @@ void vn__cut_box(struct vn_boxes *out, int64_t images, const struct vn_reach r[D
         out->count[1 + d] = VN_CEIL_DIV(r[d].extent, out->box[1 + d]);
 }
 
-static double count_tasks(const struct cut *cut, const struct conv *c)
+static double count_boxes(const struct cut *cut)
 {
-    double n = (double)cut->ranges * (double)vn__conv_phases(c) * (double)c->groups;
+    double n = 1;
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i <= DIMS; i++)
         n *= (double)cut->pixels.count[i];
     return n;
+}
+
+static double count_tasks(const struct cut *cut, const struct conv *c)
+{
+    return count_boxes(cut) * (double)cut->ranges * (double)vn__conv_phases(c) * (double)c->groups;
 }
 
 /* Whether reading the filter for each box moves less than reading the source for each range of panels. */
 static int reads_source_less(const struct cut *cut, const struct conv *c)
 {
     const double source = (double)vn__elements(c->direction == BACKWARD_DATA ? &c->y : &c->x);
-    double boxes = 1;
 
-    for (int i = 0; i < 4; i++)
-        boxes *= (double)cut->pixels.count[i];
-    return (double)vn__elements(&c->w) * boxes < source * (double)cut->ranges;
+    return (double)vn__elements(&c->w) * count_boxes(cut) < source * (double)cut->ranges;
 }
 
 /* That are summed over. */
@@ -93,121 +95,126 @@ static int64_t channels_of(const struct conv *c)
     return c->direction == BACKWARD_DATA ? c->w.extent[0] / c->groups : c->w.extent[1];
 }
 
-/* What is cut up, and how far. */
+/* What is cut up. */
 struct whole {
     struct vn_reach reach[DIMS];
-    int64_t images, vectors, panels, channels, taps, sums, wanted;  /* sums: vectors of them; wanted: tasks */
-    double  room;                       /* of the slab */
+    int64_t images, vectors, panels, channels;
+    int64_t taps;                       /* of the phase that has most */
+    double  phases, steps;              /* that have taps; of all of them together */
+    double  pixels;                     /* of a phase */
 };
 
-static struct whole whole_of(const struct conv *c, const int *p, int units)
+static struct whole whole_of(const struct conv *c, const int *p)
 {
     const int64_t vectors = VN_CEIL_DIV(vn__conv_rows(c), p[VN_SLAB_VEC]);
     struct whole w = { VN_REACHES(c), vn__conv_output(c)->extent[0], vectors,
-                       VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]), channels_of(c), 1,
-                       p[VN_SLAB_BLK_C] / p[VN_SLAB_VEC], VN_TASKS_PER_UNIT * units, p[VN_SLAB_BLK_S] };
+                       VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]), channels_of(c), 1, 1, 0, 0 };
 
-    for (int d = 0; d < DIMS; d++)
-        w.taps *= VN_CEIL_DIV(c->w.extent[2 + d], vn__conv_tap_step(c, d));
+    w.pixels = (double)w.images;
+    w.steps = (double)(w.channels * vn__conv_taps(c));
+    for (int d = 0; d < DIMS; d++) {
+        const int64_t step = vn__conv_tap_step(c, d);
+
+        w.taps *= VN_CEIL_DIV(c->w.extent[2 + d], step);
+        w.phases *= (double)min_of(c->w.extent[2 + d], step);
+        w.pixels *= (double)w.reach[d].extent;
+    }
     return w;
 }
 
-/* Tasks of at most `each` panels; the pixels whose sums fit. */
-static int64_t cut_panels(struct cut *cut, const struct whole *w, const int *p, int64_t each)
+/* Tasks of `panels` panels and boxes of at most `pixels`; 0: a channel of a box does not fit the slab. */
+static int cut_up(struct cut *cut, const struct conv *c, const struct whole *w, const int *p, int64_t panels,
+                  int64_t pixels)
 {
-    cut->panels = vn__even_part(w->panels, each);
-    cut->ranges = VN_CEIL_DIV(w->panels, cut->panels);
-    return w->sums / min_of(w->vectors, cut->panels * p[VN_SLAB_THR_V]);
-}
-
-/* Boxes of at most `pixels`, and of fewer where the tasks are too few or the slab is too small. */
-static void cut_pixels(struct cut *cut, const struct conv *c, const struct whole *w, int64_t pixels)
-{
-    enum { LEAST_PIXELS = 32, LEAST_CHANNELS = 8 };
-
-    vn__cut_box(&cut->pixels, w->images, w->reach, pixels);
-    while (pixels > LEAST_PIXELS && (count_tasks(cut, c) < (double)w->wanted ||
-                                     vn__slab_elements(w->reach, cut->pixels.box) *
-                                     (double)min_of(w->channels, LEAST_CHANNELS) > w->room))
-        vn__cut_box(&cut->pixels, w->images, w->reach, pixels = pixels * 3 / 4);
-}
-
-/* Pixels repay packing of the filter, panels copying into the slab: with many taps a slab element is used
- * often as it is. Both are less where there are too few tasks.                                          */
-static void cut_to_pack(struct cut *cut, const struct conv *c, const struct whole *w, const int *p)
-{
-    enum { WIDE_TASK = 2 };
-    int64_t all = w->images, each, pixels;
-
-    for (int d = 0; d < DIMS; d++)
-        all *= w->reach[d].extent;
-    each = w->panels <= 2 ? w->panels           /* all of few channels */
-         : min_of(w->panels, max_of(w->taps > 1 ? 1 : WIDE_TASK, w->sums / p[VN_SLAB_THR_V] / all));
-    for (;; each /= 2) {
-        pixels = cut_panels(cut, w, p, each);
-        vn__cut_box(&cut->pixels, w->images, w->reach, pixels);
-        if (each == 1 || count_tasks(cut, c) >= (double)w->wanted)
-            break;
-    }
-    cut_pixels(cut, c, w, pixels);
-}
-
-/* The elements that all tasks read of a packed filter, and those that they copy into slabs, which costs
- * several times as much. */
-static double count_moved(const struct cut *cut, const struct conv *c, const struct whole *w)
-{
-    enum { COPY = 4 };
-    double boxes = 1;
-
-    for (int i = 0; i < 4; i++)
-        boxes *= (double)cut->pixels.count[i];
-    return boxes * ((double)vn__elements(&c->w) + COPY * (double)cut->ranges * (double)vn__conv_phases(c) *
-                    vn__slab_elements(w->reach, cut->pixels.box) * (double)w->channels * (double)c->groups);
-}
-
-/* A packed filter is cheap to read again, so that ranges of panels are as wide as pays. */
-static void cut_packed(struct cut *best, const struct conv *c, const struct whole *w, const int *p)
-{
-    double least = 0;
-    int enough = 0;
-
-    for (int64_t each = max_of(1, w->panels); each; each /= 2) {
-        struct cut cut;
-        double moved;
-        int is_enough;
-
-        cut_pixels(&cut, c, w, cut_panels(&cut, w, p, each));
-        moved = count_moved(&cut, c, w);
-        is_enough = count_tasks(&cut, c) >= (double)w->wanted;
-        if (each < w->panels && (is_enough < enough || (is_enough == enough && moved >= least)))
-            continue;
-        *best = cut;
-        least = moved;
-        enough = is_enough;
-    }
-}
-
-static const char *cut_up(struct cut *cut, const struct conv *c, const int *p, int units, int is_packed)
-{
-    const struct whole w = whole_of(c, p, units);
     double elements;
+
+    cut->panels = panels;
+    cut->ranges = VN_CEIL_DIV(w->panels, panels);
+    vn__cut_box(&cut->pixels, w->images, w->reach, pixels);
+    elements = vn__slab_elements(w->reach, cut->pixels.box);
+    if (elements > p[VN_SLAB_BLK_S])
+        return 0;
+    cut->ranges_first = reads_source_less(cut, c);
+    cut->channels = vn__even_part(max_of(1, w->channels), min_of((int64_t)(p[VN_SLAB_BLK_S] / (elements + 16)),
+                                                                 VN_STEPS_MOST / w->taps));
+    if (cut->channels > p[VN_SLAB_VEC])                 /* whole vectors, if they fit */
+        cut->channels = cut->channels / p[VN_SLAB_VEC] * p[VN_SLAB_VEC];
+    return 1;
+}
+
+/* What a task costs besides its multiply-adds, each in multiply-adds of one vector: a vector of the filter,
+ * which is read for each box, and packed, where nothing has packed it; an element that is copied into the
+ * slab; a step of a list; and a vector of sums, loaded and stored for each block of channels.               */
+enum { READ, PACK, COPY, LIST, SUM };           /* costs of a row */
+enum { PANELS, PIXELS };                        /* of a plan: of a task, at most */
+
+/* The time of all tasks that sum, in multiply-adds of one vector: that of the largest one, and of as many as
+ * each unit takes, which are `even` on average. With several units some begin or end late by a part of one. */
+static double time_of(const struct cut *cut, const struct conv *c, const struct whole *w,
+                      const struct vn_row *row, int units, int is_packed)
+{
+    enum { LATE = 3 };                          /* a third of it */
+    const int *const p = row->p;
+    const double each = count_boxes(cut) * (double)cut->ranges * w->phases;     /* tasks of a group */
+    const double steps = (double)(w->channels * w->taps), sum = steps * w->phases;
+    const double vectors = (double)min_of(w->vectors, cut->panels * p[VN_SLAB_THR_V]);
+    const double blocks = (double)VN_CEIL_DIV(max_of(1, w->channels), cut->channels);
+    const double copied = vn__slab_elements(w->reach, cut->pixels.box) * (double)w->channels;
+    int64_t pixels = 1, tiles;
+    double rows, task, even;
+
+    for (int i = 0; i <= DIMS; i++)
+        pixels *= cut->pixels.box[i];
+    tiles = VN_CEIL_DIV(pixels, p[VN_SLAB_THR_M]);      /* of THR_M or THR_M - 1 rows */
+    rows = (double)max_of(pixels, tiles * (p[VN_SLAB_THR_M] - 1));
+    task = vectors * (steps * (rows + row->cost[is_packed ? READ : PACK]) +
+                      blocks * (double)pixels * row->cost[SUM]) +
+           copied * row->cost[COPY] + fmin(steps, VN_STEPS_MOST) * row->cost[LIST];
+    even = task * (w->pixels / (count_boxes(cut) * (double)pixels)) *
+           ((double)w->vectors / ((double)cut->ranges * vectors)) * (sum > 0 ? w->steps / sum : 1);
+    return fmax(task, even * ceil(each * (double)c->groups / units)) + (units > 1 ? task / LATE : 0);
+}
+
+/* The cut of the least time: panels repay copying into the slab, pixels reading or packing the filter, and
+ * small tasks keep all units at work. *panels and *pixels: what cut_up() makes it of.                     */
+static const char *find_cut(int64_t *panels, int64_t *pixels, const struct conv *c, const struct vn_row *row,
+                            int units, int is_packed)
+{
+    const int *const p = row->p;
+    const struct whole w = whole_of(c, p);
+    const int64_t sums = p[VN_SLAB_BLK_C] / p[VN_SLAB_VEC];
+    const char *why = "the source of a box of pixels does not fit the slab";
+    double least = INFINITY;
 
     if (w.taps > VN_STEPS_MOST)
         return "a filter has more than 2048 taps";
-    (is_packed ? cut_packed : cut_to_pack)(cut, c, &w, p);
-    elements = vn__slab_elements(w.reach, cut->pixels.box);
-    if (elements > w.room)
-        return "the source of a box of pixels does not fit the slab";
-    if (count_tasks(cut, c) > INT_MAX / 2)
-        return "it has more than 2^30 tasks";
-    cut->tasks = (int64_t)count_tasks(cut, c);
-    cut->ranges_first = reads_source_less(cut, c);
-    cut->channels = vn__even_part(max_of(1, w.channels),
-                                  min_of((int64_t)(w.room / (elements + 16)), VN_STEPS_MOST / w.taps));
-    if (cut->channels > p[VN_SLAB_VEC])                 /* whole vectors, if they fit */
-        cut->channels = cut->channels / p[VN_SLAB_VEC] * p[VN_SLAB_VEC];
-    return is_packed && cut->channels < w.channels && cut->channels < p[VN_SLAB_VEC]
-         ? "a run of channels of a packed filter does not fit the slab" : NULL;
+    for (int64_t each = max_of(1, w.panels), next; each; each = next) {
+        const int64_t most = sums / min_of(max_of(1, w.vectors), each * p[VN_SLAB_THR_V]);
+
+        for (int64_t box = most; box >= 1; box = box * 3 / 4) {
+            struct cut cut;
+            double time;
+
+            if (!cut_up(&cut, c, &w, p, each, box))
+                continue;
+            if (is_packed && cut.channels < w.channels && cut.channels < p[VN_SLAB_VEC]) {
+                why = "a run of channels of a packed filter does not fit the slab";
+                continue;
+            }
+            if (count_tasks(&cut, c) > INT_MAX / 2) {
+                why = "it has more than 2^30 tasks";
+                continue;
+            }
+            time = time_of(&cut, c, &w, row, units, is_packed);
+            if (time < least) {
+                least = time;
+                *panels = each;
+                *pixels = box;
+            }
+        }
+        next = each > 1 ? vn__even_part(w.panels, each - 1) : 0;
+    }
+    return least < INFINITY ? NULL : why;
 }
 
 /* Vectors of a packed filter, of one group. */
@@ -226,26 +233,26 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
                                const struct vn_site *site)
 {
     const struct conv *c = problem;
-    struct cut cut;
     const char *why = vn__slab_fits(c, row->p, site->facts);
 
-    (void)out;
-    return why || (why = cut_up(&cut, c, row->p, site->facts->units, 0)) ? why : lacks_rows(c, row->p);
+    return why || (why = find_cut(&out->v[PANELS], &out->v[PIXELS], c, row, site->facts->units, 0))
+         ? why : lacks_rows(c, row->p);
 }
 
 /* Whether several tasks read the same part of the filter: boxes of pixels, or phases, of which each touches
  * most cache lines of it. Else it is packed by who reads it, while it is in the cache. */
-static int repays_packing(const struct conv *c, const int *p, int units)
+static int repays_packing(const struct conv *c, const struct vn_row *row, int units)
 {
     enum { READERS = 3 };
-    int64_t readers = vn__conv_phases(c);
+    const struct whole w = whole_of(c, row->p);
+    const int64_t phases = vn__conv_phases(c);
+    int64_t panels, pixels;
     struct cut cut;
 
-    if (c->is_empty || (readers > 1 && vn__conv_taps(c) == 1) || cut_up(&cut, c, p, units, 0))
+    if (c->is_empty || (phases > 1 && vn__conv_taps(c) == 1) || find_cut(&panels, &pixels, c, row, units, 0))
         return 0;
-    for (int i = 0; i <= DIMS; i++)
-        readers *= cut.pixels.count[i];
-    return readers >= READERS;
+    cut_up(&cut, c, &w, row->p, panels, pixels);
+    return (double)phases * count_boxes(&cut) >= READERS;
 }
 
 const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -256,11 +263,11 @@ const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, 
     const struct vn_layout l = vn__layout_conv_slab(c, p);
     const int given = vn__conv_is_packed(c, &l), units = site->facts->units;
     const char *why = vn__slab_fits(c, p, site->facts);
-    struct cut cut;
 
-    if (why || (why = cut_up(&cut, c, p, units, 1)) || (why = lacks_rows(c, p)))
+    if (why || (why = find_cut(&out->v[PANELS], &out->v[PIXELS], c, row, units, 1)) ||
+        (why = lacks_rows(c, p)))
         return why;
-    if (c->is_empty || (!given && !repays_packing(c, p, units)))
+    if (c->is_empty || (!given && !repays_packing(c, row, units)))
         return "few tasks read the same part of the filter";
     if (packed_vectors(c, p) > VN_CONV_MOST / c->groups)
         return "a packed filter must stay below 2^31 vectors";
@@ -301,18 +308,18 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
                             const struct vn_plan *plan)
 {
     const struct conv *c = problem;
-    const int units = q->device->facts.units;
     const int is_packed = it->variant->layout != NULL;
+    const struct whole w = whole_of(c, it->p);
     struct vn_launch l;
     vn_buffer *taken, *packed = vn__conv_output(c)->buffer;
     struct vn_layout layout;
     struct cut cut;
     const struct vn_boxes *const at = &cut.pixels;
-    const char *why = cut_up(&cut, c, it->p, units, is_packed);
+    int64_t tasks;
     vn_status s;
 
-    if (why)
-        return vn__fail(VN_UNSUPPORTED, "%s", why);
+    cut_up(&cut, c, &w, it->p, plan->v[PANELS], plan->v[PIXELS]);
+    tasks = (int64_t)count_tasks(&cut, c);
     if ((s = vn__counters(&taken, q)))
         return s;
     if (is_packed && (layout = vn__layout_conv_slab(c, it->p), vn__conv_is_packed(c, &layout))) {
@@ -322,7 +329,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
                ((s = vn__workspace(&packed, q, plan->workspace)) || (s = run_pack(q, it, c, packed, 0)))) {
         return s;
     }
-    l.groups[0] = min_of(units, cut.tasks);
+    l.groups[0] = min_of(q->device->facts.units, tasks);
     l.groups[1] = l.groups[2] = 1;
     l.items = 1;
     vn__conv_arg_problem(&l, c);
@@ -330,7 +337,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     vn__arg_view(&l, (int64_t[8]){ cut.ranges_first, 0, at->count[0], cut.ranges, at->count[1], at->count[2],
                                    at->count[3] });
     vn__arg_int(&l, cut.channels);
-    vn__arg_int(&l, cut.tasks);
+    vn__arg_int(&l, tasks);
     vn__arg_int(&l, l.groups[0]);
     vn__arg_buffer(&l, taken);
     vn__arg_buffer(&l, packed);
