@@ -27,6 +27,7 @@ texts += \
 	%D%/slab.cl \
 	%D%/slab.h \
 	%D%/slab_filter.cl \
+	%D%/spread.cl \
 	%D%/strip.h \
 	%D%/strip_rows.h \
 	%D%/strips.cl \

@@ -204,6 +204,13 @@ const char *vn__plan_conv_planes_filter(struct vn_plan *out, const void *problem
 vn_status   vn__run_conv_planes_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
                                        const struct vn_plan *plan);
 
+/* spread.c: CPUs, backward data of a filter of 1x1 that goes in steps */
+const char *vn__fits_conv_spread(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_spread(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                 const struct vn_site *site);
+vn_status   vn__run_conv_spread(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan);
+
 /* taps.c: backward data with few channels, as products of all taps and their sum */
 const char *vn__fits_conv_taps(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_taps(struct vn_plan *out, const void *problem, const struct vn_row *row,

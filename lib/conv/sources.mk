@@ -22,6 +22,7 @@ libcore_la_SOURCES += \
 	%D%/slab.c \
 	%D%/slab.h \
 	%D%/slab_filter.c \
+	%D%/spread.c \
 	%D%/strips.c \
 	%D%/strips.h \
 	%D%/strips_filter.c \

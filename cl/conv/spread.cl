@@ -1,0 +1,105 @@
+/* cl/conv/spread.cl - backward data of filters of 1x1 that go in steps: spreads a product over its output
+ *
+ *     product    a b c          dx    a 0 b 0 c 0     A work-group is one work-item. It stores one channel of
+ *                d e f                0 0 0 0 0 0     an image, or, where channels are contiguous, one row of
+ *                                     d 0 e 0 f 0     pixels. The product is as lib/conv/spread.c has it: of
+ *                                     0 0 0 0 0 0     dy's pixels, in the order of dx.
+ *
+ * DIRECTION is 1, without groups of channels. vStep, vPad as in cl/conv/conv.h.
+ *
+ * Parameters, from conv.tune: VEC.
+ */
+
+/* A run of elements in the output, and where its first is in the residual and the bias. Element i is number
+ * (i + pad) / step of the product, or zero if that leaves a remainder, or is_there is 0.                     */
+struct run { INDEX at, residual, residual_step, bias, bias_step; int length, is_there, step, pad; };
+
+/* VEC elements from i on, of which there are `count`: the product has room for as many behind its last. */
+DEVICE RV lanes_of(GLOBAL const R *from, const struct run *r, int i, int count)
+{
+    const int at = r->step == 1 ? i + r->pad : r->step == 2 ? (i + r->pad) >> 1 : (i + r->pad) / r->step;
+    R each[VEC];
+
+    if (!r->is_there)
+        return (RV)(ZERO);
+    if (r->step == 1)
+        return VLOAD(VEC, from + at);
+    if (r->step == 2 && at * 2 == i + r->pad) {
+        const RV v = VLOAD(VEC, from + at), zero = (RV)(ZERO);
+        RV low, high;
+
+        ZIP(low, high, v, zero);
+        return low;
+    }
+    for (int j = 0; j < VEC; j++) {
+        const int next = (i + r->pad + j) / r->step;
+
+        each[j] = j < count && next * r->step == i + r->pad + j ? from[next] : ZERO;
+    }
+    return VLOAD(VEC, each);
+}
+
+DEVICE void store_run(const struct output *o, GLOBAL const R *from, const struct run *r)
+{
+    const int whole = r->length >= VEC && (r->residual_step == 0 || r->residual_step == 1) &&
+                      (r->bias_step == 0 || r->bias_step == 1);
+    const int repeats = RESIDUAL ? 0 : whole;   /* else some would be added to C twice */
+
+    for (int i = 0, count; i < r->length; i += count) {
+        RV v;
+        R each[VEC];
+
+        count = r->length - i < VEC ? r->length - i : VEC;
+        if (count < VEC && repeats) {
+            i = r->length - VEC;
+            count = VEC;
+        }
+        v = lanes_of(from, r, i, count);
+        if (count == VEC && whole) {
+            store_lanes(o, r->at + i, r->residual + i * r->residual_step, r->residual_step,
+                        r->bias + i * r->bias_step, r->bias_step, v);
+            continue;
+        }
+        VSTORE(VEC, each, v);
+        for (int j = 0; j < count; j++)
+            STORE_C(o->c, r->at + i + j, epilogue_at(o, r->residual + (i + j) * r->residual_step,
+                                                     r->bias + (i + j) * r->bias_step, o->alpha * each[j]));
+    }
+}
+
+/* The place of dx's pixel i in dy along one dimension, or -1. */
+DEVICE INDEX place_of(INDEX i, INDEX step, INDEX pad)
+{
+    const INDEX at = (i + pad) / step;
+
+    return at * step == i + pad ? at : -1;
+}
+
+/* vFrom: the product. by_channel: channels are contiguous in both. */
+KERNEL(1) void
+conv_spread(CONV_PARAMS, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, GLOBAL const R *RESTRICT gFrom,
+            VIEW vFrom, int by_channel)
+{
+    const struct output output = CONV_OUTPUT;
+    const INDEX n = GROUP_ID(1), channel = by_channel ? 0 : GROUP_ID(0);
+    INDEX d0 = by_channel ? GROUP_ID(0) : 0;
+    const INDEX h0 = by_channel ? divmod(&d0, (INDEX)eOut.s5) : 0, h1 = by_channel ? h0 + 1 : (INDEX)eOut.s5;
+    const INDEX d1 = by_channel ? d0 + 1 : (INDEX)eOut.s4, w1 = by_channel ? (INDEX)eOut.s6 : 1;
+
+    for (INDEX d = d0; d < d1; d++)
+    for (INDEX h = h0; h < h1; h++)
+    for (INDEX w = 0; w < w1; w++) {
+        const INDEX from_d = place_of(d, (INDEX)vStep.s4, (INDEX)vPad.s4);
+        const INDEX from_h = place_of(h, (INDEX)vStep.s5, (INDEX)vPad.s5);
+        const INDEX from_w = by_channel ? place_of(w, (INDEX)vStep.s6, (INDEX)vPad.s6) : 0;
+        const int is_there = from_d >= 0 && from_h >= 0 && from_w >= 0;
+        const struct run run = { OFFSET(vC, 0, n, channel, d, h, w),
+                                 OFFSET(vR, 0, n, channel, d, h, w), (INDEX)(by_channel ? vR.s3 : vR.s6),
+                                 OFFSET(vBias, 0, n, channel, d, h, w),
+                                 (INDEX)(by_channel ? vBias.s3 : vBias.s6),
+                                 (int)(by_channel ? eOut.s3 : eOut.s6), is_there,
+                                 by_channel ? 1 : (int)vStep.s6, by_channel ? 0 : (int)vPad.s6 };
+
+        store_run(&output, gFrom + (is_there ? OFFSET(vFrom, 0, n, channel, from_d, from_h, from_w) : 0), &run);
+    }
+}
