@@ -11,7 +11,7 @@
  */
 
 /* A run of elements in the output, and where its first is in the residual and the bias. Element i is number
- * (i + pad) / step of the product, or zero if that leaves a remainder, or is_there is 0.                     */
+ * (i + pad) / step of the product, or zero if that leaves a remainder, or is_there is 0. */
 struct run { INDEX at, residual, residual_step, bias, bias_step; int length, is_there, step, pad; };
 
 /* VEC elements from i on, of which there are `count`: the product has room for as many behind its last. */
@@ -77,8 +77,8 @@ DEVICE INDEX place_of(INDEX i, INDEX step, INDEX pad)
 
 /* vFrom: the product. by_channel: channels are contiguous in both. */
 KERNEL(1) void
-conv_spread(CONV_PARAMS, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, GLOBAL const R *RESTRICT gFrom,
-            VIEW vFrom, int by_channel)
+conv_spread(CONV_PARAMS, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
+            GLOBAL const R *RESTRICT gFrom, VIEW vFrom, int by_channel)
 {
     const struct output output = CONV_OUTPUT;
     const INDEX n = GROUP_ID(1), channel = by_channel ? 0 : GROUP_ID(0);
@@ -100,6 +100,8 @@ conv_spread(CONV_PARAMS, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, 
                                  (int)(by_channel ? eOut.s3 : eOut.s6), is_there,
                                  by_channel ? 1 : (int)vStep.s6, by_channel ? 0 : (int)vPad.s6 };
 
-        store_run(&output, gFrom + (is_there ? OFFSET(vFrom, 0, n, channel, from_d, from_h, from_w) : 0), &run);
+        const INDEX from = is_there ? OFFSET(vFrom, 0, n, channel, from_d, from_h, from_w) : 0;
+
+        store_run(&output, gFrom + from, &run);
     }
 }

@@ -135,8 +135,9 @@ static int cut_up(struct cut *cut, const struct conv *c, const struct whole *w, 
     if (elements > p[VN_SLAB_BLK_S])
         return 0;
     cut->ranges_first = reads_source_less(cut, c);
-    cut->channels = vn__even_part(max_of(1, w->channels), min_of((int64_t)(p[VN_SLAB_BLK_S] / (elements + 16)),
-                                                                 VN_STEPS_MOST / w->taps));
+    cut->channels = vn__even_part(max_of(1, w->channels),
+                                  min_of((int64_t)(p[VN_SLAB_BLK_S] / (elements + 16)),
+                                         VN_STEPS_MOST / w->taps));
     if (cut->channels > p[VN_SLAB_VEC])                 /* whole vectors, if they fit */
         cut->channels = cut->channels / p[VN_SLAB_VEC] * p[VN_SLAB_VEC];
     return 1;
@@ -144,12 +145,11 @@ static int cut_up(struct cut *cut, const struct conv *c, const struct whole *w, 
 
 /* What a task costs besides its multiply-adds, each in multiply-adds of one vector: a vector of the filter,
  * which is read for each box, and packed, where nothing has packed it; an element that is copied into the
- * slab; a step of a list; and a vector of sums, loaded and stored for each block of channels.               */
+ * slab; a step of a list; and a vector of sums, loaded and stored for each block of channels. */
 enum { READ, PACK, COPY, LIST, SUM };           /* costs of a row */
-enum { PANELS, PIXELS };                        /* of a plan: of a task, at most */
 
 /* The time of all tasks that sum, in multiply-adds of one vector: that of the largest one, and of as many as
- * each unit takes, which are `even` on average. With several units some begin or end late by a part of one. */
+ * each unit takes, which are `even` on average. With several units some end late by a part of one. */
 static double time_of(const struct cut *cut, const struct conv *c, const struct whole *w,
                       const struct vn_row *row, int units, int is_packed)
 {
@@ -176,9 +176,9 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
 }
 
 /* The cut of the least time: panels repay copying into the slab, pixels reading or packing the filter, and
- * small tasks keep all units at work. *panels and *pixels: what cut_up() makes it of.                     */
-static const char *find_cut(int64_t *panels, int64_t *pixels, const struct conv *c, const struct vn_row *row,
-                            int units, int is_packed)
+ * small tasks keep all units at work. v: what cut_up() makes it of, of a plan.                          */
+static const char *find_cut(int64_t v[VN_PLAN], const struct conv *c, const struct vn_row *row, int units,
+                            int is_packed)
 {
     const int *const p = row->p;
     const struct whole w = whole_of(c, p);
@@ -208,8 +208,8 @@ static const char *find_cut(int64_t *panels, int64_t *pixels, const struct conv 
             time = time_of(&cut, c, &w, row, units, is_packed);
             if (time < least) {
                 least = time;
-                *panels = each;
-                *pixels = box;
+                v[VN_SLAB_PANELS] = each;
+                v[VN_SLAB_PIXELS] = box;
             }
         }
         next = each > 1 ? vn__even_part(w.panels, each - 1) : 0;
@@ -235,7 +235,7 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
     const struct conv *c = problem;
     const char *why = vn__slab_fits(c, row->p, site->facts);
 
-    return why || (why = find_cut(&out->v[PANELS], &out->v[PIXELS], c, row, site->facts->units, 0))
+    return why || (why = find_cut(out->v, c, row, site->facts->units, 0))
          ? why : lacks_rows(c, row->p);
 }
 
@@ -246,12 +246,12 @@ static int repays_packing(const struct conv *c, const struct vn_row *row, int un
     enum { READERS = 3 };
     const struct whole w = whole_of(c, row->p);
     const int64_t phases = vn__conv_phases(c);
-    int64_t panels, pixels;
+    int64_t v[VN_PLAN];
     struct cut cut;
 
-    if (c->is_empty || (phases > 1 && vn__conv_taps(c) == 1) || find_cut(&panels, &pixels, c, row, units, 0))
+    if (c->is_empty || (phases > 1 && vn__conv_taps(c) == 1) || find_cut(v, c, row, units, 0))
         return 0;
-    cut_up(&cut, c, &w, row->p, panels, pixels);
+    cut_up(&cut, c, &w, row->p, v[VN_SLAB_PANELS], v[VN_SLAB_PIXELS]);
     return (double)phases * count_boxes(&cut) >= READERS;
 }
 
@@ -264,7 +264,7 @@ const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, 
     const int given = vn__conv_is_packed(c, &l), units = site->facts->units;
     const char *why = vn__slab_fits(c, p, site->facts);
 
-    if (why || (why = find_cut(&out->v[PANELS], &out->v[PIXELS], c, row, units, 1)) ||
+    if (why || (why = find_cut(out->v, c, row, units, 1)) ||
         (why = lacks_rows(c, p)))
         return why;
     if (c->is_empty || (!given && !repays_packing(c, row, units)))
@@ -318,7 +318,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     int64_t tasks;
     vn_status s;
 
-    cut_up(&cut, c, &w, it->p, plan->v[PANELS], plan->v[PIXELS]);
+    cut_up(&cut, c, &w, it->p, plan->v[VN_SLAB_PANELS], plan->v[VN_SLAB_PIXELS]);
     tasks = (int64_t)count_tasks(&cut, c);
     if ((s = vn__counters(&taken, q)))
         return s;

@@ -10,6 +10,7 @@
 enum { VN_SLAB_THR_M, VN_SLAB_THR_V, VN_SLAB_VEC, VN_SLAB_BLK_K, VN_SLAB_BLK_S, VN_SLAB_BLK_C };
 enum { VN_STEPS_MOST = 2048, VN_ROW_STEP_MOST = 3 };    /* of cl/conv/slab.h */
 enum { VN_TASKS_PER_UNIT = 4 };         /* wanted, so that all finish at about the same time */
+enum { VN_SLAB_PANELS, VN_SLAB_PIXELS };        /* of a plan of conv_slab: those of a task, at most */
 
 /* The extents of a box, and how many boxes there are: images, then the dimensions. */
 struct vn_boxes { int64_t box[1 + DIMS], count[1 + DIMS]; };

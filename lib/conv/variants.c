@@ -132,7 +132,8 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_spread", .fits = vn__fits_conv_spread, .plan = vn__plan_conv_spread,
       .run = vn__run_conv_spread, .texts = SLAB "cl/conv/spread.cl", .entries = "conv_spread",
       .params = "VEC", .costs = "FEW_PIXELS FEW_PACKED",
-      .defines = "#define DIRECTION 1\n#define PACKED 0\n#define THR_M 4\n#define THR_V 1\n#define BLK_C 1024\n",
+      .defines = "#define DIRECTION 1\n#define PACKED 0\n"
+                 "#define THR_M 4\n#define THR_V 1\n#define BLK_C 1024\n",
       .engine = "" },
     { .name = "conv_slab_packed", .fits = fits_cpu, .plan = vn__plan_conv_slab_packed,
       .run = vn__run_conv_slab, .layout = vn__layout_conv_slab,
