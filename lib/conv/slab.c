@@ -148,12 +148,17 @@ static int cut_up(struct cut *cut, const struct conv *c, const struct whole *w, 
  * slab; a step of a list; and a vector of sums, loaded and stored for each block of channels. */
 enum { READ, PACK, COPY, LIST, SUM };           /* costs of a row */
 
-/* The time of all tasks that sum, in multiply-adds of one vector: that of the largest one, and of as many as
- * each unit takes, which are `even` on average. With several units some end late by a part of one. */
+double vn__slab_time(double task, double even, double tasks, int units)
+{
+    enum { LATE = 3 };                          /* a third of a task */
+
+    return fmax(task, even * ceil(tasks / units)) + (units > 1 ? task / LATE : 0);
+}
+
+/* The time of all tasks that sum, in multiply-adds of one vector. */
 static double time_of(const struct cut *cut, const struct conv *c, const struct whole *w,
                       const struct vn_row *row, int units, int is_packed)
 {
-    enum { LATE = 3 };                          /* a third of it */
     const int *const p = row->p;
     const double each = count_boxes(cut) * (double)cut->ranges * w->phases;     /* tasks of a group */
     const double steps = (double)(w->channels * w->taps), sum = steps * w->phases;
@@ -172,12 +177,12 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
            copied * row->cost[COPY] + fmin(steps, VN_STEPS_MOST) * row->cost[LIST];
     even = task * (w->pixels / (count_boxes(cut) * (double)pixels)) *
            ((double)w->vectors / ((double)cut->ranges * vectors)) * (sum > 0 ? w->steps / sum : 1);
-    return fmax(task, even * ceil(each * (double)c->groups / units)) + (units > 1 ? task / LATE : 0);
+    return vn__slab_time(task, even, each * (double)c->groups, units);
 }
 
 /* The cut of the least time: panels repay copying into the slab, pixels reading or packing the filter, and
- * small tasks keep all units at work. v: what cut_up() makes it of, of a plan.                          */
-static const char *find_cut(int64_t v[VN_PLAN], const struct conv *c, const struct vn_row *row, int units,
+ * small tasks keep all units at work. Of the plan, its own numbers; NULL, or why no cut will do.        */
+static const char *find_cut(struct vn_plan *out, const struct conv *c, const struct vn_row *row, int units,
                             int is_packed)
 {
     const int *const p = row->p;
@@ -186,6 +191,7 @@ static const char *find_cut(int64_t v[VN_PLAN], const struct conv *c, const stru
     const char *why = "the source of a box of pixels does not fit the slab";
     double least = INFINITY;
 
+    out->seconds = -1;                          /* until there is one */
     if (w.taps > VN_STEPS_MOST)
         return "a filter has more than 2048 taps";
     for (int64_t each = max_of(1, w.panels), next; each; each = next) {
@@ -208,13 +214,16 @@ static const char *find_cut(int64_t v[VN_PLAN], const struct conv *c, const stru
             time = time_of(&cut, c, &w, row, units, is_packed);
             if (time < least) {
                 least = time;
-                v[VN_SLAB_PANELS] = each;
-                v[VN_SLAB_PIXELS] = box;
+                out->v[VN_SLAB_PANELS] = each;
+                out->v[VN_SLAB_PIXELS] = box;
             }
         }
         next = each > 1 ? vn__even_part(w.panels, each - 1) : 0;
     }
-    return least < INFINITY ? NULL : why;
+    if (least == INFINITY)
+        return why;
+    out->seconds = 0;                           /* nobody has a model of them */
+    return NULL;
 }
 
 /* Vectors of a packed filter, of one group. */
@@ -235,7 +244,7 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
     const struct conv *c = problem;
     const char *why = vn__slab_fits(c, row->p, site->facts);
 
-    return why || (why = find_cut(out->v, c, row, site->facts->units, 0))
+    return why || (why = find_cut(out, c, row, site->facts->units, 0))
          ? why : lacks_rows(c, row->p);
 }
 
@@ -246,12 +255,12 @@ static int repays_packing(const struct conv *c, const struct vn_row *row, int un
     enum { READERS = 3 };
     const struct whole w = whole_of(c, row->p);
     const int64_t phases = vn__conv_phases(c);
-    int64_t v[VN_PLAN];
+    struct vn_plan plan;
     struct cut cut;
 
-    if (c->is_empty || (phases > 1 && vn__conv_taps(c) == 1) || find_cut(v, c, row, units, 0))
+    if (c->is_empty || (phases > 1 && vn__conv_taps(c) == 1) || find_cut(&plan, c, row, units, 0))
         return 0;
-    cut_up(&cut, c, &w, row->p, v[VN_SLAB_PANELS], v[VN_SLAB_PIXELS]);
+    cut_up(&cut, c, &w, row->p, plan.v[VN_SLAB_PANELS], plan.v[VN_SLAB_PIXELS]);
     return (double)phases * count_boxes(&cut) >= READERS;
 }
 
@@ -264,7 +273,7 @@ const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, 
     const int given = vn__conv_is_packed(c, &l), units = site->facts->units;
     const char *why = vn__slab_fits(c, p, site->facts);
 
-    if (why || (why = find_cut(out->v, c, row, units, 1)) ||
+    if (why || (why = find_cut(out, c, row, units, 1)) ||
         (why = lacks_rows(c, p)))
         return why;
     if (c->is_empty || (!given && !repays_packing(c, row, units)))

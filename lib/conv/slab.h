@@ -9,8 +9,8 @@
 
 enum { VN_SLAB_THR_M, VN_SLAB_THR_V, VN_SLAB_VEC, VN_SLAB_BLK_K, VN_SLAB_BLK_S, VN_SLAB_BLK_C };
 enum { VN_STEPS_MOST = 2048, VN_ROW_STEP_MOST = 3 };    /* of cl/conv/slab.h */
-enum { VN_TASKS_PER_UNIT = 4 };         /* wanted, so that all finish at about the same time */
-enum { VN_SLAB_PANELS, VN_SLAB_PIXELS };        /* of a plan of conv_slab: those of a task, at most */
+/* Of a plan of conv_slab, and of conv_slab_filter: what a task has at most. */
+enum { VN_SLAB_PANELS, VN_SLAB_PIXELS, VN_SLAB_CHANNELS, VN_SLAB_SPLITS };
 
 /* The extents of a box, and how many boxes there are: images, then the dimensions. */
 struct vn_boxes { int64_t box[1 + DIMS], count[1 + DIMS]; };
@@ -31,6 +31,10 @@ double vn__slab_elements(const struct vn_reach r[DIMS], const int64_t box[1 + DI
 
 /* A part of `extent`, such that all parts are about as large, and at most `most`. */
 int64_t vn__even_part(int64_t extent, int64_t most);
+
+/* The time of `tasks` that `units` take one after the other: that of the largest one, or of as many as a unit
+ * takes, which are `even` on average. With several units some end late, by a part of one. */
+double vn__slab_time(double task, double even, double tasks, int units);
 
 /* Boxes of at most `most` pixels: whole rows first. */
 void vn__cut_box(struct vn_boxes *out, int64_t images, const struct vn_reach r[DIMS], int64_t most);
