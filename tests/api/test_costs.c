@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_costs.c - the estimates of plans on made-up devices, by the shipped rows: what makes a product slower
- * makes its estimate longer, and what does not, does not; which convolutions are left to which kernel; and
- * that attention on mma.sync is what GPUs without wgmma use, and no other.
+ * makes its estimate longer, and what does not, does not; which convolutions are left to which kernel; that
+ * convolution on CPUs has tasks for all of their units; and that attention on mma.sync is what GPUs without
+ * wgmma use, and no other.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "attention/attention.h"
-#include "conv/conv.h"
+#include "conv/slab.h"
 #include "core.h"
 #include "gemm/gemm.h"
 
@@ -154,6 +155,134 @@ static void choices(void)
             }
 }
 
+/* ---- tasks of conv_slab on CPUs ------------------------------------------------------------ */
+
+static vn_tensor nchw(vn_buffer *b, int images, int channels, int size)
+{
+    const int64_t pixels = (int64_t)size * size;
+    vn_tensor t = { .buffer = b, .type = VN_F32, .rank = RANK,
+                    .extent = { images, channels, 1, size, size },
+                    .stride = { channels * pixels, pixels, pixels, size, 1 } };
+
+    return t;
+}
+
+/* The plan of a variant for a CPU of so many units, which has 2 MiB of local memory; 0: there is none. */
+static int plan_on_cpu(struct vn_plan *out, struct conv *c, int p[VN_PARAMS], const char *variant,
+                       const struct shape *s, enum direction direction, int units)
+{
+    static struct vn_backend backend = { .name = "opencl" };
+    static vn_device device;
+    static vn_queue queue = { .workspace_limit = (size_t)1 << 40, .device = &device };
+    static vn_buffer buffer = { .bytes = (size_t)1 << 40, .device = &device };
+    const struct vn_site site = { &device.facts, NULL, &queue, 0 };
+    const struct vn_variant *v = vn__conv_variants;
+    const int pad = s->taps / 2, size = (s->size + 2 * pad - s->taps) / s->stride + 1;
+    struct vn_row row[VN_ROWS];
+    int count;
+
+    device = (vn_device){ .facts = { .family = "cpu", .arch = "f32x16", .name = "a CPU", .vector = 16,
+                                     .items = 4096, .types = 15, .local_bytes = 2 << 20 },
+                          .backend = &backend };
+    device.facts.units = units;
+    *c = (struct conv){ .p = { .op = "conv", .type = VN_F32 }, .direction = direction, .alpha = 1, .groups = 1,
+                        .x = nchw(&buffer, s->images, s->channels, s->size),
+                        .w = nchw(&buffer, s->filters, s->channels, s->taps),
+                        .y = nchw(&buffer, s->images, s->filters, size), .to_pack = 1 };
+    for (int d = 0; d < DIMS; d++) {
+        c->dilation[d] = 1;
+        c->stride[d] = d ? s->stride : 1;
+        c->pad[d] = d ? pad : 0;
+    }
+    c->w.extent[2] = 1;
+    c->residual = *vn__conv_output(c);
+    vn__conv_settle(c);
+    while (v->name && strcmp(v->name, variant))
+        v++;
+    *out = (struct vn_plan){ 0 };
+    if (!v->name || v->fits(c, &device.facts) ||
+        vn__tune_find(row, &count, &device, v, VN_F32, c->p.bucket) || v->plan(out, c, row, &site))
+        return 0;
+    memcpy(p, row->p, sizeof row->p);
+    return 1;
+}
+
+/* How much longer the tasks take than if all units had the same to do: each takes the next task. Of phases
+ * that have a tap, all are said to have as many. */
+static double imbalance(const struct conv *c, const struct vn_plan *plan, const int *p, int units)
+{
+    const struct vn_reach reach[DIMS] = VN_REACHES(c);
+    const int64_t vectors = VN_CEIL_DIV(vn__conv_rows(c), p[VN_SLAB_VEC]);
+    const int64_t panels = VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]), each = plan->v[VN_SLAB_PANELS];
+    double busy[64] = { 0 }, sum = 0, last = 0;
+    struct vn_boxes boxes;
+    int phases = 1;
+
+    for (int d = 0; d < DIMS; d++)
+        phases *= (int)(c->w.extent[2 + d] < vn__conv_tap_step(c, d) ? c->w.extent[2 + d]
+                                                                     : vn__conv_tap_step(c, d));
+    vn__cut_box(&boxes, vn__conv_output(c)->extent[0], reach, plan->v[VN_SLAB_PIXELS]);
+    for (int64_t range = 0; range * each < panels; range++)
+    for (int64_t n = 0; n < boxes.count[0]; n++)
+    for (int64_t h = 0; h < boxes.count[2]; h++)
+    for (int64_t w = 0; w < boxes.count[3]; w++)
+    for (int phase = 0; phase < phases; phase++) {
+        const int64_t own = panels - range * each, at[] = { n, 0, h, w };
+        double work = (double)(own < each ? own : each);
+        int unit = 0;
+
+        for (int i = 0; i <= DIMS; i++) {
+            const int64_t all = i ? reach[i - 1].extent : vn__conv_output(c)->extent[0];
+            const int64_t rest = all - at[i] * boxes.box[i];
+
+            work *= (double)(rest < boxes.box[i] ? rest : boxes.box[i]);
+        }
+        for (int i = 1; i < units; i++)
+            unit = busy[i] < busy[unit] ? i : unit;
+        sum += work;
+        busy[unit] += work;
+        last = busy[unit] > last ? busy[unit] : last;
+    }
+    return last * units / sum;
+}
+
+static void share_tasks(void)
+{
+    static const struct shape shapes[] = {
+        { 1, 64, 56, 64, 3, 1, 1 },    { 1, 256, 56, 512, 1, 2, 1 },  { 1, 512, 28, 1024, 1, 2, 1 },
+        { 1, 1024, 14, 2048, 1, 2, 1 }, { 1, 512, 14, 512, 3, 2, 1 }, { 1, 512, 7, 2048, 1, 1, 1 },
+        { 1, 2048, 7, 512, 1, 1, 1 },  { 1, 512, 7, 512, 3, 1, 1 },   { 16, 512, 7, 512, 3, 1, 1 },
+    };
+    static const int units[] = { 1, 2, 4, 8, 16, 64 };
+
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    for (size_t u = 0; u < sizeof units / sizeof units[0]; u++)
+    for (int d = FORWARD; d <= BACKWARD_FILTER; d++) {
+        const int is_filter = d == BACKWARD_FILTER, n = units[u];
+        int p[VN_PARAMS] = { 0 };
+        struct vn_plan plan;
+        struct conv c;
+        double over = 1e9;
+
+        if (!plan_on_cpu(&plan, &c, p, is_filter ? "conv_slab_filter" : "conv_slab_packed", &shapes[i],
+                         (enum direction)d, n))
+            ;
+        else if (is_filter) {
+            const int64_t panels = VN_CEIL_DIV(shapes[i].filters, p[VN_SLAB_THR_V] * p[VN_SLAB_VEC]);
+            const int64_t tasks = VN_CEIL_DIV(panels, plan.v[VN_SLAB_PANELS]) * plan.v[VN_SLAB_SPLITS] *
+                                  VN_CEIL_DIV(shapes[i].channels, plan.v[VN_SLAB_CHANNELS]);
+
+            over = (double)n * (double)VN_CEIL_DIV(tasks, n) / (double)tasks;
+        } else
+            over = imbalance(&c, &plan, p, n);
+        cases++;
+        failures += over > (n < 64 ? 1.4 : 2);
+        if (over > (n < 64 ? 1.4 : 2))
+            printf("FAIL costs: shape %zu, direction %d: on %d units tasks take %g times as long as shared "
+                   "evenly\n", i, d, n, over);
+    }
+}
+
 /* ---- attention ------------------------------------------------------------------------ */
 
 /* In microseconds, of the variant's cheapest row; 0: it does not fit, or no row pays. */
@@ -233,6 +362,7 @@ static void compare_attention(void)
 int main(void)
 {
     choices();
+    share_tasks();
     compare_attention();
     /* It computes C^T where A alone is K-major. */
     compare(estimate("gemm_pipelined", VN_F32, 4048, 7360, 2, "nn"),
