@@ -148,11 +148,12 @@ static int cut_up(struct cut *cut, const struct conv *c, const struct whole *w, 
  * slab; a step of a list; and a vector of sums, loaded and stored for each block of channels. */
 enum { READ, PACK, COPY, LIST, SUM };           /* costs of a row */
 
-double vn__slab_time(double task, double even, double tasks, int units)
+double vn__slab_time(double task, double even, int64_t tasks, int units)
 {
     enum { LATE = 3 };                          /* a third of a task */
+    const double waves = even * (double)VN_CEIL_DIV(tasks, units);
 
-    return fmax(task, even * ceil(tasks / units)) + (units > 1 ? task / LATE : 0);
+    return (waves > task ? waves : task) + (units > 1 ? task / LATE : 0);
 }
 
 /* The time of all tasks that sum, in multiply-adds of one vector. */
@@ -174,10 +175,10 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
     rows = (double)max_of(pixels, tiles * (p[VN_SLAB_THR_M] - 1));
     task = vectors * (steps * (rows + row->cost[is_packed ? READ : PACK]) +
                       blocks * (double)pixels * row->cost[SUM]) +
-           copied * row->cost[COPY] + fmin(steps, VN_STEPS_MOST) * row->cost[LIST];
+           copied * row->cost[COPY] + (steps < VN_STEPS_MOST ? steps : VN_STEPS_MOST) * row->cost[LIST];
     even = task * (w->pixels / (count_boxes(cut) * (double)pixels)) *
            ((double)w->vectors / ((double)cut->ranges * vectors)) * (sum > 0 ? w->steps / sum : 1);
-    return vn__slab_time(task, even, each * (double)c->groups, units);
+    return vn__slab_time(task, even, (int64_t)each * c->groups, units);
 }
 
 /* The cut of the least time: panels repay copying into the slab, pixels reading or packing the filter, and

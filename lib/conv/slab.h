@@ -34,7 +34,7 @@ int64_t vn__even_part(int64_t extent, int64_t most);
 
 /* The time of `tasks` that `units` take one after the other: that of the largest one, or of as many as a unit
  * takes, which are `even` on average. With several units some end late, by a part of one. */
-double vn__slab_time(double task, double even, double tasks, int units);
+double vn__slab_time(double task, double even, int64_t tasks, int units);
 
 /* Boxes of at most `most` pixels: whole rows first. */
 void vn__cut_box(struct vn_boxes *out, int64_t images, const struct vn_reach r[DIMS], int64_t most);

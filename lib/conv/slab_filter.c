@@ -68,9 +68,10 @@ static const char *cut_up(struct cut *cut, const struct conv *c, const struct wh
 }
 
 /* Costs, each in multiply-adds of one vector: a vector of dy that is copied into a panel, and one that is
- * transposed; an element that is copied into the slab; a vector of sums, loaded and stored for each panel;
- * one that is stored and added for a split; and a thousandth of a launch of the kernel that adds. */
-enum { READ, PACK, COPY, SUM, ADD, LAUNCH };
+ * transposed; an element that is copied into the slab; a vector of sums, loaded and stored for each panel; a
+ * run of contiguous elements that is stored; a vector of sums that is stored and added for a split; and a
+ * thousandth of a launch of the kernel that adds. */
+enum { READ, PACK, COPY, SUM, RUN, ADD, LAUNCH };
 
 /* The time of all tasks, in multiply-adds of one vector. */
 static double time_of(const struct cut *cut, const struct conv *c, const struct whole *w,
@@ -81,6 +82,7 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
     const int64_t rows = w->taps * cut->channels, tiles = VN_CEIL_DIV(rows, p[VN_SLAB_THR_M]);
     const double filled = (double)max_of(rows, tiles * (p[VN_SLAB_THR_M] - 1));
     const double pack = row->cost[c->y.stride[1] == 1 ? READ : PACK];
+    const double runs = vectors * p[VN_SLAB_VEC] * (double)(c->w.stride[1] == 1 ? w->taps : 1);
     double box = 1, boxes, task, even, sums = 0;
 
     if (c->is_empty)
@@ -90,14 +92,15 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
     boxes = (double)VN_CEIL_DIV(cut->boxes, cut->splits);
     task = boxes * (box * vectors * (filled + pack) +
                     vn__slab_elements(w->reach, cut->pixels.box) * (double)cut->channels * row->cost[COPY] +
-                    (double)rows * vectors * ceil(box / p[VN_SLAB_BLK_K]) * row->cost[SUM]);
+                    (double)(rows * VN_CEIL_DIV((int64_t)box, p[VN_SLAB_BLK_K])) * vectors * row->cost[SUM]) +
+           runs * row->cost[RUN];
     if (cut->splits > 1)
         sums = (double)vn__elements(&c->w) / p[VN_SLAB_VEC] * (double)cut->splits * row->cost[ADD] / units +
                1000.0 * row->cost[LAUNCH];
     even = task * ((double)vn__conv_pixels(&c->y) / ((double)cut->splits * boxes * box)) *
            ((double)w->vectors / ((double)cut->ranges * vectors)) *
            ((double)w->channels / (double)(cut->blocks * cut->channels));
-    return vn__slab_time(task, even, (double)(cut->cells * cut->splits), units) + sums;
+    return vn__slab_time(task, even, cut->cells * cut->splits, units) + sums;
 }
 
 /* The cut of the least time: packing dy costs a block of channels what filling the slab costs a range of

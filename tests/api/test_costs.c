@@ -185,8 +185,8 @@ static int plan_on_cpu(struct vn_plan *out, struct conv *c, int p[VN_PARAMS], co
                                      .items = 4096, .types = 15, .local_bytes = 2 << 20 },
                           .backend = &backend };
     device.facts.units = units;
-    *c = (struct conv){ .p = { .op = "conv", .type = VN_F32 }, .direction = direction, .alpha = 1, .groups = 1,
-                        .x = nchw(&buffer, s->images, s->channels, s->size),
+    *c = (struct conv){ .p = { .op = "conv", .type = VN_F32 }, .direction = direction, .alpha = 1,
+                        .groups = 1, .x = nchw(&buffer, s->images, s->channels, s->size),
                         .w = nchw(&buffer, s->filters, s->channels, s->taps),
                         .y = nchw(&buffer, s->images, s->filters, size), .to_pack = 1 };
     for (int d = 0; d < DIMS; d++) {
