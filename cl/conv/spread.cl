@@ -43,14 +43,15 @@ DEVICE void store_run(const struct output *o, GLOBAL const R *from, const struct
 {
     const int whole = r->length >= VEC && (r->residual_step == 0 || r->residual_step == 1) &&
                       (r->bias_step == 0 || r->bias_step == 1);
-    const int repeats = RESIDUAL ? 0 : whole;   /* else some would be added to C twice */
+    /* The last vector repeats elements of the one before, unless they would be added to C twice. */
+    const int least = RESIDUAL ? 0 : whole ? VEC : 0;
 
     for (int i = 0, count; i < r->length; i += count) {
         RV v;
         R each[VEC];
 
         count = r->length - i < VEC ? r->length - i : VEC;
-        if (count < VEC && repeats) {
+        if (count < least) {
             i = r->length - VEC;
             count = VEC;
         }
