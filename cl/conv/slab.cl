@@ -138,7 +138,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
     const int all_vectors = (int)((eOut.s3 + VEC - 1) / VEC), all_panels = (all_vectors + THR_V - 1) / THR_V;
     const INDEX channels = (INDEX)eTaps.s3;
     const struct output output = CONV_OUTPUT;
-    const struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace };
+    const struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace, 0 };
 
     for (int task = ATOMIC_ADD(taken, 1); task < all; task = ATOMIC_ADD(taken, 1)) {
         INDEX group = task;

@@ -352,20 +352,24 @@ DEVICE INDEX distance_of(LOCAL const INDEX *place, int count)
 #define SIDE_LANES(SIDE, p, at, step) \
     ((step) ? OF(LOAD_VECTOR, TYPE_##SIDE)(VEC, (p) + (at)) : (RV)(LOAD_##SIDE(p, at)))
 
-/* Stores VEC contiguous elements through the epilogue. */
+/* Stores VEC contiguous elements through the epilogue; streams: past the caches, where they are aligned. */
 DEVICE void store_lanes(const struct output *o, INDEX at, INDEX residual_at, INDEX residual_step,
-                        INDEX bias_at, INDEX bias_step, RV v)
+                        INDEX bias_at, INDEX bias_step, int streams, RV v)
 {
     v = (RV)(o->alpha) * v;
     if (RESIDUAL)
         v = FMA((RV)(o->beta), SIDE_LANES(RESIDUAL, o->residual, residual_at, residual_step), v);
     if (BIAS)
         v = v + SIDE_LANES(BIAS, o->bias, bias_at, bias_step);
-    CPU_STORE(o->c + at, activate_lanes(v));
+    if (streams && (UINT64)(o->c + at) % (VEC * C_BYTES) == 0)
+        OF(STORE_STREAM, TYPE_C)(VEC, o->c + at, activate_lanes(v));
+    else
+        CPU_STORE(o->c + at, activate_lanes(v));
 }
 
-/* The places of a box's pixels in the output, the residual and the bias. */
-struct places { LOCAL const INDEX *c, *residual, *bias; };
+/* The places of a box's pixels in the output, the residual and the bias; whether vectors are stored past the
+ * caches. */
+struct places { LOCAL const INDEX *c, *residual, *bias; int streams; };
 
 /* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, of which there are `channels`,
  * the first of them at c_at, residual_at and bias_at. */
@@ -382,7 +386,7 @@ DEVICE void store_rows(const struct output *o, LOCAL const RV *sums, int vectors
         count = by_channel ? 1 : pixels - p < VEC ? pixels - p : VEC;
         if (by_channel && whole) {
             store_lanes(o, c_at + place.c[p], residual_at + place.residual[p], residual_step,
-                        bias_at + place.bias[p], bias_step, sums[p * vectors]);
+                        bias_at + place.bias[p], bias_step, place.streams, sums[p * vectors]);
             continue;
         }
         UNROLL for (int i = 0; i < VEC; i++)
@@ -402,7 +406,7 @@ DEVICE void store_rows(const struct output *o, LOCAL const RV *sums, int vectors
 
             if (lanes) {
                 store_lanes(o, to + place.c[p], residual + place.residual[p], residual_pixel,
-                            bias + place.bias[p], bias_pixel, v[c]);
+                            bias + place.bias[p], bias_pixel, place.streams, v[c]);
                 continue;
             }
             VSTORE(VEC, each, v[c]);

@@ -55,9 +55,10 @@ DEVICE void store_panel(const struct output *o, LOCAL const RV *sums, int rows, 
             LIST(sBias, vBias);      \
     } while (0)
 
-/* eBox: the extents of a box, s0 the elements of dy's buffer, s1 the splits, s3 the panels of a task; eBoxes:
- * how many there are, s0 the channels of a block, s1 the vectors of a cell's sums in gSum, s3 the ranges of
- * panels. `taken` counts the tasks, of which there are `all`, taken by `groups` work-groups.               */
+/* eBox: the extents of a box, s0 the elements of dy's buffer, s1 the splits, s3 the panels of a task, s7
+ * whether dw is stored past the caches; eBoxes: how many there are, s0 the channels of a block, s1 the vectors
+ * of a cell's sums in gSum, s3 the ranges of panels. `taken` counts the tasks, of which there are `all`, taken
+ * by `groups` work-groups. */
 KERNEL(1) void
 conv_slab_filter(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
                  CONV_PARAMS,
@@ -79,7 +80,8 @@ conv_slab_filter(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT 
     const int all_vectors = (int)((filters + VEC - 1) / VEC), all_panels = (all_vectors + THR_V - 1) / THR_V;
     const int boxes = (int)(eBoxes.s2 * eBoxes.s4 * eBoxes.s5 * eBoxes.s6);
     const struct output output = CONV_OUTPUT;
-    const struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace };
+    const struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace,
+                                   (int)eBox.s7 };
 
     for (int task = ATOMIC_ADD(taken, 1); task < all; task = ATOMIC_ADD(taken, 1)) {
         INDEX number = task;
@@ -174,7 +176,8 @@ conv_slab_add(CONV_PARAMS, VIEW eTaps, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vM
     const INDEX filters = (INDEX)eOut.s3, splits = (INDEX)eBox.s1;
     const int all_vectors = (int)((filters + VEC - 1) / VEC), all_panels = (all_vectors + THR_V - 1) / THR_V;
     const struct output output = CONV_OUTPUT;
-    const struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace };
+    const struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace,
+                                   (int)eBox.s7 };
     const INDEX number = GROUP_ID(0);
     const struct slab slab = { 0 };             /* places in it are not used */
     struct cell cell;

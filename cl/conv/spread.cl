@@ -58,7 +58,7 @@ DEVICE void store_run(const struct output *o, GLOBAL const R *from, const struct
         v = lanes_of(from, r, i, count);
         if (count == VEC && whole) {
             store_lanes(o, r->at + i, r->residual + i * r->residual_step, r->residual_step,
-                        r->bias + i * r->bias_step, r->bias_step, v);
+                        r->bias + i * r->bias_step, r->bias_step, 0, v);
             continue;
         }
         VSTORE(VEC, each, v);

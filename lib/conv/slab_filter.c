@@ -167,13 +167,16 @@ const char *vn__plan_conv_slab_filter(struct vn_plan *out, const void *problem, 
          ? "vectors of filters would be empty for the most part" : NULL;
 }
 
-static void arg_cut(struct vn_launch *l, const struct conv *c, const struct cut *cut)
+/* A dw that no second-level cache holds is stored past the caches, or each line of it would be read first. */
+static void arg_cut(struct vn_launch *l, const struct conv *c, const struct cut *cut, const vn_queue *q)
 {
     const struct vn_boxes *const p = &cut->pixels;
+    const size_t bytes = (size_t)vn__elements(&c->w) * vn_type_bytes(c->w.type);
+    const int streams = c->beta == 0 && bytes > q->device->facts.local_bytes;
     const int64_t limit = c->is_empty ? 0 : (int64_t)(c->y.buffer->bytes / vn_type_bytes(c->y.type));
 
     vn__arg_view(l, (int64_t[8]){ limit, cut->splits, p->box[0], cut->panels, p->box[1], p->box[2],
-                                  p->box[3] });
+                                  p->box[3], streams });
     vn__arg_view(l, (int64_t[8]){ cut->channels, cut->vectors, p->count[0], cut->ranges, p->count[1],
                                   p->count[2], p->count[3] });
 }
@@ -187,7 +190,7 @@ static vn_status run_add(vn_queue *q, const struct vn_choice *it, const struct c
     vn__conv_arg_taps(&l, c);
     vn__conv_arg_steps(&l, c);
     vn__conv_arg_alpha(&l, c);
-    arg_cut(&l, c, cut);
+    arg_cut(&l, c, cut, q);
     vn__arg_buffer(&l, sums);
     return vn__launch(q, it, 1, &l);
 }
@@ -209,7 +212,7 @@ vn_status vn__run_conv_slab_filter(vn_queue *q, const struct vn_choice *it, cons
     l.groups[0] = min_of(q->device->facts.units, cut.cells * cut.splits);
     l.groups[1] = l.groups[2] = 1;
     vn__conv_arg_problem(&l, c);
-    arg_cut(&l, c, &cut);
+    arg_cut(&l, c, &cut, q);
     vn__arg_int(&l, cut.cells * cut.splits);
     vn__arg_int(&l, l.groups[0]);
     vn__arg_buffer(&l, taken);
