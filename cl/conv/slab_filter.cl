@@ -56,9 +56,9 @@ DEVICE void store_panel(const struct output *o, LOCAL const RV *sums, int rows, 
     } while (0)
 
 /* eBox: the extents of a box, s0 the elements of dy's buffer, s1 the splits, s3 the panels of a task, s7
- * whether dw is stored past the caches; eBoxes: how many there are, s0 the channels of a block, s1 the vectors
- * of a cell's sums in gSum, s3 the ranges of panels. `taken` counts the tasks, of which there are `all`, taken
- * by `groups` work-groups. */
+ * whether dw is stored past the caches; eBoxes: how many there are, s0 the channels of a block, s1 the
+ * vectors of a cell's sums in gSum, s3 the ranges of panels. `taken` counts the tasks, of which there are
+ * `all`, taken by `groups` work-groups. */
 KERNEL(1) void
 conv_slab_filter(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
                  CONV_PARAMS,

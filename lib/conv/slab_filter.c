@@ -67,11 +67,10 @@ static const char *cut_up(struct cut *cut, const struct conv *c, const struct wh
     return cut->cells > INT_MAX / 2 / cut->splits ? "it has more than 2^30 tasks" : NULL;
 }
 
-/* Costs, each in multiply-adds of one vector: a vector of dy that is copied into a panel, and one that is
- * transposed; an element that is copied into the slab; a vector of sums, loaded and stored for each panel; a
- * run of contiguous elements that is stored; a vector of sums that is stored and added for a split; and a
- * thousandth of a launch of the kernel that adds. */
-enum { READ, PACK, COPY, SUM, RUN, ADD, LAUNCH };
+/* Costs, each in multiply-adds of one vector: a vector of dy that is packed; an element that is copied into
+ * the slab; a vector of sums, loaded and stored for each panel; a run of contiguous elements that is stored;
+ * a vector of sums that is stored and added for a split; a thousandth of a launch of the kernel that adds. */
+enum { PACK, COPY, SUM, RUN, ADD, LAUNCH };
 
 /* The time of all tasks, in multiply-adds of one vector. */
 static double time_of(const struct cut *cut, const struct conv *c, const struct whole *w,
@@ -81,7 +80,6 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
     const double vectors = (double)min_of(w->vectors, cut->panels * p[VN_SLAB_THR_V]);
     const int64_t rows = w->taps * cut->channels, tiles = VN_CEIL_DIV(rows, p[VN_SLAB_THR_M]);
     const double filled = (double)max_of(rows, tiles * (p[VN_SLAB_THR_M] - 1));
-    const double pack = row->cost[c->y.stride[1] == 1 ? READ : PACK];
     const double runs = vectors * p[VN_SLAB_VEC] * (double)(c->w.stride[1] == 1 ? w->taps : 1);
     double box = 1, boxes, task, even, sums = 0;
 
@@ -90,7 +88,7 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
     for (int i = 0; i <= DIMS; i++)
         box *= (double)cut->pixels.box[i];
     boxes = (double)VN_CEIL_DIV(cut->boxes, cut->splits);
-    task = boxes * (box * vectors * (filled + pack) +
+    task = boxes * (box * vectors * (filled + row->cost[PACK]) +
                     vn__slab_elements(w->reach, cut->pixels.box) * (double)cut->channels * row->cost[COPY] +
                     (double)(rows * VN_CEIL_DIV((int64_t)box, p[VN_SLAB_BLK_K])) * vectors * row->cost[SUM]) +
            runs * row->cost[RUN];

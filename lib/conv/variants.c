@@ -145,7 +145,7 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_slab_filter", .fits = fits_filter, .plan = vn__plan_conv_slab_filter,
       .run = vn__run_conv_slab_filter, .texts = SLAB "cl/conv/slab_filter.cl",
       .entries = "conv_slab_filter conv_slab_add", .params = SLAB_PARAMS,
-      .costs = "READ PACK COPY SUM RUN ADD LAUNCH",
+      .costs = "PACK COPY SUM RUN ADD LAUNCH",
       .defines = "#define DIRECTION 2\n#define PACKED 0\n" },
     { .name = "conv_cpu", .fits = fits_cpu, .run = vn__run_conv_cpu,
       .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"),
