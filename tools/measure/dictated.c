@@ -46,6 +46,16 @@ static struct asked *asked;
 static int within;                        /* a variant that is at work chooses for its parts as ever */
 static struct vn_plan plan;
 
+/* What the last dictated call launched, so that the next one is made as a program's second call is: it only
+ * launches.  A variant that chooses for its parts takes longer to choose than a small product to run.     */
+static struct {
+    struct vn_memo          memo;
+    vn_queue               *queue;        /* NULL: nothing is noted */
+    const struct vn_choice *by;
+    struct vn_choice        as;           /* what it said by then */
+    struct vn_memo         *before;       /* the last of the queue when nobody dictated */
+} noted;
+
 static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *p)
 {
@@ -60,6 +70,8 @@ static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const voi
 
 void choice_dictate(const vn_device *d, const struct vn_choice *it)
 {
+    if (!d && noted.queue && noted.queue->last == &noted.memo)
+        noted.queue->last = noted.before;
     obedient = d;
     dictated = it;
     if (!d)
@@ -77,6 +89,26 @@ void choice_ask(struct asked *out)
         out->variant = NULL;
 }
 
+/* vn__call() notes the launches of the queue's last memo, if that has the choice. */
+static void note(vn_queue *q)
+{
+    if (q->last != &noted.memo)
+        noted.before = q->last;
+    noted.queue = q;
+    noted.by = dictated;
+    noted.as = *dictated;
+    noted.memo.choice = &shown_choice;
+    noted.memo.plan = plan;
+    noted.memo.part = NULL;
+    q->last = &noted.memo;
+    q->workspace_used = q->packed_used = 0;
+}
+
+static int is_noted(const vn_queue *q)
+{
+    return q == noted.queue && dictated == noted.by && !memcmp(&noted.as, dictated, sizeof noted.as);
+}
+
 /* As choose.c does with a variant that was asked for by name. */
 static vn_status obey(const struct vn_choice **out, vn_queue *q, const void *problem)
 {
@@ -92,6 +124,7 @@ static vn_status obey(const struct vn_choice **out, vn_queue *q, const void *pro
         return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu",
                         v->name, plan.workspace, q->workspace_limit);
     *out = &shown_choice;
+    note(q);
     return VN_OK;
 }
 
@@ -128,8 +161,19 @@ vn_status __wrap_vn__choose(const struct vn_choice **out, const struct vn_plan *
 int __real_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size);
 int __wrap_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size);
 
-/* What was chosen before does not bind who dictates, and who asks wants to hear it again. */
+/* What was chosen before does not bind who dictates, unless he did it, nor what was dictated the library; and
+ * who asks wants to hear it again.                                                                        */
 int __wrap_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size)
 {
-    return !obedient && !asked && __real_vn__call_again(out, q, call, size);
+    const size_t kept = noted.memo.call_size;
+    int again;
+
+    if (asked || (obedient && !is_noted(q)))
+        return 0;
+    if (obedient)
+        return __real_vn__call_again(out, q, call, size);
+    noted.memo.call_size = 0;
+    again = __real_vn__call_again(out, q, call, size);
+    noted.memo.call_size = kept;
+    return again;
 }
