@@ -177,7 +177,7 @@ static int time_plans(json_t **out, const struct explained *e, vn_device *d, vn_
     }
     if (!b.info.is_cpu && hold_open(&b.hold, q))
         b.hold = NULL;
-    candidates_measure(c, &b, &e->problem, SAMPLES_EACH);
+    candidates_measure(c, &b, &e->problem, SAMPLES_EACH, 0);
     if ((failed = *c->note != '\0'))
         complain("%s: %s", e->text, c->note);
     else {

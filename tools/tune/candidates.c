@@ -122,12 +122,14 @@ static json_t *described(const struct vn_candidate *it)
     return out;
 }
 
-/* All plans but the library's own; of a problem that names a variant, those of that one. */
+/* All plans but the library's own; of a problem that names a variant, those of that one.  within: 0, or those
+ * that are estimated at no more than so many times the library's own.                                      */
 static void enter_plans(struct candidates *all, const struct bench *b, const struct problem *p,
-                        const struct values *v)
+                        const struct values *v, double within)
 {
     const struct vn_choice *const own = b->queue->last->choice, *choice;
     const size_t bytes = b->queue->last->problem_size;
+    const double most = within * b->queue->last->plan.seconds;
     void *const problem = malloc(bytes);
     struct vn_candidate *list;
     int count = 0;
@@ -138,7 +140,8 @@ static void enter_plans(struct candidates *all, const struct bench *b, const str
     for (int i = 0; i < count && all->count < CANDIDATES && !interrupted; i++) {
         struct vn_candidate *const it = &list[i];
 
-        if (it->unfit || !it->variant->texts || (*p->variant && strcmp(it->variant->name, p->variant)) ||
+        if (it->unfit || !it->variant->texts || (most > 0 && it->plan.seconds > most) ||
+            (*p->variant && strcmp(it->variant->name, p->variant)) ||
             (it->variant == own->variant && !memcmp(it->row.p, own->p, sizeof own->p)))
             continue;
         if (!vn__candidate_ready(&choice, b->queue, it, problem))
@@ -159,7 +162,7 @@ static double best_second_run(const struct candidates *all)
 }
 
 static void enter_all(struct candidates *all, const struct bench *b, const struct problem *p,
-                      const struct values *v)
+                      const struct values *v, double within)
 {
     const vn_status s = enter(all, b, p, v, NULL, NULL);
 
@@ -169,7 +172,7 @@ static void enter_all(struct candidates *all, const struct bench *b, const struc
         return;
     }
     all->it[0].choice = b->queue->last->choice;    /* from here on it is told what to do, as the others are */
-    enter_plans(all, b, p, v);
+    enter_plans(all, b, p, v, within);
     if (interrupted)
         snprintf(all->note, SENTENCE, "skipped: interrupted");
 
@@ -232,7 +235,8 @@ static int can_hold(struct candidates *all, const struct bench *b, const struct 
     return !*all->note;
 }
 
-void candidates_measure(struct candidates *all, struct bench *b, const struct problem *p, int samples)
+void candidates_measure(struct candidates *all, struct bench *b, const struct problem *p, int samples,
+                        double within)
 {
     struct values v;
 
@@ -246,7 +250,7 @@ void candidates_measure(struct candidates *all, struct bench *b, const struct pr
     } else {
         vn_pack_close(v.o.pack);                /* each candidate has its own */
         v.o.pack = NULL;
-        enter_all(all, b, p, &v);
+        enter_all(all, b, p, &v, within);
     }
     if (!*all->note)
         sample_all(all, b, samples);

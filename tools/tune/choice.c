@@ -23,9 +23,10 @@ struct request {
     struct work   work;
     struct limits limits;
     int64_t       random, seed, samples;
+    double        within;
 };
 
-enum { RANDOM = 256, SEED, SAMPLES_EACH, LIMIT_FLOPS, LIMIT_BYTES };
+enum { RANDOM = 256, SEED, SAMPLES_EACH, LIMIT_FLOPS, LIMIT_BYTES, WITHIN };
 
 static const struct argp_option options[] = {
     { "device",      'd',          "SPEC",  0,
@@ -36,6 +37,8 @@ static const struct argp_option options[] = {
     { "limit-flops", LIMIT_FLOPS,  "FLOPS", 0,
       "Of a random problem, two thirds of it where that is f64; 6e12 unless said", 0 },
     { "limit-bytes", LIMIT_BYTES,  "BYTES", 0, "Of a random problem's operand; 1.5 GiB unless said", 0 },
+    { "within",      WITHIN,       "TIMES", 0,
+      "Only candidates that are estimated at no more than so many times the library's choice", 0 },
     { "json",        'j',          "FILE",  0,
       "Write the report as JSON too; - is standard output, the table then goes to stderr", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
@@ -66,6 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case SEED:        r->seed = option_count(state, "seed", arg);                 return 0;
     case LIMIT_FLOPS: r->limits.flops = option_amount(state, "limit-flops", arg); return 0;
     case LIMIT_BYTES: r->limits.bytes = option_amount(state, "limit-bytes", arg); return 0;
+    case WITHIN:      r->within = option_amount(state, "within", arg);            return 0;
     case SAMPLES_EACH:
         if ((r->samples = option_count(state, "samples", arg)) > SAMPLES)
             argp_error(state, "--samples is \"%s\", and must be a number from 1 to %d", arg, SAMPLES);
@@ -378,7 +382,8 @@ static int measure_all(struct session *s, const struct workloads *w)
     progress_open(&progress, w->count);
     for (int i = 0; i < w->count && !interrupted && !status; i++) {
         progress_show(&progress, i, w->it[i].text);
-        candidates_measure(c, &s->bench, &w->it[i].problem, (int)s->request->samples);
+        candidates_measure(c, &s->bench, &w->it[i].problem, (int)s->request->samples,
+                           s->request->within);
         progress_clear(&progress);
         print_row(&table, &w->it[i], c);
         json_array_append_new(s->problems, json_problem(&w->it[i], c));

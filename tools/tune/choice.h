@@ -36,8 +36,10 @@ struct candidates {
     char             note[SENTENCE];      /* why nothing was measured; "" where it was */
 };
 
-/* Takes so many samples of each. */
-void        candidates_measure(struct candidates *out, struct bench *b, const struct problem *p, int samples);
+/* Takes so many samples of each.  within: 0, or of plans that are estimated at no more than so many times the
+ * library's choice.                                                                                       */
+void        candidates_measure(struct candidates *out, struct bench *b, const struct problem *p, int samples,
+                               double within);
 void        candidates_close  (struct candidates *c);
 const char *candidate_variant (const struct candidate *c);
 double      candidate_estimate(const struct candidate *c);    /* seconds, by the library; 0: it has none */

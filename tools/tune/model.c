@@ -42,7 +42,7 @@ int model_each(struct model *m, int samples, model_take *take, void *state)
         const struct workload *const w = &m->work->it[i];
 
         progress_show(&progress, i, w->text);
-        candidates_measure(c, &m->bench, &w->problem, samples);
+        candidates_measure(c, &m->bench, &w->problem, samples, 0);
         progress_clear(&progress);
         if (*c->note)
             fprintf(m->to, "%s: %s\n", problem_shown(shown, w->text), c->note);
