@@ -72,6 +72,20 @@ double vn__odd_c_bytes(const struct gemm *g, int thousandths)
                                      (double)vn_type_bytes(g->head.type) * thousandths / 1000;
 }
 
+double vn__off_lines(int64_t bytes, const struct vn_row *row)
+{
+    enum { LINE = 128 };
+
+    return bytes > LINE && bytes % LINE ? row->cost[VN_OFF_LINES] / 1000.0 : 1;
+}
+
+double vn__off_lines_of(const vn_tensor *t, const struct vn_row *row)
+{
+    const int64_t step = vn__col(t) == 1 ? vn__row(t) : vn__col(t);
+
+    return vn__off_lines(step * (int64_t)vn_type_bytes(t->type), row);
+}
+
 double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row)
 {
     return g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]);

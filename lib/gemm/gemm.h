@@ -71,12 +71,19 @@ struct vn_tiles {
 /* Their first costs. */
 enum { VN_EFF, VN_EFF_FULL, VN_EFF_DRAM, VN_FIXED_NS, VN_TILE_NS, VN_ODD_C, VN_TILE_COSTS };
 #define VN_TILES_COSTS "EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C"
+/* And of those whose tiles TMA copies. */
+enum { VN_OFF_LINES = VN_TILE_COSTS, VN_TMA_COST_COUNT };
+#define VN_TMA_COSTS VN_TILES_COSTS " OFF_LINES"
 
 /* Seconds, by the cost columns of the row; 0 if the row has none. */
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site);
 /* The same for tiles of blk_m x blk_n and `k` of K in each, of so many matrices. */
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                         double peak, int resident, const struct vn_row *row, const struct vn_site *site);
+/* What is left of a rate where rows of an operand begin within a line of the cache, so that each row of a TMA
+ * box lies in two: OFF_LINES thousandths.  Rows of at most a line share it.  bytes: from row to row.       */
+double vn__off_lines(int64_t bytes, const struct vn_row *row);
+double vn__off_lines_of(const vn_tensor *t, const struct vn_row *row);
 /* Work-groups of so many work-items that a compute unit runs at the same time,
  * if their registers are not many.                                          */
 int    vn__resident(int items);

@@ -11,7 +11,7 @@
 
 #include "gemm.h"
 
-enum { REPACK = VN_TILE_COSTS };                /* their cost column after the tiles': thousandths of the
+enum { REPACK = VN_TMA_COST_COUNT };            /* their cost column after the tiles': thousandths of the
                                                    memory's rate */
 enum { PAD = 1 };                               /* the kernel, after that of gemm_wgmma */
 enum { ELEMENT = 2, VECTOR = 8, PITCH = 64 };   /* bytes; elements: 16 and 128 bytes */

@@ -4,6 +4,7 @@
  * cl/gemm/skinny.cl).
  */
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "gemm.h"
@@ -11,7 +12,8 @@
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* parameters of gemm_skinny */
 enum { ROWS_ITEMS, ROWS_GROUPS, ROWS_ROOM, ROWS_FILL, ROWS_SPLIT };         /* of gemm_skinny_rows */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
-enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C, C, ODD_A, EFF_N, MEMORY_N, ODD_A_N };   /* their costs */
+enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C, C, STEP_NS, LEVEL_NS, ODD_A, EFF_N, MEMORY_N, ODD_A_N };
+                                                                                       /* their costs */
 enum { SPAN = 64, LONG = 4096 };
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
@@ -314,6 +316,28 @@ static size_t sum_bytes(const struct gemm *g, const struct engine *e, const stru
     return s->splits > 1 && !e->slots ? (size_t)(g->batches * s->splits * g->m * g->n * bytes) : 0;
 }
 
+/* Steps along K of a work-group, each of which waits for what it reads: STEP_NS for one, more for more rows,
+ * and for vectors that are read element by element.                                                      */
+static double chain_of(const struct gemm *g, const struct engine *e, const struct shape *s, double odd,
+                       const struct vn_row *row, const struct vn_site *site)
+{
+    const double groups = (double)(s->tiles_m * s->tiles_n * g->batches * s->splits);
+    const double rounds = ceil(groups / (site->facts->units * vn__resident(e->items)));
+    const double steps = (double)s->span / (double)(s->across * e->depth);
+
+    return rounds * steps * row->cost[STEP_NS] * 1e-9 * (1 + e->rows / 8.0) / odd;
+}
+
+/* Splits that meet in exchange slots are added in pairs, level by level. */
+static int levels_of(int64_t splits)
+{
+    int levels = 0;
+
+    while ((int64_t)1 << levels < splits)
+        levels++;
+    return levels;
+}
+
 /* Each tile of rows reads B; work-groups that are too few to keep the memory busy read so much slower.  An A
  * that is not read in vectors takes the engine's time, not the memory's.                                  */
 static double seconds_of(const struct gemm *g, const struct engine *e, const struct shape *s, double peak,
@@ -337,10 +361,15 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
     const double read = all * vn__byte_seconds(g->head.bytes, site) / memory +
                         (double)(s->tiles_m - 1) * b / (l2 * memory);
     const double added = (double)sum_bytes(g, e, s);
+    const double aligned = e->shaped || (is_aligned_b(g) && is_aligned_a(g, vector_of(g)));
 
     if (cost[by_n ? EFF_N : EFF] <= 0 || memory <= 0 || odd <= 0 || peak <= 0)
         return 0;
-    return (cost[FIXED_NS] + cost[GROUP_NS] * waves * e->rows / 8) * 1e-9 + vn__together(read, flops) +
+    const double chain = chain_of(g, e, s, aligned ? 1 : cost[by_n ? ODD_A_N : ODD_A] / 1000.0, row, site);
+    const double levels = e->slots ? levels_of(s->splits) : 0;
+
+    return (cost[FIXED_NS] + (cost[GROUP_NS] * waves + cost[LEVEL_NS] * levels) * e->rows / 8) * 1e-9 +
+           vn__together(vn__together(read, flops), chain) +
            (added > 0 ? vn__launch_seconds(site) + 2 * added / l2 : 0);
 }
 

@@ -8,7 +8,7 @@
 #include "gemm.h"
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* its parameters */
-enum { MOVE = VN_TILE_COSTS };                  /* its cost column after the tiles': of packing an operand */
+enum { MOVE = VN_TMA_COST_COUNT };              /* its cost column after theirs: of packing an operand */
 enum { TILES, GROUPS, MAPS };                   /* numbers of a plan */
 enum { ELEMENT = 4, VECTOR = 4, BLK_K = 32, WARPGROUP_M = 64 };                     /* VECTOR: 16 bytes */
 
@@ -170,6 +170,15 @@ static double pack_seconds(const struct gemm *g, int64_t rows, const struct vn_r
                             row->cost[MOVE], site);
 }
 
+/* Of an operand that is packed, by its new rows. */
+static double off_lines(const struct product *p, const struct gemm *g, const struct vn_row *row)
+{
+    const double packed = vn__off_lines(ELEMENT * pitch(g), row);
+
+    return (p->packs_a ? packed : vn__off_lines_of(&g->a, row)) *
+           (p->packs_b ? packed : vn__off_lines_of(&g->b, row));
+}
+
 const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct vn_row *row,
                           const struct vn_site *site)
 {
@@ -183,7 +192,7 @@ const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct
     out->workspace = vn__workspace_and_b(g, own_bytes(g, &p, (size_t)out->v[MAPS]), &l);
     out->seconds = vn__gemm_seconds(&p.g, WARPGROUP_M * row->p[WARPGROUPS], row->p[BLK_N],
                                     VN_CEIL_DIV(g->k, BLK_K) * BLK_K, (double)g->batches,
-                                    site->rates->mma32, 1, row, site);
+                                    site->rates->mma32 * off_lines(&p, g, row), 1, row, site);
     if (out->seconds > 0)
         out->seconds += (p.packs_a ? pack_seconds(g, g->m, row, site) : 0) +
                         (p.packs_b && !vn__is_packed_as(g, &l) ? pack_seconds(g, g->n, row, site) : 0);

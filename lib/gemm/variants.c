@@ -28,7 +28,7 @@
 #define TILED    "BLK_M BLK_N BLK_K THR_M THR_N"
 #define MATRIX   "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES"
 #define PANELS   "THR_M THR_V VEC BLK_M BLK_N BLK_K"
-#define FEW_ROWS "EFF MEMORY FIXED_NS GROUP_NS ODD_C C"
+#define FEW_ROWS "EFF MEMORY FIXED_NS GROUP_NS ODD_C C STEP_NS LEVEL_NS"
 #define BY_MAJOR " ODD_A EFF_N MEMORY_N ODD_A_N"
 
 const struct vn_variant vn__gemm_variants[] = {
@@ -95,7 +95,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/gemm/tf32_pack.cl cl/gemm/tf32.h cl/gemm/tf32.cl",
       .entries = "pack gemm_tf32", .params = WGMMA,
-      .costs = VN_TILES_COSTS " MOVE", CONSTANTS(tf32, "MN_MAJOR_A 0 1"),
+      .costs = VN_TMA_COSTS " MOVE", CONSTANTS(tf32, "MN_MAJOR_A 0 1"),
       .defines = "#define MN_MAJOR_B 0\n#define UNALIGNED_C 0\n#define COLUMNS BLK_N\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },
     { .name = "gemm_bf16x3", .was = "gemm_split gemm_split_128 gemm_split_64", HOOKS(bf16x3),
@@ -107,21 +107,21 @@ const struct vn_variant vn__gemm_variants[] = {
       .costs = "PARTS SUMS" },
     { .name = "gemm_wgmma_splitk", .was = "gemm_wgmma_deep", HOOKS(wgmma_splitk), .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma_splitk.cl cl/gemm/splitk_sum.cl",
-      .entries = "gemm_wgmma_splitk gemm_sum", .params = WGMMA, .costs = VN_TILES_COSTS,
+      .entries = "gemm_wgmma_splitk gemm_sum", .params = WGMMA, .costs = VN_TMA_COSTS,
       CONSTANTS(wgmma, MAJORS), .engine = "HGMMA" },
     { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192",
       HOOKS(wgmma), .trial = vn__trial_gemm, .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma.cl",
-      .entries = "gemm_wgmma", .params = WGMMA, .costs = VN_TILES_COSTS, CONSTANTS(wgmma, MAJORS),
+      .entries = "gemm_wgmma", .params = WGMMA, .costs = VN_TMA_COSTS, CONSTANTS(wgmma, MAJORS),
       .defines = "#define UNALIGNED_C 0\n", .engine = "HGMMA" },
     { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
       .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/atoms/nvidia/cp_async.h cl/gemm/repack.h "
                    "cl/gemm/wgmma_repack.cl cl/gemm/padded.cl",
-      .entries = "gemm_wgmma_repack pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK",
+      .entries = "gemm_wgmma_repack pad", .params = WGMMA, .costs = VN_TMA_COSTS " REPACK",
       CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n", .engine = "HGMMA" },
     { .name = "gemm_padded", HOOKS(padded), .layout = vn__layout_padded,
       .trial = vn__trial_gemm, .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma.cl cl/gemm/padded.cl",
-      .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TILES_COSTS " REPACK",
+      .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TMA_COSTS " REPACK",
       CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n", .engine = "HGMMA" },
     { .name = "gemm_batched", HOOKS(batched), .trial = vn__trial_gemm,
       .texts = TILES MMA "cl/atoms/nvidia/warp.h cl/tile/accumulator.h cl/tile/store_row.h "

@@ -79,7 +79,8 @@ static double seconds_of(const struct gemm *g, int64_t splits, int64_t span, con
                          const struct vn_site *site)
 {
     return vn__gemm_seconds(g, blk_m(row->p), row->p[BLK_N], span * BLK_K, (double)(g->batches * splits),
-                            site->rates->mma16, 1, row, site);
+                            site->rates->mma16 * vn__off_lines_of(&g->a, row) * vn__off_lines_of(&g->b, row),
+                            1, row, site);
 }
 
 /* Two tensor maps for each work-group. */
