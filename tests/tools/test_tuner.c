@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "../disk.h"
 #include "gemm/gemm.h"
+#include "measure/dictated.h"
 #include "tune/tune.h"
 
 static int cases, failures, complaints;
@@ -65,6 +66,7 @@ static const char *plan(struct vn_plan *out, const void *problem, const struct v
 
 /* Seconds that have gone by: by this clock what else the machine does takes none. */
 static double elapsed;
+static int    runs;
 
 double __wrap_vn__seconds(void);
 double __wrap_vn__seconds(void)
@@ -84,6 +86,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, const void *proble
     vn_status s;
 
     (void)unused;
+    runs++;
     if (fault == REFUSED)
         return vn__fail(VN_FAILED, "this row is refused");
     elapsed += 2e-4 + 1e-3 * it->p[MILLISECONDS];
@@ -321,6 +324,45 @@ static void write_files(const char *base)
           strstr(why, "/nowhere/user.tune cannot be written"), "nowhere: %s", why);
 }
 
+/* ---- a dictated choice --------------------------------------------------------------- */
+
+static int runs_of(struct suite *s, const struct problem *p, const struct operands *o, int times)
+{
+    const int before = runs;
+
+    for (int i = 0; i < times; i++)
+        check(!problem_run(s->queue, p, o), "a dictated call: %s", vn_last_error());
+    return runs - before;
+}
+
+/* A call that is made again launches what it did, if the same is dictated; and only if it was asked for. */
+static void repeat_calls(struct suite *s)
+{
+    const struct vn_choice one = { .variant = &made_up }, two = { .variant = &made_up, .p = { 1 } };
+    struct problem p;
+    struct values v;
+    char why[PROBLEM_TEXT];
+
+    check(!problem_parse(&p, "gemm:16x16x16:f32:nn", why, sizeof why), "%s", why);
+    check(!values_open(&v, s->queue, s->device, &p), "values: %s", vn_last_error());
+    choice_repeat(s->device, &one);
+    check(runs_of(s, &p, &v.o, 3) == 1, "a choice that is dictated thrice runs once");
+    choice_repeat(s->device, &two);
+    check(runs_of(s, &p, &v.o, 2) == 1, "so does another");
+    choice_repeat(s->device, &one);
+    check(runs_of(s, &p, &v.o, 1) == 1, "the first one runs after the other");
+    choice_dictate(NULL, NULL);
+    check(runs_of(s, &p, &v.o, 2) == 0, "the library has a choice of its own");
+    check(s->queue->last && s->queue->last->choice->variant != &made_up, "and explains that");
+    choice_repeat(s->device, &one);
+    check(runs_of(s, &p, &v.o, 1) == 0, "what was dictated is still noted");
+    check(vn_queue_explain(s->queue) != NULL, "what is noted cannot be explained");
+    choice_dictate(s->device, &one);
+    check(runs_of(s, &p, &v.o, 2) == 2, "a choice that is not to be repeated runs each time");
+    choice_dictate(NULL, NULL);
+    values_close(&v);
+}
+
 int main(void)
 {
     char base[PATH];
@@ -335,6 +377,7 @@ int main(void)
     race_races(s, base);
     keep_journals(base);
     write_files(base);
+    repeat_calls(s);
     wipe(base);
     suite_close(s);
     printf("COUNT tuner %d\n%d failures\n", cases, failures);

@@ -43,11 +43,11 @@ static const struct vn_choice *dictated;
 static struct vn_variant shown;           /* the dictated one, but for its `run` */
 static struct vn_choice shown_choice;
 static struct asked *asked;
+static int repeats;                       /* a call that is made again only launches */
 static int within;                        /* a variant that is at work chooses for its parts as ever */
 static struct vn_plan plan;
 
-/* What the last dictated call launched, so that the next one is made as a program's second call is: it only
- * launches.  A variant that chooses for its parts takes longer to choose than a small product to run.     */
+/* What the last dictated call launched, for those that are made again. */
 static struct {
     struct vn_memo          memo;
     vn_queue               *queue;        /* NULL: nothing is noted */
@@ -70,8 +70,9 @@ static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const voi
 
 void choice_dictate(const vn_device *d, const struct vn_choice *it)
 {
-    if (!d && noted.queue && noted.queue->last == &noted.memo)
+    if (!d && repeats && noted.queue && noted.queue->last == &noted.memo)
         noted.queue->last = noted.before;
+    repeats = 0;
     obedient = d;
     dictated = it;
     if (!d)
@@ -80,6 +81,12 @@ void choice_dictate(const vn_device *d, const struct vn_choice *it)
     shown.run = run_dictated;
     shown_choice = *it;
     shown_choice.variant = &shown;
+}
+
+void choice_repeat(const vn_device *d, const struct vn_choice *it)
+{
+    choice_dictate(d, it);
+    repeats = 1;
 }
 
 void choice_ask(struct asked *out)
@@ -106,7 +113,8 @@ static void note(vn_queue *q)
 
 static int is_noted(const vn_queue *q)
 {
-    return q == noted.queue && dictated == noted.by && !memcmp(&noted.as, dictated, sizeof noted.as);
+    return repeats && q == noted.queue && dictated == noted.by &&
+           !memcmp(&noted.as, dictated, sizeof noted.as);
 }
 
 /* As choose.c does with a variant that was asked for by name. */
@@ -124,7 +132,8 @@ static vn_status obey(const struct vn_choice **out, vn_queue *q, const void *pro
         return vn__fail(VN_UNSUPPORTED, "%s needs %zu bytes of workspace, above the queue's limit of %zu",
                         v->name, plan.workspace, q->workspace_limit);
     *out = &shown_choice;
-    note(q);
+    if (repeats)
+        note(q);
     return VN_OK;
 }
 

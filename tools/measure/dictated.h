@@ -18,6 +18,10 @@ void row_dictate(const vn_device *d, const struct vn_choice *it);
 /* From now on operations on d are done by `it`, which stays the caller's; NULL d: no longer. */
 void choice_dictate(const vn_device *d, const struct vn_choice *it);
 
+/* The same; and a call that is made again only launches, as a program's second does.  A variant that chooses
+ * for its parts takes longer to choose than a small product to run.                                        */
+void choice_repeat(const vn_device *d, const struct vn_choice *it);
+
 /* What the library would choose for a problem: the calls that come are chosen for, but not run,
  * and fail.  out->variant: NULL until then; NULL out: no longer.                             */
 struct asked {

@@ -41,7 +41,7 @@ static vn_status run_once(void *state)
     const struct candidate *const c = state;
     vn_status s;
 
-    choice_dictate(c->choice ? c->series.queue->device : NULL, c->choice);
+    choice_repeat(c->choice ? c->series.queue->device : NULL, c->choice);
     s = problem_run(c->series.queue, &c->problem, &c->o);
     choice_dictate(NULL, NULL);
     return s;
@@ -51,7 +51,8 @@ static int take_turn(void *state, int repeats, double *seconds)
 {
     struct candidate *const c = state;
 
-    if (repeats > 1 && run_once(c))                     /* not measured: it wakes the threads */
+    /* Not measured: it wakes the threads; and on a device, those that are measured only launch. */
+    if ((repeats > 1 || c->series.by_events) && run_once(c))
         return -1;
     return series_time(seconds, &c->series, run_once, c, repeats) ? -1 : 0;
 }
