@@ -10,7 +10,7 @@
  *
  * Takes: COLUMNS, of B and of a tile; BLK_K; STAGES; STAGE, its bytes, of which A comes first, 64 rows for
  *        each warpgroup; cl/tile/pipeline.h, operand.h; atoms/nvidia/wgmma.h.
- * Gives: tf32_first_row(), tf32_issue(), tf32_issue_next(), tf32_multiply().
+ * Gives: tf32_first_row(), tf32_issue(), tf32_issue_next(), tf32_multiply(); tf32_transpose().
  */
 
 /* This lane's first row of its warpgroup's 64, of an M-major A.  The other one is 4 below. */
@@ -70,4 +70,18 @@ DEVICE struct pipeline tf32_multiply(float *d, unsigned int even[BLK_K / 2], uns
     if (me % 32 == 0)
         consumer_release(p);
     return pipe_next(p, STAGES);
+}
+
+/* By a warp: a swizzled block of 32 rows of 32 elements, at a multiple of 1024, becomes its transposed.  Rows
+ * are read in one bank each lane; the vectors that 8 lanes store are in different ones. */
+DEVICE void tf32_transpose(UINT32 at, int lane)
+{
+    UINT32 x[32];
+
+    UNROLL for (int i = 0; i < 32; i++)
+        LOAD_B32(x[i], at + i * 128 + ((lane / 4) ^ i % 8) * 16 + lane % 4 * 4);
+    warp_meet();                                /* all have read */
+    UNROLL for (int i = 0; i < 8; i++)
+        STORE_B32X4(at + lane * 128 + (i ^ lane % 8) * 16, x[4 * i], x[4 * i + 1], x[4 * i + 2],
+                    x[4 * i + 3]);
 }

@@ -3,7 +3,7 @@
  * The first 4 WARPGROUPS warps consume.  One lane of the next warp produces; where consumers need more
  * registers than their share, it belongs to a warpgroup of its own, which gives up most of its registers.
  *
- * Takes: WARPGROUPS; ROLE_LEAST; atoms/nvidia/warp.h.
+ * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; atoms/nvidia/warp.h.
  * Gives: ROLE_WARPS, role_give_registers(), role_take_registers().
  */
 #define ROLE_WARPS (4 * WARPGROUPS)             /* that consume; the number of the warp that produces */
@@ -15,6 +15,9 @@
 #elif ROLE_LEAST                                /* a producer that needs few */
 #define ROLE_FEW   24
 #define ROLE_MANY  240
+#elif ROLE_WORKS                                /* whose other warps work on what it has loaded */
+#define ROLE_FEW   72
+#define ROLE_MANY  216
 #else
 #define ROLE_FEW   40
 #define ROLE_MANY  232

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tf32_filter.c - the variant conv_tf32_filter: the gradient of a filter in f32 where 19 bits are enough, on
- * NVIDIA's sm_90: of a copy of dy in which the pixels of a filter are contiguous.
+ * NVIDIA's sm_90: of a copy of dy in which the pixels of a filter are contiguous, or of dy itself.
  */
 #include <limits.h>
 
 #include "filter.h"
 #include "gemm/gemm.h"
 
-enum { BLK_M, STAGES };                         /* its parameters */
+enum { BLK_M, STAGES, TRANSPOSE };              /* its parameters */
 enum { EFF, L2, FIXED_NS, TILE_NS, MOVE };      /* and costs */
 enum { PARTS };                                 /* of a plan */
 enum { REPACK, PACK, MULTIPLY, ADD };           /* its kernels */
@@ -36,6 +36,19 @@ static int has_rows(struct rows *r, const vn_tensor *y)
     if (r->image == r->step * pixels)
         *r = (struct rows){ 1, pixels * y->extent[0], r->step, 0 };
     return 1;
+}
+
+/* NULL, or why TMA cannot load dy as one matrix of pixels and filters; *step: from pixel to pixel. */
+static const char *is_transposed(int64_t *step, const vn_tensor *y)
+{
+    struct rows r;
+
+    if (!has_rows(&r, y) || r.matrices != 1)
+        return "pixels of dy, of all images, must follow each other";
+    *step = r.step;
+    return (y->stride[1] == 1 || y->extent[1] == 1) && y->start % VECTOR == 0 && r.step % VECTOR == 0 &&
+           r.step > 0 && r.step >> 36 == 0
+         ? NULL : "filters of dy must be contiguous, and begin at multiples of 16 bytes";
 }
 
 /* From row to row of the copy. */
@@ -76,16 +89,18 @@ static const char *tiles_of(struct filter_cut *out, const struct conv *c, const 
     return vn__filter_tiles(out, c, p[BLK_M], BLK_N, BLOCK, PAIR);
 }
 
-/* Where things are in the workspace, in bytes: partial sums, then the copies of x and of dy. */
+/* Where things are in the workspace, in bytes: partial sums, then the copies of x and, if there is one, of
+ * dy. */
 struct room { size_t x, dy, bytes; };
 
-static struct room lay_out(const struct filter_view *v, const struct conv *c, const struct filter_cut *cut)
+static struct room lay_out(const struct filter_view *v, const struct conv *c, const struct filter_cut *cut,
+                           int has_copy)
 {
     struct room r;
 
     r.x = (size_t)vn__filter_sums(cut) * sizeof(float);
     r.dy = r.x + v->bytes_x;
-    r.bytes = r.dy + (size_t)(pitch(c) * c->y.extent[1]) * sizeof(float);
+    r.bytes = r.dy + (has_copy ? (size_t)(pitch(c) * c->y.extent[1]) * sizeof(float) : 0);
     return r;
 }
 
@@ -101,8 +116,11 @@ const char *vn__plan_conv_tf32_filter(struct vn_plan *out, const void *problem, 
     struct filter_view v;
     struct filter_cut cut;
     double seconds;
+    int64_t step;
     const char *why = view_of(&v, c);
 
+    if (!why && p[TRANSPOSE])
+        why = is_transposed(&step, &c->y);
     if (!why && !(why = tiles_of(&cut, &v.as, p)))
         why = vn__filter_share(&cut, &seconds, 1, multiply > read ? multiply : read, cost[TILE_NS] * 1e-9,
                                site);
@@ -111,10 +129,11 @@ const char *vn__plan_conv_tf32_filter(struct vn_plan *out, const void *problem, 
         return why;
     }
     out->v[PARTS] = cut.parts;
-    out->workspace = lay_out(&v, c, &cut).bytes;
-    out->seconds = vn__filter_copy_seconds(&v, c, cost[MOVE], site) + vn__launch_seconds(site) +
-                   vn__move_seconds(2 * bytes * y, cost[MOVE], site) + cost[FIXED_NS] * 1e-9 +
+    out->workspace = lay_out(&v, c, &cut, !p[TRANSPOSE]).bytes;
+    out->seconds = vn__filter_copy_seconds(&v, c, cost[MOVE], site) + cost[FIXED_NS] * 1e-9 +
                    vn__together(seconds, vn__move_seconds(bytes * (x + y), 1000, site));
+    if (!p[TRANSPOSE])
+        out->seconds += vn__launch_seconds(site) + vn__move_seconds(2 * bytes * y, cost[MOVE], site);
     return NULL;
 }
 
@@ -149,6 +168,7 @@ vn_status vn__run_conv_tf32_filter(vn_queue *q, const struct vn_choice *it, cons
     struct room room;
     struct vn_launch l;
     vn_buffer *buffer;
+    int64_t step;
     vn_status s = vn__workspace(&buffer, q, plan->workspace);
 
     if (s)
@@ -156,15 +176,21 @@ vn_status vn__run_conv_tf32_filter(vn_queue *q, const struct vn_choice *it, cons
     view_of(&v, c);
     tiles_of(&cut, &v.as, it->p);
     cut.parts = plan->v[PARTS];
-    room = lay_out(&v, c, &cut);
+    room = lay_out(&v, c, &cut, !it->p[TRANSPOSE]);
     if ((s = vn__filter_copy(&v, q, it, REPACK, REPACK, c, buffer, room.x)) ||
-        (s = pack(q, it, c, buffer, room.dy)))
+        (!it->p[TRANSPOSE] && (s = pack(q, it, c, buffer, room.dy))))
         return s;
     l = (struct vn_launch){ .groups = { cut.tiles * cut.parts, 1, 1 }, .items = ITEMS };
     vn__filter_arg_x(&l, &v, c);
-    vn__arg_buffer(&l, buffer);
-    vn__arg_view(&l, (int64_t[8]){ (int64_t)(room.dy / sizeof(float)), 0, pitch(c), 0, 0, 0, 0,
-                                   vn__conv_pixels(&c->y) });
+    if (it->p[TRANSPOSE]) {
+        is_transposed(&step, &c->y);
+        vn__arg_buffer(&l, c->y.buffer);
+        vn__arg_view(&l, (int64_t[8]){ c->y.start, 0, step, 0, 0, 0, 0, vn__conv_pixels(&c->y) });
+    } else {
+        vn__arg_buffer(&l, buffer);
+        vn__arg_view(&l, (int64_t[8]){ (int64_t)(room.dy / sizeof(float)), 0, pitch(c), 0, 0, 0, 0,
+                                       vn__conv_pixels(&c->y) });
+    }
     vn__arg_int(&l, cut.tiles);
     vn__arg_int(&l, cut.slices);
     vn__arg_int(&l, cut.parts);

@@ -266,11 +266,11 @@ const struct vn_variant vn__conv_variants[] = {
       .run = vn__run_conv_tf32_filter, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/tf32_pack.cl cl/gemm/tf32.h "
                    "cl/conv/filter_tiles.h cl/conv/repack.cl cl/conv/tf32_filter.cl cl/conv/filter_sum.cl",
-      .entries = "repack pack conv_tf32_filter conv_filter_sum", .params = "BLK_M STAGES",
+      .entries = "repack pack conv_tf32_filter conv_filter_sum", .params = "BLK_M STAGES TRANSPOSE",
       .costs = "EFF L2 FIXED_NS TILE_NS MOVE",
       .constants = "IMAGE_RANK 4 5", .constants_of = vn__constants_conv_wgmma_filter,
       .defines = "#define DIRECTION 2\n#define TAPS_TOGETHER 0\n#define BLK_K 32\n#define WARPGROUPS 2\n"
-                 "#define BLK_N 128\n#define COLUMNS BLK_M\n#define STAGE ((BLK_M + BLK_N) * 128)\n",
+                 "#define ROLE_WORKS TRANSPOSE\n#define BLK_N 128\n#define COLUMNS BLK_M\n#define STAGE ((BLK_M + BLK_N) * 128)\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },
     { .name = "conv_bf16x3_filter", .fits = vn__fits_conv_bf16x3_filter, .plan = vn__plan_conv_bf16x3_filter,
       .run = vn__run_conv_bf16x3_filter, .trial = vn__trial_conv,

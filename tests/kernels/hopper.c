@@ -355,7 +355,7 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c3h16w17k67r7s7:f32:pad=3:stride=2:packed" },
         { EXACT, "conv:n1c40h9w11k72r3s3:f32:stride=2:backward-data:packed" },
     } },
-    { "conv_tf32_filter", 3,
+    { "conv_tf32_filter", 6,
       "conv:n2c64h6w5k64r3s3:f32:backward-filter:nhwc:pad=1:math=tf32", 0, 1, NULL, {
         { EXACT, "conv:n3c40h11w9k136r3s3:f32:backward-filter:nhwc:pad=1:stride=2:math=tf32" },
         { REAL,  "conv:n2c3h20w21k40r7s7:f32:backward-filter:pad=3:stride=2:math=tf32" },
