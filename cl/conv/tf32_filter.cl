@@ -53,12 +53,11 @@ DEVICE void rows_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, G
 /* The pixels of a slice of dy, of the filters of a tile. */
 DEVICE void rows_load(UINT32 to, GLOBAL const unsigned INT64 *map, int k0, int pixel, UINT32 full)
 {
-    if (!TRANSPOSE) {
+    if (TRANSPOSE)
+        UNROLL for (int j = 0; j < BLK_M / OPERAND_ROW; j++)
+            copy_box_2d(to + j * BLOCK, map, k0 + j * OPERAND_ROW, pixel, full);
+    else
         copy_box_2d(to, map, pixel, k0, full);
-        return;
-    }
-    UNROLL for (int j = 0; j < BLK_M / OPERAND_ROW; j++)
-        copy_box_2d(to + j * BLOCK, map, k0 + j * OPERAND_ROW, pixel, full);
 }
 
 /* A warp's blocks of `count` slices of dy; done: the barriers that consumers wait at, one of a stage. */

@@ -40,6 +40,10 @@
 #define MOVES   (HOLDS && ACCUMULATORS * WARPGROUPS * TEAMS > 128)
 #define ITEMS   (128 * WARPGROUPS * TEAMS + (MOVES ? 128 : 32))
 
+/* Tiles of phases that meet no tap come last, and are stored without products.  In 16-bit types they have one
+ * slice of zeros. */
+#define SKIPS   (TYPE == TYPE_F32 && DIRECTION == 1)
+
 LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
 
 /* What the epilogue of a tile needs: the rows of a work-item, its part of the bias and of the residual. */
@@ -56,6 +60,17 @@ DEVICE struct own_rows conv_prepare(float *bias_row, unsigned int *held, const s
     if (HOLDS)
         hold_tile(held, c, ACCUMULATORS, own.m, own.m8, t.n0, lane);
     return own;
+}
+
+DEVICE void conv_store(const struct output *c, float *d, const float *bias_row, const unsigned int *held,
+                       struct own_rows mine, int n0, int lane)
+{
+    if (ACROSS) {
+        store_tile_across(c, d, bias_row, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+    } else {
+        finish_tile_held(c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+        store_finished_rows(c, d, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+    }
 }
 
 KERNEL(ITEMS) void
@@ -103,11 +118,14 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     }
     BARRIER();
 
+    const int multiplied =
+        SKIPS ? tiles_with_taps(phases, count, schedule.tiles_m * schedule.tiles_n) : tiles;
+
     if (warp >= TEAMS * ROLE_WARPS) {
         role_give_registers(MOVES);
         if (warp == TEAMS * ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
-            for (int at = GROUP_ID(0); at < tiles; at += groups) {
+            for (int at = GROUP_ID(0); at < multiplied; at += groups) {
                 p = conv_load(p, stages, maps, first, at_first, &phases[first.batch], win, channels,
                               first.part * span, slices_of(first, phases, span, channels));
                 first = tile_of_split(schedule, at + groups, count);
@@ -119,11 +137,11 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
         const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
         const struct output c = CONV_TILE_OUTPUT(rows, N);
-        int passed = GROUP_ID(0), turned = team == 0;
-        struct tile t = tile_of_split(schedule, GROUP_ID(0) + team * groups, count);
+        int at = GROUP_ID(0) + team * groups, passed = GROUP_ID(0), turned = team == 0;
+        struct tile t = tile_of_split(schedule, at, count);
 
         role_take_registers(MOVES);
-        for (int at = GROUP_ID(0) + team * groups; at < tiles; at += TEAMS * groups) {
+        for (; at < multiplied; at += TEAMS * groups) {
             const int slices = slices_of(t, phases, span, channels), n0 = t.n0, part = t.part;
             float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
             unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
@@ -148,12 +166,20 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
             if (SPLITK) {
                 store_pairs(gSums, (INDEX)part * rows * N, N, 1, d, ACCUMULATORS, mine.m, mine.m8,
                             n0 + acc_first_col(lane), rows, N);
-            } else if (ACROSS) {
-                store_tile_across(&c, d, bias_row, ACCUMULATORS, mine.m, mine.m8, n0, lane);
             } else {
-                finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, mine.m, mine.m8, n0, lane);
-                store_finished(&c, d, ACCUMULATORS, mine.m, mine.m8, n0, lane, 0);
+                conv_store(&c, d, bias_row, held, mine, n0, lane);
             }
+        }
+        for (; SKIPS && at < tiles; at += TEAMS * groups) {
+            float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
+            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
+            const struct own_rows mine = conv_prepare(bias_row, held, &c, t, r, lane, phases, win, eOut,
+                                                      vStep, vC, eX);
+
+            UNROLL for (int i = 0; i < ACCUMULATORS; i++)
+                d[i] = 0;
+            conv_store(&c, d, bias_row, held, mine, t.n0, lane);
+            t = tile_of_split(schedule, at + TEAMS * groups, count);
         }
     }
 }

@@ -11,7 +11,7 @@
  * With TWINS images number `images` and on are twins of those before, of which the last row of taps reads.
  *
  * Takes: DIRECTION TWINS; conv.h, output.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
- * Gives: struct phase, MOST_PHASES, CONV_PHASE(), slices_of(), CONV_TILE_OUTPUT(), conv_row(),
+ * Gives: struct phase, MOST_PHASES, CONV_PHASE(), tiles_with_taps(), slices_of(), CONV_TILE_OUTPUT(), conv_row(),
  *        conv_load_filter(), conv_load().
  */
 /* The phase of a tile: its pixels, and the taps of its sums. */
@@ -41,6 +41,16 @@ DEVICE int phase_taps(LOCAL const struct phase *f)
 #define CONV_TAPS(m, along, dilated, phase)                                                         \
     conv_taps(m, (int)eTaps.along, (int)vStep.dilated, (int)vStep.along, (int)vPad.along, phase,    \
               (int)vMeet.along, (int)vMeet.dilated)
+
+/* The tiles of phases that meet taps, which are the first; all: of a phase. */
+DEVICE int tiles_with_taps(LOCAL const struct phase *phases, int count, int all)
+{
+    int with = 0;
+
+    while (with < count && phase_taps(&phases[with]) > 0)
+        with++;
+    return with * all;
+}
 
 /* Of a tile's slices, those of its part of a sum that is split; where there is none, one of zeros. */
 DEVICE int slices_of(struct tile t, LOCAL const struct phase *phases, int span, int channels)

@@ -93,10 +93,8 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
             if (MN_MAJOR_A && c.row == 1 && (c.col | M) % 4 == 0 && (UINT64)c.c % 16 == 0)
                 store_columns(c.c, 0, c.col, d, ACCUMULATORS, m, t.n0 + acc_first_col(me % 32), me % 32, M,
                               N);
-            else if (ROWS_OF_VECTORS(4, c.c, c.row, c.col, N))
-                store_rows(c.c, c.row, d, ACCUMULATORS, m, m8, t.n0, me % 32, M, N);
             else
-                store_finished(&c, d, ACCUMULATORS, m, m8, t.n0, me % 32, 0);
+                store_finished_rows(&c, d, ACCUMULATORS, m, m8, t.n0, me % 32);
         }
     }
 }

@@ -5,7 +5,8 @@
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
  * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); finish_tile(),
- *        finish_tile_held(), finish_across(), ROWS_OF_VECTORS(), store_finished(), store_tile().
+ *        finish_tile_held(), finish_across(), ROWS_OF_VECTORS(), store_finished(), store_finished_rows(),
+ *        store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */
@@ -277,6 +278,19 @@ DEVICE void store_finished(const struct output *o, const float *d, const int cou
         }
     }
 #endif
+}
+
+/* The same, where f32 elements are mostly in rows of 16-byte vectors. */
+DEVICE void store_finished_rows(const struct output *o, const float *d, const int count, int m, int m8,
+                                int n0, int lane)
+{
+#if C_BYTES == 4
+    if (ROWS_OF_VECTORS(4, o->c, o->row, o->col, o->N)) {
+        store_rows(o->c, o->row, d, count, m, m8, n0, lane, o->M, o->N);
+        return;
+    }
+#endif
+    store_finished(o, d, count, m, m8, n0, lane, 0);
 }
 
 DEVICE void store_tile(const struct output *o, float *d, const float *bias_row, const int count, int m,

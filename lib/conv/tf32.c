@@ -16,7 +16,7 @@
 #include "wgmma.h"
 
 enum { MOVE = VN_TILE_COSTS + 1 };              /* its cost behind those of conv_wgmma: of copies */
-enum { REPACK, MULTIPLY };                      /* its kernels */
+enum { REPACK, PACK, MULTIPLY };                /* its kernels */
 enum { VECTOR = 4, BLK_K = 32, ALIGNED = 256 };             /* elements; ALIGNED: bytes */
 
 /* The problem as the kernel takes it, of copies where `source` or `filter`, their elements, are not 0. */
@@ -118,11 +118,53 @@ static size_t bytes_of(int64_t elements)
     return VN_CEIL_DIV((size_t)elements * sizeof(float), ALIGNED) * ALIGNED;
 }
 
+/* The elements from tap to tap of a filter in which those of the channels that are not summed are contiguous;
+ * 0: it is none.                                                                                          */
+static int64_t tap_step(const vn_tensor *filter)
+{
+    int64_t step = 0, taps = 1;
+
+    if (filter->stride[0] != 1)
+        return 0;
+    for (int d = RANK - 1; d >= 2; d--) {
+        if (filter->extent[d] == 1)
+            continue;
+        if (taps == 1)
+            step = filter->stride[d];
+        else if (filter->stride[d] != step * taps)
+            return 0;
+        taps *= filter->extent[d];
+    }
+    return taps == 1 ? 1 : step;
+}
+
+/* Such a filter is a matrix of each tap, which is transposed. */
+static vn_status transpose_filter(vn_queue *q, const struct vn_choice *it, const vn_tensor *from,
+                                  vn_buffer *to, int64_t start)
+{
+    const int64_t rows = from->extent[0], sums = from->extent[1], pitch = vn__conv_row_channels(from);
+    const int64_t taps = from->extent[2] * from->extent[3] * from->extent[4];
+    struct vn_launch l = { .groups = { 1, 1, 1 }, .items = 256 };
+
+    if (!vn__mul(&l.groups[0], VN_CEIL_DIV(rows, 32) * VN_CEIL_DIV(sums, 32), taps) ||
+        l.groups[0] > INT_MAX)
+        return vn__fail(VN_UNSUPPORTED, "the filter has more than %d tiles of 32 x 32", INT_MAX);
+    vn__arg_int(&l, rows);
+    vn__arg_int(&l, sums);
+    vn__arg_buffer(&l, from->buffer);
+    vn__arg_view(&l, (int64_t[8]){ from->start, 0, 0, 0, tap_step(from), from->stride[0], from->stride[1] });
+    vn__arg_buffer(&l, to);
+    vn__arg_view(&l, (int64_t[8]){ start, 0, 0, 0, pitch, taps * pitch, 1 });
+    return vn__launch(q, it, PACK, &l);
+}
+
 static vn_status copy_filter(vn_queue *q, const struct vn_choice *it, const struct view *v, vn_buffer *to,
                              size_t at)
 {
     const vn_tensor from = filter_of(&v->from);
 
+    if (!v->folded && tap_step(&from) > 0)
+        return transpose_filter(q, it, &from, to, (int64_t)(at / sizeof(float)));
     return vn__conv_repack(q, it, REPACK, &from, from.extent[4], 0, to, (int64_t)(at / sizeof(float)));
 }
 

@@ -192,8 +192,8 @@ const struct vn_variant vn__conv_variants[] = {
                  NHWC_DEFINES },
     { .name = "conv_tf32", .fits = vn__fits_conv_tf32, .plan = vn__plan_conv_tf32, .run = vn__run_conv_tf32,
       .layout = vn__layout_conv_tf32, .trial = vn__trial_conv,
-      .texts = CONV_TMA "cl/conv/repack.cl cl/conv/wgmma.cl",
-      .entries = "repack conv_wgmma", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS " LOADS MOVE",
+      .texts = CONV_TMA "cl/conv/repack.cl cl/gemm/tf32_pack.cl cl/conv/wgmma.cl",
+      .entries = "repack pack conv_wgmma", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS " LOADS MOVE",
       .constants = "DIRECTION 0 1  SOURCE_RANK 4 5  BIAS_OF_CHANNELS 0 1  ACROSS 0 1",
       .constants_of = vn__constants_conv_tf32,
       .defines = "#define SPLITK 0\n#define IMAGE_RANK SOURCE_RANK\n#define TWINS 0\n#define MN_MAJOR_A 0\n"
