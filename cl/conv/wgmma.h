@@ -11,8 +11,8 @@
  * With TWINS images number `images` and on are twins of those before, of which the last row of taps reads.
  *
  * Takes: DIRECTION TWINS; conv.h, output.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
- * Gives: struct phase, MOST_PHASES, CONV_PHASE(), tiles_with_taps(), slices_of(), CONV_TILE_OUTPUT(), conv_row(),
- *        conv_load_filter(), conv_load().
+ * Gives: struct phase, MOST_PHASES, CONV_PHASE(), tiles_with_taps(), slices_of(), CONV_TILE_OUTPUT(),
+ *        conv_row(), conv_load_filter(), conv_load().
  */
 /* The phase of a tile: its pixels, and the taps of its sums. */
 struct phase { int d, h, w; struct taps t, r, s; };

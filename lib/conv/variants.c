@@ -266,7 +266,8 @@ const struct vn_variant vn__conv_variants[] = {
       .run = vn__run_conv_tf32_filter, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/tf32_pack.cl cl/gemm/tf32.h "
                    "cl/conv/filter_tiles.h cl/conv/repack.cl cl/conv/tf32_filter.cl cl/conv/filter_sum.cl",
-      .entries = "repack pack conv_tf32_filter conv_filter_sum", .params = "BLK_M STAGES TRANSPOSE",
+      .entries = "repack pack conv_tf32_filter conv_filter_sum",
+      .params = "BLK_M STAGES TRANSPOSE",
       .costs = "EFF L2 FIXED_NS TILE_NS MOVE",
       .constants = "IMAGE_RANK 4 5", .constants_of = vn__constants_conv_wgmma_filter,
       .defines = "#define DIRECTION 2\n#define TAPS_TOGETHER 0\n#define BLK_K 32\n#define WARPGROUPS 2\n"

@@ -320,7 +320,7 @@ static const struct tested all_tested[] = {
         { SPECIAL, "conv:n1c3h9w11k16r3s3:bf16:nhwc:stride=2:pad=1" },
         { SPECIAL, "conv:n2c3h19w17k16r7s7:f16:stride=2:pad=3" },
     } },
-    { "conv_tf32", 8, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1:math=tf32", 0, 1, NULL, {
+    { "conv_tf32", 13, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1:math=tf32", 0, 1, NULL, {
         { EXACT, "conv:n2c64h12w12k64r3s3:f32:nhwc:pad=1:math=tf32" },
         { REAL,  "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:bias:act=silu:math=tf32" },
         { EXACT, "conv:n3c72h9w11k136r3s3:f32:nhwc:pad=1:stride=2:backward-data:math=tf32" },
@@ -336,6 +336,7 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n2c37h9w11k72r1s1:f32:stride=2:beta=1:math=tf32" },
         { EXACT, "conv:n2c2h16w17k67r7s7:f32:nhwc:pad=3:stride=2:packed:math=tf32" },
         { REAL,  "conv:n1c40h9w11k72r3s3:f32:nhwc:pad=1:backward-data:packed:math=tf32" },
+        { EXACT, "conv:n1c40h9w11k72r3s3:f32:pad=1:backward-data:math=tf32" },
     } },
     { "conv_bf16x3", 4, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n2c64h12w12k64r3s3:f32:nhwc:pad=1" },
