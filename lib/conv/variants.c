@@ -271,7 +271,8 @@ const struct vn_variant vn__conv_variants[] = {
       .costs = "EFF L2 FIXED_NS TILE_NS MOVE",
       .constants = "IMAGE_RANK 4 5", .constants_of = vn__constants_conv_wgmma_filter,
       .defines = "#define DIRECTION 2\n#define TAPS_TOGETHER 0\n#define BLK_K 32\n#define WARPGROUPS 2\n"
-                 "#define ROLE_WORKS TRANSPOSE\n#define BLK_N 128\n#define COLUMNS BLK_M\n#define STAGE ((BLK_M + BLK_N) * 128)\n",
+                 "#define ROLE_WORKS TRANSPOSE\n#define BLK_N 128\n#define COLUMNS BLK_M\n"
+                 "#define STAGE ((BLK_M + BLK_N) * 128)\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },
     { .name = "conv_bf16x3_filter", .fits = vn__fits_conv_bf16x3_filter, .plan = vn__plan_conv_bf16x3_filter,
       .run = vn__run_conv_bf16x3_filter, .trial = vn__trial_conv,
