@@ -40,8 +40,8 @@
 #define MOVES   (HOLDS && ACCUMULATORS * WARPGROUPS * TEAMS > 128)
 #define ITEMS   (128 * WARPGROUPS * TEAMS + (MOVES ? 128 : 32))
 
-/* Tiles of phases that meet no tap come last, and are stored without products.  In 16-bit types they have one
- * slice of zeros. */
+/* Tiles of phases that meet no tap have no products: they come last, and each is stored behind another tile,
+ * while the next one is loaded and multiplied.  In 16-bit types they have one slice of zeros. */
 #define SKIPS   (TYPE == TYPE_F32 && DIRECTION == 1)
 
 LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
@@ -137,11 +137,11 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
         const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
         const struct output c = CONV_TILE_OUTPUT(rows, N);
-        int at = GROUP_ID(0) + team * groups, passed = GROUP_ID(0), turned = team == 0;
-        struct tile t = tile_of_split(schedule, at, count);
+        int passed = GROUP_ID(0), turned = team == 0;
+        struct tile t = tile_of_split(schedule, GROUP_ID(0) + team * groups, count);
 
         role_take_registers(MOVES);
-        for (; at < multiplied; at += TEAMS * groups) {
+        for (int at = GROUP_ID(0) + team * groups; at < multiplied; at += TEAMS * groups) {
             const int slices = slices_of(t, phases, span, channels), n0 = t.n0, part = t.part;
             float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
             unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
@@ -169,17 +169,14 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
             } else {
                 conv_store(&c, d, bias_row, held, mine, n0, lane);
             }
-        }
-        for (; SKIPS && at < tiles; at += TEAMS * groups) {
-            float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
-            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
-            const struct own_rows mine = conv_prepare(bias_row, held, &c, t, r, lane, phases, win, eOut,
-                                                      vStep, vC, eX);
+            for (int empty = at + multiplied; SKIPS && empty < tiles; empty += multiplied) {
+                const struct tile e = tile_of_split(schedule, empty, count);
 
-            UNROLL for (int i = 0; i < ACCUMULATORS; i++)
-                d[i] = 0;
-            conv_store(&c, d, bias_row, held, mine, t.n0, lane);
-            t = tile_of_split(schedule, at + TEAMS * groups, count);
+                mine = conv_prepare(bias_row, held, &c, e, r, lane, phases, win, eOut, vStep, vC, eX);
+                UNROLL for (int i = 0; i < ACCUMULATORS; i++)
+                    d[i] = 0;
+                conv_store(&c, d, bias_row, held, mine, e.n0, lane);
+            }
         }
     }
 }

@@ -42,10 +42,10 @@ DEVICE int phase_taps(LOCAL const struct phase *f)
     conv_taps(m, (int)eTaps.along, (int)vStep.dilated, (int)vStep.along, (int)vPad.along, phase,    \
               (int)vMeet.along, (int)vMeet.dilated)
 
-/* The tiles of phases that meet taps, which are the first; all: of a phase. */
+/* The tiles of phases that meet taps, which are the first, or if none does of one phase; all: of a phase. */
 DEVICE int tiles_with_taps(LOCAL const struct phase *phases, int count, int all)
 {
-    int with = 0;
+    int with = 1;
 
     while (with < count && phase_taps(&phases[with]) > 0)
         with++;

@@ -337,6 +337,7 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n2c2h16w17k67r7s7:f32:nhwc:pad=3:stride=2:packed:math=tf32" },
         { REAL,  "conv:n1c40h9w11k72r3s3:f32:nhwc:pad=1:backward-data:packed:math=tf32" },
         { EXACT, "conv:n1c40h9w11k72r3s3:f32:pad=1:backward-data:math=tf32" },
+        { EXACT, "conv:n2c36h1w1k40r1s1:f32:nhwc:stride=2:pad=1:backward-data:beta=1:math=tf32" },
     } },
     { "conv_bf16x3", 4, "conv:n2c64h6w5k64r3s3:f32:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n2c64h12w12k64r3s3:f32:nhwc:pad=1" },
