@@ -65,16 +65,9 @@ static struct cut cut_in(const struct gemm *g, const int *p, int64_t shares)
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-/* Parts of A, 6 bytes of an element written and read: where each batch has its own all of them count, else
- * what does not stay in the second-level cache.                                                          */
-static double part_bytes(const struct gemm *g, const struct vn_site *site)
-{
-    const double bytes = 12.0 * (double)g->m * (double)g->k * (double)g->batches;
-
-    return g->batches > 1 ? bytes : larger(0, bytes - site->rates->l2_mb * 1e6);
-}
-
-/* Three launches with the one that adds sums; shares of more than one tile write the sums of each. */
+/* Three launches with the one that adds sums; shares of more than one tile write the sums of each.  Parts of
+ * A, 6 bytes of an element written and read, count where each batch has its own; of one A, what does not stay
+ * in the second-level cache, where memory sets the time: where products do, EFF was fitted with it.        */
 static double seconds_of(const struct gemm *g, const struct cut *c, const struct vn_row *row,
                          const struct vn_site *site)
 {
@@ -87,11 +80,13 @@ static double seconds_of(const struct gemm *g, const struct cut *c, const struct
     const double bytes = g->head.bytes + c_bytes * row->cost[C] / 1000 + vn__odd_c_bytes(g, row->cost[ODD_C]);
     const double read = vn__move_seconds(bytes, 1000, site) *
                         larger(1, site->rates->readers * units / groups);
+    const double parts = 12.0 * (double)g->m * (double)g->k * (double)g->batches;
+    const double beyond = g->batches > 1 ? 0 : larger(0, parts - site->rates->l2_mb * 1e6);
     const int64_t across = c->shares % c->tiles ? (c->tiles < c->shares ? c->tiles : c->shares) : 0;
     const double sums = (double)(c->shares + across) * BLK_N * (double)g->m * 2 * sizeof(float);
 
-    return row->cost[FIXED_NS] * 1e-9 + larger(work, read) +
-           vn__move_seconds(part_bytes(g, site), 1000, site) +
+    return row->cost[FIXED_NS] * 1e-9 + larger(work, read + vn__move_seconds(beyond, 1000, site)) +
+           vn__move_seconds(g->batches > 1 ? parts : 0, 1000, site) +
            (is_cut(c) ? vn__launch_seconds(site) + vn__move_seconds(sums, 1000, site) : 0);
 }
 
