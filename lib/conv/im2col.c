@@ -107,6 +107,18 @@ int vn__im2col_turns_filter(const struct conv *c)
     return c->direction == BACKWARD_DATA && c->w.type == VN_F32;
 }
 
+double vn__conv_met(const struct conv *c)
+{
+    double elements = (double)vn__elements(&c->x);
+
+    for (int d = 0; d < DIMS; d++) {
+        const int64_t met = c->y.extent[2 + d] * c->w.extent[2 + d], all = c->x.extent[2 + d];
+
+        elements *= met < all ? (double)met / (double)all : 1;
+    }
+    return elements;
+}
+
 vn_tensor vn__conv_turned(const vn_tensor *w)
 {
     vn_tensor t = *w;

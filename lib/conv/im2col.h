@@ -33,6 +33,9 @@ int vn__im2col_rank(const struct conv *c);
 int64_t vn__conv_phases_along(const struct conv *c, int d);
 int64_t vn__conv_taps_along  (const struct conv *c, int d, int64_t phase);
 
+/* How many elements of x some tap reads: with a stride, a small filter jumps over pixels. */
+double vn__conv_met(const struct conv *c);
+
 /* The zeros that a row needs before its first pixel, or behind its last, whichever are more. */
 int64_t vn__im2col_zeros(const struct im2col *i, int d);
 /* Arguments: the buffer, VIEW and extents of the source; those of the filter; eGrid, vFirst, vWindow, of

@@ -66,6 +66,7 @@ static const char *view_of(struct view *v, const struct conv *problem)
     vn_tensor *source, filter;
 
     *v = (struct view){ .from = vn__conv_without_jumps(problem), .folded = is_foldable(problem) };
+    v->from.p.bytes -= (double)(vn__elements(&problem->x) - vn__elements(&v->from.x)) * sizeof(float);
     v->c = v->from;
     source = source_of(&v->c);
     v->width = v->folded ? (v->c.y.extent[4] - 1) * v->c.stride[2] + v->c.w.extent[4] : source->extent[4];

@@ -109,7 +109,7 @@ const char *vn__plan_conv_tf32_filter(struct vn_plan *out, const void *problem, 
 {
     const struct conv *c = problem;
     const int *const p = row->p, *const cost = row->cost;
-    const double bytes = sizeof(float), x = (double)vn__elements(&c->x), y = (double)vn__elements(&c->y);
+    const double bytes = sizeof(float), x = vn__conv_met(c), y = (double)vn__elements(&c->y);
     const double multiply = 2.0 * p[BLK_M] * BLK_N * PAIR / (site->rates->mma32 * 1e6 * cost[EFF]);
     const double read = site->facts->units * bytes * PAIR * (p[BLK_M] + BLK_N) /
                         (site->rates->l2_gbps * 1e6 * cost[L2]);

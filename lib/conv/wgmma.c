@@ -280,14 +280,8 @@ static int64_t order_of(const struct conv *c, int64_t *all, int64_t *most)
 /* What is read and written at least: pixels between the taps are not. */
 static double bytes_of(const struct conv *c)
 {
-    double missed = (double)vn__elements(&c->x);
+    const double missed = c->direction == FORWARD ? (double)vn__elements(&c->x) - vn__conv_met(c) : 0;
 
-    for (int d = 0; d < DIMS; d++) {
-        const int64_t met = c->y.extent[2 + d] * c->w.extent[2 + d], all = c->x.extent[2 + d];
-
-        missed *= met < all ? (double)met / (double)all : 1;
-    }
-    missed = c->direction == FORWARD ? (double)vn__elements(&c->x) - missed : 0;
     return c->p.bytes - missed * (double)vn_type_bytes(c->p.type);
 }
 
