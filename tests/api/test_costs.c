@@ -384,6 +384,14 @@ int main(void)
             "a small operand that is M-major");
     compare(estimate("gemm_wgmma", VN_F16, 16, 1024, 20000, "nt"),
             estimate("gemm_wgmma", VN_F16, 16, 1024, 19000, "nt"), 1, 1.5, "more bytes than the cache keeps");
+    compare(estimate("gemm_wgmma", VN_F16, 2048, 2048, 4104, "nt"),
+            estimate("gemm_wgmma", VN_F16, 2048, 2048, 4096, "nt"), 1.05, 2.5, "rows within a line");
+    compare(estimate("gemm_wgmma", VN_F16, 2048, 2048, 8256, "nt"),
+            estimate("gemm_wgmma", VN_F16, 2048, 2048, 8192, "nt"), 1, 1.03, "rows that are whole lines");
+    compare(estimate("gemm_skinny", VN_F16, 10, 4, 1750, "tt"),
+            estimate("gemm_skinny", VN_F16, 10, 4, 64, "tt"), 4.5, 9, "steps along K");
+    compare(estimate("gemm_skinny_mma", VN_F16, 48, 104, 13120, "nt"),
+            estimate("gemm_skinny_mma", VN_F16, 48, 104, 656, "nt"), 1.3, 4, "levels of splits");
     printf("COUNT costs %d\n%d failures\n", cases, failures);
     return failures != 0;
 }
