@@ -183,16 +183,19 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
 
 /* The cut of the least time: panels repay copying into the slab, pixels reading or packing the filter, and
  * small tasks keep all units at work. Of the plan, its own numbers; NULL, or why no cut will do.        */
-static const char *find_cut(struct vn_plan *out, const struct conv *c, const struct vn_row *row, int units,
-                            int is_packed)
+static const char *find_cut(struct vn_plan *out, const struct conv *c, const struct vn_row *row,
+                            const struct vn_site *site, int is_packed)
 {
     const int *const p = row->p;
     const struct whole w = whole_of(c, p);
     const int64_t sums = p[VN_SLAB_BLK_C] / p[VN_SLAB_VEC];
-    const char *why = "the source of a box of pixels does not fit the slab";
+    const char *why = vn__slab_fits(c, p, site->facts);
     double least = INFINITY;
 
     out->seconds = -1;                          /* until there is one */
+    if (why)
+        return why;
+    why = "the source of a box of pixels does not fit the slab";
     if (w.taps > VN_STEPS_MOST)
         return "a filter has more than 2048 taps";
     for (int64_t each = max_of(1, w.panels), next; each; each = next) {
@@ -212,7 +215,7 @@ static const char *find_cut(struct vn_plan *out, const struct conv *c, const str
                 why = "it has more than 2^30 tasks";
                 continue;
             }
-            time = time_of(&cut, c, &w, row, units, is_packed);
+            time = time_of(&cut, c, &w, row, site->facts->units, is_packed);
             if (time < least) {
                 least = time;
                 out->v[VN_SLAB_PANELS] = each;
@@ -243,15 +246,14 @@ const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const s
                                const struct vn_site *site)
 {
     const struct conv *c = problem;
-    const char *why = vn__slab_fits(c, row->p, site->facts);
+    const char *why = find_cut(out, c, row, site, 0);
 
-    return why || (why = find_cut(out, c, row, site->facts->units, 0))
-         ? why : lacks_rows(c, row->p);
+    return why ? why : lacks_rows(c, row->p);
 }
 
 /* Whether several tasks read the same part of the filter: boxes of pixels, or phases, of which each touches
  * most cache lines of it. Else it is packed by who reads it, while it is in the cache. */
-static int repays_packing(const struct conv *c, const struct vn_row *row, int units)
+static int repays_packing(const struct conv *c, const struct vn_row *row, const struct vn_site *site)
 {
     enum { READERS = 3 };
     const struct whole w = whole_of(c, row->p);
@@ -259,7 +261,7 @@ static int repays_packing(const struct conv *c, const struct vn_row *row, int un
     struct vn_plan plan;
     struct cut cut;
 
-    if (c->is_empty || (phases > 1 && vn__conv_taps(c) == 1) || find_cut(&plan, c, row, units, 0))
+    if (c->is_empty || (phases > 1 && vn__conv_taps(c) == 1) || find_cut(&plan, c, row, site, 0))
         return 0;
     cut_up(&cut, c, &w, row->p, plan.v[VN_SLAB_PANELS], plan.v[VN_SLAB_PIXELS]);
     return (double)phases * count_boxes(&cut) >= READERS;
@@ -271,18 +273,19 @@ const char *vn__plan_conv_slab_packed(struct vn_plan *out, const void *problem, 
     const struct conv *c = problem;
     const int *p = row->p;
     const struct vn_layout l = vn__layout_conv_slab(c, p);
-    const int given = vn__conv_is_packed(c, &l), units = site->facts->units;
-    const char *why = vn__slab_fits(c, p, site->facts);
+    const int given = vn__conv_is_packed(c, &l);
+    const char *why = find_cut(out, c, row, site, 1);
 
-    if (why || (why = find_cut(out, c, row, units, 1)) ||
-        (why = lacks_rows(c, p)))
+    if (why)
         return why;
-    if (c->is_empty || (!given && !repays_packing(c, row, units)))
-        return "few tasks read the same part of the filter";
-    if (packed_vectors(c, p) > VN_CONV_MOST / c->groups)
+    if (packed_vectors(c, p) > VN_CONV_MOST / c->groups) {
+        out->seconds = -1;
         return "a packed filter must stay below 2^31 vectors";
+    }
     out->workspace = given ? 0 : l.bytes;
-    return NULL;
+    return (why = lacks_rows(c, p)) ? why
+         : c->is_empty || (!given && !repays_packing(c, row, site))
+         ? "few tasks read the same part of the filter" : NULL;
 }
 
 static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const void *problem, vn_buffer *packed,

@@ -152,8 +152,10 @@ const char *vn__plan_conv_slab_filter(struct vn_plan *out, const void *problem, 
     int64_t bytes = (c->p.type == VN_F64 ? 8 : 4) * row->p[VN_SLAB_VEC];
     struct cut cut;
 
-    if (why || (why = find_cut(out, c, row, units, MOST_SPLITS * (int64_t)units)))
+    if (why || (why = find_cut(out, c, row, units, MOST_SPLITS * (int64_t)units))) {
+        out->seconds = -1;
         return why;
+    }
     cut_up(&cut, c, &w, row->p, out->v[VN_SLAB_PANELS], out->v[VN_SLAB_CHANNELS],
            out->v[VN_SLAB_SPLITS]);
     if (cut.splits > 1 && vn__mul(&bytes, bytes, cut.vectors) && vn__mul(&bytes, bytes, cut.cells) &&
