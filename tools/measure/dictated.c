@@ -170,19 +170,15 @@ vn_status __wrap_vn__choose(const struct vn_choice **out, const struct vn_plan *
 int __real_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size);
 int __wrap_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size);
 
-/* What was chosen before does not bind who dictates, unless he did it, nor what was dictated the library; and
- * who asks wants to hear it again.                                                                        */
+/* What was chosen before does not bind who dictates, unless the same was dictated; nor does that bind the
+ * library; and who asks wants to hear it again.                                                         */
 int __wrap_vn__call_again(vn_status *out, vn_queue *q, const void *call, size_t size)
 {
-    const size_t kept = noted.memo.call_size;
-    int again;
-
     if (asked || (obedient && !is_noted(q)))
         return 0;
-    if (obedient)
-        return __real_vn__call_again(out, q, call, size);
-    noted.memo.call_size = 0;
-    again = __real_vn__call_again(out, q, call, size);
-    noted.memo.call_size = kept;
-    return again;
+    if (!obedient) {                      /* the library's own may take the place of what is noted */
+        noted.queue = NULL;
+        noted.memo.call_size = 0;
+    }
+    return __real_vn__call_again(out, q, call, size);
 }
