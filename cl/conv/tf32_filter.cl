@@ -27,7 +27,7 @@
 #define BYTES_A   (BLOCKS_N * BLOCK)
 #define MAPS_AT   (STAGES * STAGE)
 #define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
-#define HELPERS   3                             /* warps that transpose */
+#define SPARE     3                             /* warps that transpose */
 
 LARGE_LOCAL(conv_tf32_filter, MAPS_AT + 2 * MAP_BYTES)
 
@@ -61,13 +61,13 @@ DEVICE void rows_load(UINT32 to, GLOBAL const unsigned INT64 *map, int k0, int p
 }
 
 /* A warp's blocks of `count` slices of dy; done: the barriers that consumers wait at, one of a stage. */
-DEVICE void rows_transpose(struct pipeline p, UINT32 done, UINT32 stages, int helper, int lane, int count)
+DEVICE void rows_transpose(struct pipeline p, UINT32 done, UINT32 stages, int warp, int lane, int count)
 {
     for (int i = 0; i < count; i++) {
         consumer_wait(p);
-        UNROLL for (int j = 0; j < BLK_M / OPERAND_ROW; j += HELPERS)
-            if (j + helper < BLK_M / OPERAND_ROW)
-                tf32_transpose(stages + p.stage * STAGE + BYTES_A + (j + helper) * BLOCK, lane);
+        UNROLL for (int j = 0; j < BLK_M / OPERAND_ROW; j += SPARE)
+            if (j + warp < BLK_M / OPERAND_ROW)
+                tf32_transpose(stages + p.stage * STAGE + BYTES_A + (j + warp) * BLOCK, lane);
         wgmma_release();
         warp_meet();
         if (lane == 0)
@@ -103,7 +103,7 @@ conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, 
                  (INDEX)vY.s2);
     else if (me == 64) {
         for (int i = 0; i < STAGES * TRANSPOSE; i++)
-            barrier_init(transposed + 8 * i, HELPERS);
+            barrier_init(transposed + 8 * i, SPARE);
         pipe_init(p, STAGES, ROLE_WARPS);
     }
     BARRIER();

@@ -319,6 +319,18 @@ static void test_matrix_engines(void)
 
 /* ---- results of peers ---- */
 
+/* Numbers in [-1, 1). */
+static void *drawn(vn_type type, int64_t count, uint64_t *state)
+{
+    void *const to = calloc((size_t)count, sizeof(double));
+
+    for (int64_t at = 0; at < count; at++) {
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        oracle_store(type, to, at, (double)(*state >> 40) * 0x1p-23 - 1);
+    }
+    return to;
+}
+
 /* A softmax's gradient as PyTorch's kernel for GPUs computes it, where `rounds`; `left_out`: of the sum. */
 static void differentiate(const struct problem *p, const struct operands *o, void *const *in, void *out,
                           int rounds, int64_t left_out)
@@ -361,13 +373,8 @@ static void test_roundings(void)
 
         ours.of[2] = calloc((size_t)count, sizeof(double));
         theirs.of[2] = calloc((size_t)count, sizeof(double));
-        for (int k = 0; k < 2; k++) {
-            in[k] = calloc((size_t)count, sizeof(double));
-            for (int64_t at = 0; at < count; at++) {
-                state = state * 6364136223846793005u + 1442695040888963407u;
-                oracle_store(p.type, in[k], at, (double)(state >> 40) * 0x1p-23 - 1);
-            }
-        }
+        for (int k = 0; k < 2; k++)
+            in[k] = drawn(p.type, count, &state);
         differentiate(&p, &o, in, ours.of[2], 0, 0);
         differentiate(&p, &o, in, theirs.of[2], 1, 0);
         check(results_agree(&p, &o, &ours, &theirs, in, why, sizeof why, "it"), "%s %s", table[i], why);
@@ -421,13 +428,8 @@ static void test_weights(void)
               why);
         ours.of[3] = calloc((size_t)o.elements[3], sizeof(double));
         theirs.of[3] = calloc((size_t)o.elements[3], sizeof(double));
-        for (int k = 1; k < 3; k++) {
-            in[k] = calloc((size_t)o.elements[k], sizeof(double));
-            for (int64_t at = 0; at < o.elements[k]; at++) {
-                state = state * 6364136223846793005u + 1442695040888963407u;
-                oracle_store(p.type, in[k], at, (double)(state >> 40) * 0x1p-23 - 1);
-            }
-        }
+        for (int k = 1; k < 3; k++)
+            in[k] = drawn(p.type, o.elements[k], &state);
         weigh(&p, &o, in, ours.of[3], 1, 0);
         weigh(&p, &o, in, theirs.of[3], 0.7, 0);
         check(results_agree(&p, &o, &ours, &theirs, NULL, why, sizeof why, "it"), "%s %s", table[i], why);
