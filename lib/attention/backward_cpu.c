@@ -28,12 +28,14 @@ const char *vn__plan_attention_backward_cpu(struct vn_plan *out, const void *pro
     const int64_t most = groups ? VN_CEIL_DIV(4 * (int64_t)site->facts->units, groups) : 1;
     int64_t bytes;
 
+    out->seconds = -1;
     if (local_bytes(p, head, real) > site->facts->local_bytes)
         return "its blocks do not fit into the local memory";
     out->v[SPLITS] = most < blocks ? most : blocks;
     if (!vn__mul(&bytes, VN_CEIL_DIV(a->queries, p[BLK_M]) * p[BLK_M], head * real) ||
         !vn__mul(&bytes, bytes, a->batches * a->heads) || !vn__mul(&bytes, bytes, out->v[SPLITS]))
         return "its sums of the gradient of queries overflow";
+    out->seconds = 0;                           /* nobody has a model of it */
     out->workspace = (size_t)bytes;
     return NULL;
 }

@@ -41,8 +41,10 @@ const char *vn__plan_attention_cpu(struct vn_plan *out, const void *problem, con
     struct panels panels[2];
 
     (void)site;
-    out->workspace = panels_of_both(panels, a, row->p);
-    return a->keys && !out->workspace ? "its panels of keys and values overflow" : NULL;
+    if ((out->workspace = panels_of_both(panels, a, row->p)) || !a->keys)
+        return NULL;
+    out->seconds = -1;
+    return "its panels of keys and values overflow";
 }
 
 static void arg_panels(struct vn_launch *l, const struct panels *p)

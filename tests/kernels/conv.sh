@@ -20,6 +20,7 @@ conv_taps    n2c3h10w11k17r7s7:f32:pad=3:stride=2:backward-data:beta=1
 conv_taps    n2c2h9w8d5k5t2r3s3:f16:nhwc:stride=2:dil=2:pad=2:backward-data:bias
 conv_slab_packed  n2c18h20w30k38r3s3:f32:groups=2:pad=1:stride=2:backward-data
 conv_slab_packed  n2c9h53w31k17r3s2:f32:pad=1:nhwc
+conv_slab_packed  n1c8h6w6k8r1s1:f32:nhwc
 conv_spread  n2c18h21w75k38r1s1:f32:stride=2:backward-data:bias:act=relu
 conv_spread  n2c21h11w9k13r1s1:f16:nhwc:stride=2:pad=1:backward-data:beta=2
 conv_spread  n1c3d5h4w37k9t1r1s1:f64:stride=2x1x3:pad=1:backward-data
