@@ -322,10 +322,10 @@ static double chain_of(const struct gemm *g, const struct engine *e, const struc
                        const struct vn_row *row, const struct vn_site *site)
 {
     const double groups = (double)(s->tiles_m * s->tiles_n * g->batches * s->splits);
-    const double rounds = ceil(groups / (site->facts->units * vn__resident(e->items)));
+    const double waves = ceil(groups / (site->facts->units * vn__resident(e->items)));
     const double steps = (double)s->span / (double)(s->across * e->depth);
 
-    return rounds * steps * row->cost[STEP_NS] * 1e-9 * (1 + e->rows / 8.0) / odd;
+    return waves * steps * row->cost[STEP_NS] * 1e-9 * (1 + e->rows / 8.0) / odd;
 }
 
 /* Splits that meet in exchange slots are added in pairs, level by level. */
