@@ -10,7 +10,7 @@
  * Parameters, from conv.tune: VEC.
  */
 
-/* A run of elements in the output, and where its first is in the residual and the bias. Element i is number
+/* A run of elements in the output, and where its first is in the residual and the bias. Element i is element
  * (i + pad) / step of the product, or zero if that leaves a remainder, or is_there is 0. */
 struct run { INDEX at, residual, residual_step, bias, bias_step; int length, is_there, step, pad; };
 

@@ -103,17 +103,20 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
 
 /* The cut of the least time: packing dy costs a block of channels what filling the slab costs a range of
  * panels, and splits keep all units at work.                                                           */
-static const char *find_cut(struct vn_plan *out, const struct conv *c, const struct vn_row *row, int units,
-                            int64_t most_splits)
+static const char *find_cut(struct vn_plan *out, const struct conv *c, const struct vn_row *row,
+                            const struct vn_site *site, int64_t most_splits)
 {
     const int *const p = row->p;
     const struct whole w = whole_of(c, p);
     const int64_t width = min_of(w.vectors, p[VN_SLAB_THR_V]) * p[VN_SLAB_VEC];
     const int64_t most = min_of(most_splits, max_of(1, vn__conv_pixels(&c->y) / LEAST_PIXELS));
-    const char *why = "the sums of all taps do not fit the local memory";
+    const char *why = vn__slab_fits(c, p, site->facts);
     double least = INFINITY;
 
     out->seconds = -1;                          /* until there is one */
+    if (why)
+        return why;
+    why = "the sums of all taps do not fit the local memory";
     for (int64_t each = w.panels, next; each; each = next) {
         for (int64_t channels = min_of(w.channels, p[VN_SLAB_BLK_C] / (each * width) / w.taps); channels;
              channels /= 2)
@@ -126,7 +129,7 @@ static const char *find_cut(struct vn_plan *out, const struct conv *c, const str
                     why = no;
                     continue;
                 }
-                time = time_of(&cut, c, &w, row, units);
+                time = time_of(&cut, c, &w, row, site->facts->units);
                 if (time < least) {
                     least = time;
                     out->v[VN_SLAB_PANELS] = each;
@@ -147,22 +150,19 @@ const char *vn__plan_conv_slab_filter(struct vn_plan *out, const void *problem, 
 {
     const struct conv *c = problem;
     const struct whole w = whole_of(c, row->p);
-    const int units = site->facts->units;
-    const char *why = vn__slab_fits(c, row->p, site->facts);
+    const char *const why = find_cut(out, c, row, site, MOST_SPLITS * (int64_t)site->facts->units);
     int64_t bytes = (c->p.type == VN_F64 ? 8 : 4) * row->p[VN_SLAB_VEC];
     struct cut cut;
 
-    if (why || (why = find_cut(out, c, row, units, MOST_SPLITS * (int64_t)units))) {
-        out->seconds = -1;
+    if (why)
         return why;
-    }
     cut_up(&cut, c, &w, row->p, out->v[VN_SLAB_PANELS], out->v[VN_SLAB_CHANNELS],
            out->v[VN_SLAB_SPLITS]);
     if (cut.splits > 1 && vn__mul(&bytes, bytes, cut.vectors) && vn__mul(&bytes, bytes, cut.cells) &&
         vn__mul(&bytes, bytes, cut.splits) && (uint64_t)bytes <= site->queue->workspace_limit)
         out->workspace = (size_t)bytes;
     else if (cut.splits > 1)                    /* pixels are not divided */
-        find_cut(out, c, row, units, 1);
+        find_cut(out, c, row, site, 1);
     return c->w.extent[0] / c->groups < row->p[VN_SLAB_VEC] / 2
          ? "vectors of filters would be empty for the most part" : NULL;
 }

@@ -39,7 +39,7 @@ static int has_rows(struct rows *r, const vn_tensor *y)
 }
 
 /* NULL, or why TMA cannot load dy as one matrix of pixels and filters; *step: from pixel to pixel. */
-static const char *is_transposed(int64_t *step, const vn_tensor *y)
+static const char *refuses_transposing(int64_t *step, const vn_tensor *y)
 {
     struct rows r;
 
@@ -120,7 +120,7 @@ const char *vn__plan_conv_tf32_filter(struct vn_plan *out, const void *problem, 
     const char *why = view_of(&v, c);
 
     if (!why && p[TRANSPOSE])
-        why = is_transposed(&step, &c->y);
+        why = refuses_transposing(&step, &c->y);
     if (!why && !(why = tiles_of(&cut, &v.as, p)))
         why = vn__filter_share(&cut, &seconds, 1, multiply > read ? multiply : read, cost[TILE_NS] * 1e-9,
                                site);
@@ -183,7 +183,7 @@ vn_status vn__run_conv_tf32_filter(vn_queue *q, const struct vn_choice *it, cons
     l = (struct vn_launch){ .groups = { cut.tiles * cut.parts, 1, 1 }, .items = ITEMS };
     vn__filter_arg_x(&l, &v, c);
     if (it->p[TRANSPOSE]) {
-        is_transposed(&step, &c->y);
+        refuses_transposing(&step, &c->y);
         vn__arg_buffer(&l, c->y.buffer);
         vn__arg_view(&l, (int64_t[8]){ c->y.start, 0, step, 0, 0, 0, 0, vn__conv_pixels(&c->y) });
     } else {
