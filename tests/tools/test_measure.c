@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_measure.c - order statistics, paired ratios, turns, calibration, what counts as a disturbance; the
- * names and roofs of engines; and whether a peer's result agrees with ours.  No device is needed, and no time
- * passes: the runners say how long they took.
+ * names and roofs of engines; whether a peer's result agrees with ours; and the check of a part of one.  No
+ * device is needed, and no time passes: the runners say how long they took.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include "bench/roofline.h"
 #include "check/oracle.h"
 #include "check/spot.h"
+#include "problem/attention.h"
 #include "commands.h"
 #include "core.h"
 #include "lib/gemm/gemm.h"
@@ -443,6 +444,77 @@ static void test_weights(void)
     }
 }
 
+/* ---- a part of a result ---- */
+
+/* The operands, and what the oracle says of them, in their types. */
+static void solve(const struct problem *p, struct values *v, struct results *right, uint64_t *state)
+{
+    struct oracle c = { .p = p, .o = &v->o };
+    double *in[OPERANDS] = { NULL };
+
+    for (int i = 0; i < v->o.count; i++) {
+        const vn_type type = v->o.t[i].type;
+        const int64_t count = v->o.elements[i];
+
+        if (!v->o.t[i].rank)
+            continue;
+        v->operand[i] = drawn(type, count, state);
+        right->of[i]  = calloc((size_t)count, sizeof(double));
+        c.value[i]    = calloc((size_t)count, sizeof *c.value[i]);
+        c.bound[i]    = calloc((size_t)count, sizeof *c.bound[i]);
+        c.in[i] = in[i] = calloc((size_t)count, sizeof *in[i]);
+        for (int64_t at = 0; at < count; at++) {
+            in[i][at] = oracle_load(type, v->operand[i], at);
+            if (p->op->element)
+                oracle_store(type, v->operand[i], at, in[i][at] = p->op->element(p, i, at, in[i][at]));
+        }
+    }
+    oracle_run(&c);
+    for (int i = 0; i < v->o.count; i++) {
+        for (int64_t at = 0; v->o.t[i].rank && is_output(&v->o, i) && at < v->o.elements[i]; at++)
+            oracle_store(v->o.t[i].type, right->of[i], at, (double)c.value[i][at]);
+        free(in[i]);
+        free(c.value[i]);
+        free(c.bound[i]);
+    }
+}
+
+/* What is right passes; what is wrong in the first batch, or in the last, does not. */
+static void test_spots(void)
+{
+    static const char *const table[] = {
+        "gemm:50x40x30:f32:nn:batch=3", "attention:b3h4s50d16:f32:hk=2", "attention:b3h2s50d16:f32:causal",
+        "attention:b3h2s50d16:f32:len=7:qlen=3", "attention:b3h2s50d16:f32:causal:len=7:qlen=3",
+        "attention:b3h2s50d16:f32:causal-first:len=7:qlen=3" };
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const int out = i == 0 ? 2 : ATTENTION_OUT;
+        struct problem p;
+        struct values v = { .operand = { NULL } };
+        struct results right = { { NULL } };
+        char why[512] = "";
+
+        check(!problem_parse(&p, table[i], why, sizeof why) && !problem_operands(&v.o, &p), "%s: %s", table[i],
+              why);
+        solve(&p, &v, &right, &state);
+        check(!spot_check(&p, &v, &right, why, sizeof why), "%s %s", table[i], why);
+        for (int b = 0; b < 3; b += 2) {
+            float *const of_batch = (float *)right.of[out] + b * v.o.elements[out] / 3;
+
+            for (int64_t at = 0; at < v.o.elements[out] / 3; at++)
+                of_batch[at] += 1;
+            check(spot_check(&p, &v, &right, why, sizeof why), "%s: batch %d is wrong, and passes", table[i], b);
+            for (int64_t at = 0; at < v.o.elements[out] / 3; at++)
+                of_batch[at] -= 1;
+        }
+        for (int k = 0; k < OPERANDS; k++) {
+            free(v.operand[k]);
+            free(right.of[k]);
+        }
+    }
+}
+
 int main(void)
 {
     test_order_statistics();
@@ -458,6 +530,7 @@ int main(void)
     test_matrix_engines();
     test_roundings();
     test_weights();
+    test_spots();
     printf("%d checks, %d failures\n", checks, failures);
     return failures ? EXIT_FAILURE : 0;
 }

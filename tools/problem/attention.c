@@ -264,15 +264,9 @@ static int64_t weighted(const struct problem *p, int i)
          : i == ATTENTION_D_Q || i == ATTENTION_D_K ? a->d : 0;
 }
 
-/* The length of a batch where it is the only one. */
-static int64_t attention_narrowed(const struct attention_problem *a, int64_t first, int64_t all, int64_t b)
-{
-    return first == NO_LENGTH ? NO_LENGTH : attention_length(a, first, all, b);
-}
-
 /* Some queries of the heads of one head of keys, of one batch: what is causal keeps those whose index says
- * what they see, the first, or the last.  Of backward that is the first part; the last has the gradients of
- * some keys, and all queries.                                                                           */
+ * what they see, the first, or the last that the batch has.  Of backward, which takes no lengths, that is the
+ * first part; the last has the gradients of some keys, and all queries.                                  */
 static void narrow_attention(struct problem *p, struct operands *o, int last)
 {
     enum { ROWS = 4, OF_KEYS = 1 << ATTENTION_K | 1 << ATTENTION_V | 1 << ATTENTION_D_K |
@@ -283,12 +277,15 @@ static void narrow_attention(struct problem *p, struct operands *o, int last)
     const struct range b = end_of(a->batch, 1, last), h = end_of(a->heads, group, last),
                        k = end_of(attention_shared(a), 1, last);
     const int by_keys = p->direction == BACKWARD && last;
-    const struct range i = end_of(a->queries, by_keys ? a->queries : ROWS, at_end),
+    const int64_t queries = attention_batch_queries(a, b.from);
+    const struct range i = end_of(queries, by_keys ? queries : ROWS, at_end),
                        j = end_of(attention_keys(a), by_keys ? ROWS : attention_keys(a), at_end);
 
     a->dv = attention_dv(a);
-    a->key_length = attention_narrowed(a, a->key_length, attention_keys(a), b.from);
-    a->query_length = attention_narrowed(a, a->query_length, a->queries, b.from);
+    if (a->key_length != NO_LENGTH)
+        a->key_length = attention_batch_keys(a, b.from);
+    if (a->query_length != NO_LENGTH)
+        a->query_length = i.count;
     for (int at = 0; at < ATTENTION_OPERANDS; at++) {
         const int of_keys = OF_KEYS >> at & 1;
 
