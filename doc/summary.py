@@ -1,32 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """summary.py REPORT.csv FIGURE: the summary figure of a report of vernier gap, from its CSV alone."""
-import csv
-import statistics
-import sys
+import csv, statistics, sys
 from collections import defaultdict
-
 import matplotlib.pyplot as plt
 
-runs = defaultdict(dict)            # (row, device, library, same, best) -> {sample: line}
+runs = defaultdict(dict)            # (row, device, library, same, best) -> {(process, sample): line}
 with open(sys.argv[1], newline="") as file:
     for line in csv.DictReader(file):
         key = line["name"], line["device"], line["library"], line["same"], line["best"]
-        runs[key][line["sample"]] = line
-
+        runs[key][line["process"], line["sample"]] = line
 
 def run(name, device, library="", **role):
-    """The samples of one contender of a row, by round."""
-    for (n, d, l, same, best), lines in runs.items():
-        if (n, d, l) == (name, device, library) and role.items() <= {"same": same, "best": best}.items():
-            return lines
-    return {}
+    """The samples of one contender of a row, by process and round."""
+    return next((lines for (n, d, l, same, best), lines in runs.items() if (n, d, l) == (name, device, library)
+                 and role.items() <= {"same": same, "best": best}.items()), {})
 
+def median(figures):
+    """Of {(process, sample): figure}, the median of the processes' medians."""
+    processes = defaultdict(list)
+    for (process, _), figure in figures.items():
+        processes[process].append(figure)
+    return statistics.median(map(statistics.median, processes.values())) if processes else None
 
 def ratio(one, two, column="seconds"):
-    """The median of the ratios of samples that were taken in one round."""
-    rounds = [float(one[i][column]) / float(two[i]["seconds"]) for i in one.keys() & two.keys()]
-    return statistics.median(rounds) if rounds else None
+    """That of the ratios of samples that were taken in one round."""
+    return median({i: float(one[i][column]) / float(two[i]["seconds"]) for i in one.keys() & two.keys()})
 
 
 panels = {"Toolchain gap": defaultdict(list), "Library gap": defaultdict(list), "Share of the roof": defaultdict(list)}
@@ -43,8 +42,8 @@ for name, device, library, same, best in list(runs):
     elif device == "1" and same == "1":
         panels["Toolchain gap"][group + second].append(ratio(run(name, "1", same="1"), run(name, "2", same="1")))
     if not library and device == "1" and best == "1":
-        time = statistics.median(float(sample["seconds"]) for sample in ours.values())
-        panels["Share of the roof"][group + second].append(float(line["roof_seconds"]) / time)
+        panels["Share of the roof"][group + second].append(
+            float(line["roof_seconds"]) / median({i: float(sample["seconds"]) for i, sample in ours.items()}))
 
 heights = [len(groups) or 1 for groups in panels.values()]
 figure, axes = plt.subplots(3, 1, figsize=(8, 3 + 0.5 * sum(heights)), height_ratios=heights, layout="constrained")

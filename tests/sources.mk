@@ -204,6 +204,8 @@ endif
 	tools/gap/disassembly.c \
 	tools/gap/html.c \
 	tools/gap/report.c \
+	tools/gap/workers.c \
+	tools/measure/statistics.c \
 	tools/report/chart.c \
 	tools/report/csv.c \
 	tools/report/errors.c \

@@ -29,7 +29,7 @@ refuses()
 
 gemm=gemm:64x64x64:f32:nn softmax=softmax:8x64:f32
 out=tests/gap-out
-./vernier gap $gemm $softmax --pair Portable,rusticl --compare none --budget 0.2 \
+./vernier gap $gemm $softmax --pair Portable,rusticl --compare none --budget 0.2 --processes 2 \
     --json $out.json --csv $out.csv --html $out.html --svg $out.svg > $out.txt || fail "vernier gap: exit status $?"
 cat $out.txt
 for name in $gemm $softmax; do
@@ -43,6 +43,12 @@ for key in '"roofline"' '"library_gap"' '"kernel_time"' '"wall_time"' '"geomean"
 done
 for device in 1 2; do
     grep -q "^$gemm,.*,gemm,f32,[^,]*,$device,opencl:" $out.csv || fail "$out.csv has no line of device $device"
+done
+
+# two processes measured each row, and each sample says which
+[ "$(grep -c '"processes": 2' $out.json)" = 3 ] || fail "$out.json: not each row is of two processes"
+for process in 1 2; do
+    grep -q "^$gemm,.*,gemm,f32,.*,$process,1,[0-9.e-]*," $out.csv || fail "$out.csv has no sample of process $process"
 done
 
 [ -s $out.svg/summary-toolchain.svg ] || fail "no figure is in the folder $out.svg"
@@ -172,11 +178,13 @@ interrupted()
     rm -f $out.part.json
 }
 interrupted bench --device Portable
-interrupted gap --pair Portable,rusticl --compare none
+interrupted gap --pair Portable,rusticl --compare none --processes 1
+interrupted gap --pair Portable,rusticl --compare none --processes 2
 
 refuses 2 'the same device' gap $gemm --pair Portable,Portable
 refuses 2 'comma between' gap $gemm --pair Portable
 refuses 2 'no library "rocblas"' gap $gemm --pair Portable,rusticl --compare rocblas
+refuses 2 '1 to 31' gap $gemm --processes 32
 refuses 2 'one is enough' gap $gemm --pair Portable,rusticl --gpu cuda:0
 refuses 2 'missing.json' compare missing.json missing.json
 grep -q '^cuda' tests/gap-devices.txt || refuses 2 '--pair SPEC,SPEC' gap $gemm

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "gap/disassembly.h"
 #include "gap/gap.h"
+#include "gap/workers.h"
 
 static int failures, checks;
 
@@ -210,6 +211,50 @@ static void test_csv(const json_t *report)
     unlink(path);
 }
 
+/* ---- several processes ---- */
+
+/* A row of a process that took so many seconds on device 1, and one on device 2. */
+static json_t *row_of_process(double seconds, const char *variant)
+{
+    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:{s:f}, s:s, s:[{s:s, s:s, s:b, s:b, s:f, s:f, s:[f, f]}],"
+                     " s:{s:{s:f, s:f, s:f}, s:{s:{s:f, s:f, s:f}}}, s:{s:f}}",
+        "name", "gemm:1x1x1:f32:nn", "variant", variant, "real_time", seconds, "flops", 2e9, "bytes", 4e9,
+        "roof", "seconds", 0.5, "disturbed", seconds < 1 ? "a reason" : "",
+        "runs", "device", "opencl:0", "variant", variant, "same", 1, "best", 1, "kernel_time", seconds,
+        "median_s", seconds, "samples_s", seconds, seconds,
+        "gaps", "toolchain", "ratio", seconds, "first_s", seconds, "second_s", 1.0,
+        "library", "cublas", "ratio", seconds / 2, "first_s", seconds, "second_s", 2.0,
+        "library_gap", "cublas", seconds / 2);
+}
+
+/* Three processes that agree on a variant, and one that does not. */
+static void test_processes(void)
+{
+    json_t *const of[] = { row_of_process(1, "a"), row_of_process(0.9, "a"), row_of_process(1.3, "a"),
+                           row_of_process(5, "b") };
+    json_t *const joined = rows_join(of, 4), *const gaps = json_object_get(joined, "gaps"),
+           *const run = json_array_get(json_object_get(joined, "runs"), 0),
+           *const gap = json_object_get(gaps, "toolchain"),
+           *const interval = json_object_get(gap, "ratio_interval");
+
+    check(json_number(joined, "processes") == 3, "a process that chose another variant counts");
+    check_near(json_number(joined, "real_time"), 1, "the time");
+    check_near(json_number(joined, "gflops"), 2, "the speed");
+    check_near(json_number(joined, "roofline"), 0.5, "the share of the roof");
+    check_near(json_number(joined, "toolchain_gap"), 1, "the ratio");
+    check_near(json_number_value(json_array_get(interval, 0)), 0.9, "the least ratio");
+    check_near(json_number_value(json_array_get(interval, 1)), 1.3, "the largest ratio");
+    check_near(json_number(gap, "ratio_coverage"), 0.75, "what three cover");
+    check_near(json_number(json_object_get(joined, "library_gap"), "cublas"), 0.5, "the ratio to a library");
+    check(json_array_size(json_object_get(run, "samples_s")) == 6, "all samples are there");
+    check(json_array_size(json_object_get(run, "samples_of_process")) == 3, "and whose they are");
+    check(json_is_true(json_object_get(run, "few")), "three are few");
+    check(!strcmp(json_text(joined, "disturbed"), "a reason"), "a disturbance of one is the row's");
+    json_decref(joined);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        json_decref(of[i]);
+}
+
 /* ---- NVIDIA's tools ---- */
 
 static const char ptxas[] =
@@ -279,6 +324,7 @@ int main(void)
     test_page(report);
     test_empty_page();
     test_csv(report);
+    test_processes();
     test_tools();
     json_decref(report);
     printf("%d checks, %d failures\n", checks, failures);

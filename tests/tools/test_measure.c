@@ -495,8 +495,8 @@ static void test_spots(void)
         struct results right = { { NULL } };
         char why[512] = "";
 
-        check(!problem_parse(&p, table[i], why, sizeof why) && !problem_operands(&v.o, &p), "%s: %s", table[i],
-              why);
+        check(!problem_parse(&p, table[i], why, sizeof why) && !problem_operands(&v.o, &p), "%s: %s",
+              table[i], why);
         solve(&p, &v, &right, &state);
         check(!spot_check(&p, &v, &right, why, sizeof why), "%s %s", table[i], why);
         for (int b = 0; b < 3; b += 2) {
@@ -504,7 +504,8 @@ static void test_spots(void)
 
             for (int64_t at = 0; at < v.o.elements[out] / 3; at++)
                 of_batch[at] += 1;
-            check(spot_check(&p, &v, &right, why, sizeof why), "%s: batch %d is wrong, and passes", table[i], b);
+            check(spot_check(&p, &v, &right, why, sizeof why), "%s: batch %d is wrong, and passes", table[i],
+                  b);
             for (int64_t at = 0; at < v.o.elements[out] / 3; at++)
                 of_batch[at] -= 1;
         }

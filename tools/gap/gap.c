@@ -10,14 +10,18 @@
 #include "core.h"
 #include "gap.h"
 #include "options.h"
+#include "workers.h"
+
+enum { PROCESSES_USUAL = 6 };            /* the least of which order statistics cover 95 % */
 
 struct request {
     struct common common;                /* its json, compare and budget */
     const char *gpu, *pair, *csv, *html, *svg, *from;
+    int64_t     processes;
     struct work work;
 };
 
-enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM };
+enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM, PROCESSES };
 
 static const struct argp_option options[] = {
     { "gpu",     GPU,     "SPEC",      0, "Of several GPUs this one: a spec, or a word of its name", 0 },
@@ -28,6 +32,7 @@ static const struct argp_option options[] = {
     { "svg",     SVG,     "DIR",       0, "Write each chart of it as a file of this folder", 0 },
     { "from",    FROM,    "FILE",      0,
       "Measure nothing: read the JSON of an earlier run, and write CSV, HTML or SVG", 0 },
+    { "processes", PROCESSES, "N",     0, "Measure each row in so many processes; 6 unless said", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -39,9 +44,10 @@ static const char doc[] =
     "The gap 1/2 is the toolchain's: the time of one kernel with one tune row on device 1 (first ms) over "
     "that on device 2 (second ms); above 1, device 1 is slower.  From 0.9 to 1.1 is parity.  best is ours at "
     "its best on each, where that is another kernel; 1/LIBRARY is ours at its best on device 1 over the "
-    "library.  A ratio is the median of the ratios of samples taken in turns, with its 95 % interval.  An "
-    "f32 problem that is solved by a matrix engine has a second row, by multiply-adds.  doc/method.md says "
-    "how all this is measured.  Interrupted, it reports the rows that it has.\n"
+    "library.  A ratio is the median of the ratios of samples taken in turns; where several processes "
+    "measure a row, the median of theirs, with the 95 % interval that these have.  An f32 problem that is "
+    "solved by a matrix engine has a second row, by multiply-adds.  doc/method.md says how all this is "
+    "measured.  Interrupted, it reports the rows that it has.\n"
     "\n"
     "Exit status: 0, 1 if a row failed, a device was lost or it was interrupted, 2 if there is no pair of "
     "devices.";
@@ -61,6 +67,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case HTML:   r->html = arg;                                      return 0;
     case SVG:    r->svg  = arg;                                      return 0;
     case FROM:   r->from = arg;                                      return 0;
+    case PROCESSES:
+        if ((r->processes = option_count(state, "processes", arg)) > SAMPLES)
+            argp_error(state, "--processes is \"%s\", and must be a number from 1 to %d", arg, SAMPLES);
+        return 0;
     case ARGP_KEY_INIT:
         options_begin(state, children, &r->common, &r->work);
         return 0;
@@ -136,11 +146,14 @@ static void close_libraries(struct gap *g)
 struct session {
     struct gap       gap;
     struct request  *request;
+    const char      *program;
+    char            *compare;            /* the libraries' names, which strsep() takes apart */
     struct workloads w;
     FILE            *to;
     json_t          *benchmarks;
     struct progress  progress;
     int              failures;
+    struct workers   workers;            /* who measure, where others than this process do */
 };
 
 static int read_workloads(struct session *s)
@@ -192,29 +205,64 @@ static void print_pair(const struct session *s)
     fputc('\n', s->to);
 }
 
-/* fma: that of gap_row(). */
-static void measure_row(struct session *s, struct gap_sheet *sheet, const struct workload *w, const char *of,
-                        char fma[32])
+static struct workload by_variant(const struct workload *w, const char *variant)
 {
-    int failed = 0;
-    json_t *const row = gap_row(&s->gap, w, of, fma, &failed);
+    struct workload it = *w;
 
-    progress_clear(&s->progress);
-    gap_sheet_row(sheet, row);
-    json_array_append_new(s->benchmarks, row);
-    s->failures += failed;
+    if (*variant) {
+        snprintf(it.problem.variant, sizeof it.problem.variant, "%s", variant);
+        problem_format(it.text, &it.problem);
+    }
+    return it;
 }
 
-/* The same problem by multiply-adds: a row of its own. */
-static void measure_fma_row(struct session *s, struct gap_sheet *sheet, const struct workload *w,
-                            const char *variant)
+/* What the workers make of a row of the list. */
+static json_t *joined_row(struct session *s, int at, const char *variant, const char *of, char fma[32],
+                          int *failed)
 {
-    struct workload by_fma = *w;
-    char none[32];
+    json_t *answer[SAMPLES], *row[SAMPLES], *joined;
+    int count = 0;
 
-    snprintf(by_fma.problem.variant, sizeof by_fma.problem.variant, "%s", variant);
-    problem_format(by_fma.text, &by_fma.problem);
-    measure_row(s, sheet, &by_fma, w->text, none);
+    *fma = '\0';
+    for (int i = 0; i < s->workers.count && !s->gap.lost && (!i || !interrupted); i++) {
+        json_t *const it = worker_ask(&s->workers, i, json_pack("{s:i, s:s, s:s}", "row", at, "variant",
+                                                                variant, "of", of));
+
+        if (!it) {
+            complain("process %d of %d has ended", i + 1, s->workers.count);
+            s->gap.lost = 1;
+            break;
+        }
+        *failed     |= json_is_true(json_object_get(it, "failed"));
+        s->gap.lost |= json_is_true(json_object_get(it, "lost"));
+        if (!i)
+            snprintf(fma, 32, "%s", json_text(it, "fma"));
+        row[count]      = json_object_get(it, "row");
+        answer[count++] = it;
+    }
+    if (!count)
+        return NULL;
+    joined = rows_join(row, count);
+    for (int i = 0; i < count; i++)
+        json_decref(answer[i]);
+    return joined;
+}
+
+/* variant: "", or that of a second row, and `of` the problem of the first; fma: that of gap_row(). */
+static void measure_row(struct session *s, struct gap_sheet *sheet, int at, const char *variant,
+                        const char *of, char fma[32])
+{
+    const struct workload w = by_variant(&s->w.it[at], variant);
+    int failed = 0;
+    json_t *const row = s->workers.count ? joined_row(s, at, variant, of, fma, &failed)
+                                         : gap_row(&s->gap, &w, of, fma, &failed);
+
+    progress_clear(&s->progress);
+    s->failures += failed || !row;
+    if (!row)
+        return;
+    gap_sheet_row(sheet, row);
+    json_array_append_new(s->benchmarks, row);
 }
 
 static void measure_rows(struct session *s)
@@ -224,12 +272,12 @@ static void measure_rows(struct session *s)
     gap_sheet_open(&sheet, s->to, &s->gap, &s->w);
     progress_open(&s->progress, s->w.count);
     for (int i = 0; i < s->w.count && !s->gap.lost && !interrupted; i++) {
-        char fma[32];
+        char fma[32], none[32];
 
         progress_show(&s->progress, i, s->w.it[i].text);
-        measure_row(s, &sheet, &s->w.it[i], "", fma);
-        if (*fma && !s->gap.lost && !interrupted)
-            measure_fma_row(s, &sheet, &s->w.it[i], fma);
+        measure_row(s, &sheet, i, "", "", fma);
+        if (*fma && !s->gap.lost && !interrupted)      /* the same problem by multiply-adds */
+            measure_row(s, &sheet, i, fma, s->w.it[i].text, none);
     }
     if (s->gap.lost)
         complain("a device was lost: the %zu rows until then are reported", json_array_size(s->benchmarks));
@@ -259,22 +307,40 @@ static void say_why_not(const struct session *s)
     }
 }
 
-static json_t *make_report(struct session *s, const char *program)
+/* Without the rows; at_once: with what is measured once for the pair. */
+static json_t *frame(struct session *s, const char *program, int at_once)
 {
     struct gap *const g = &s->gap;
     struct bench b = { .info = g->side[FIRST].info, .pinned = g->pinned };
-    json_t *const own = json_pack("{s:o, s:o, s:o, s:o}", "geomean", gap_geomeans(s->benchmarks),
-                                  "parity", gap_parity(s->benchmarks), "pair", pair_json(g),
-                                  "kernels", json_incref(g->kernels));
+    json_t *const own = json_pack("{s:o, s:O}", "pair", pair_json(g), "kernels", g->kernels);
 
     for (int i = 0; i < g->libraries; i++)
         if (g->library[i].peer && b.peers < BENCH_PEERS)
             b.peer[b.peers++] = g->library[i].peer;
-    json_rows_settle(s->benchmarks);
-    if (!g->lost && !interrupted)
+    if (at_once)
         json_object_update_new(own, gap_once(g));
-    return json_pack("{s:i, s:o, s:O, s:o}", "schema", SCHEMA, "context", json_context(&b, program),
-                     "benchmarks", s->benchmarks, "vernier", own);
+    return json_pack("{s:i, s:o, s:o, s:o}", "schema", SCHEMA, "context", json_context(&b, program),
+                     "benchmarks", json_array(), "vernier", own);
+}
+
+static json_t *make_report(struct session *s, const char *program)
+{
+    const int at_once = !s->gap.lost && !interrupted;
+    json_t *const report = s->workers.count ? worker_ask(&s->workers, 0, json_pack("{s:b}", "frame", at_once))
+                                            : frame(s, program, at_once);
+    json_t *const own = json_object_get(report, "vernier");
+
+    if (!own) {
+        complain("the first process has ended: there is no report");
+        json_decref(report);
+        return NULL;
+    }
+    json_rows_settle(s->benchmarks);
+    json_object_set(report, "benchmarks", s->benchmarks);
+    json_object_set_new(own, "geomean", gap_geomeans(s->benchmarks));
+    json_object_set_new(own, "parity", gap_parity(s->benchmarks));
+    json_object_set_new(own, "processes", json_integer(s->workers.count ? s->workers.count : 1));
+    return report;
 }
 
 static int write_files(const struct request *r, json_t *report)
@@ -293,47 +359,158 @@ static int write_files(const struct request *r, json_t *report)
 static int run_session(struct session *s, const char *program)
 {
     json_t *report;
-    int status = measure_rooflines(s);
+    int status;
 
-    if (status)
-        return status;
-    print_pair(s);
     measure_rows(s);
     say_why_not(s);
-    report = make_report(s, program);
+    if (!(report = make_report(s, program)))
+        return EXIT_FAILURE;
     gap_summary(s->to, report);
     status = write_files(s->request, report);
     json_decref(report);
     return s->failures || s->gap.lost || interrupted ? EXIT_FAILURE : status;
 }
 
-static int measure(struct request *r, const char *program)
+/* is_first: it measures the roofs, too, and says what the pair is. */
+static int open_session(struct session *s, int is_first)
 {
-    struct session s = { .request = r, .to = report_stream(r->common.json),
-                         .gap = { .budget = r->common.budget } };
+    struct gap *const g = &s->gap;
     struct peer_threads before;
-    int status = read_workloads(&s);
+    int status;
 
     peer_threads_note(&before);
-    if (!status)
-        status = pair_open(&s.gap, r->gpu, r->pair);
-    s.gap.pinned = !status && s.gap.side[FIRST].info.is_cpu && peers_are_named(r->common.compare);
-    if (s.gap.pinned)
+    status = pair_open(g, s->request->gpu, s->request->pair);
+    g->pinned = !status && g->side[FIRST].info.is_cpu && peers_are_named(s->request->common.compare);
+    if (g->pinned)
         peer_threads_tie(&before);
     if (!status)
-        status = open_libraries(&s.gap, r->common.compare);
-    if (!status) {
-        s.benchmarks  = json_array();
-        s.gap.kernels = json_object();
-        clocks_open(&s.gap.side[SECOND].info);
-        status = run_session(&s, program);
-        clocks_close();
-        json_decref(s.benchmarks);
-        json_decref(s.gap.kernels);
+        status = open_libraries(g, s->compare);
+    if (status)
+        return status;
+    clocks_open(&g->side[SECOND].info);
+    g->repeats = !is_first;
+    g->kernels = json_object();
+    if (is_first && !(status = measure_rooflines(s)))
+        print_pair(s);
+    fflush(s->to);
+    return status;
+}
+
+static void close_session(struct session *s)
+{
+    clocks_close();
+    json_decref(s->gap.kernels);
+    close_libraries(&s->gap);
+    pair_close(&s->gap);
+}
+
+/* ---- several processes ---- */
+
+static json_t *opened(const struct session *s, int status)
+{
+    json_t *const names = json_array();
+
+    for (int i = 0; i < s->gap.libraries; i++)
+        if (!*s->gap.library[i].why)
+            json_array_append_new(names, json_string(s->gap.library[i].name));
+    return json_pack("{s:i, s:o, s:b}", "status", status, "libraries", names,
+                     "is_cpu", s->gap.side[FIRST].info.is_cpu);
+}
+
+static json_t *measured(struct session *s, const json_t *question)
+{
+    const struct workload w = by_variant(&s->w.it[(int)json_number(question, "row")],
+                                         json_text(question, "variant"));
+    char fma[32];
+    int failed = 0;
+    json_t *const row = gap_row(&s->gap, &w, json_text(question, "of"), fma, &failed);
+
+    return json_pack("{s:o, s:s, s:b, s:b}", "row", row, "fma", fma, "failed", failed, "lost", s->gap.lost);
+}
+
+/* One of the processes. */
+static int serve(void *context, int which, FILE *from, FILE *to)
+{
+    struct session *const s = context;
+    json_t *question = worker_asked(from);
+    int status = EXIT_FAILURE;
+
+    if (question) {
+        json_decref(question);
+        worker_answer(to, opened(s, status = open_session(s, which == 0)));
     }
-    close_libraries(&s.gap);
-    pair_close(&s.gap);
+    while (!status && (question = worker_asked(from))) {
+        const json_t *const at_once = json_object_get(question, "frame");
+
+        worker_answer(to, at_once ? frame(s, s->program, json_is_true(at_once)) : measured(s, question));
+        json_decref(question);
+    }
+    close_session(s);
+    return status;
+}
+
+/* Of the first process, what the table is made for; 0, or an exit status. */
+static int open_workers(struct session *s, json_t **first)
+{
+    for (int i = 0; i < s->workers.count; i++) {
+        json_t *const answer = worker_ask(&s->workers, i, json_pack("{s:b}", "open", 1));
+        const json_t *const status = json_object_get(answer, "status");
+
+        if (!json_is_integer(status) || json_integer_value(status)) {
+            if (!status)
+                complain("process %d of %d has ended", i + 1, s->workers.count);
+            const int failed = status ? (int)json_integer_value(status) : EXIT_FAILURE;
+
+            json_decref(answer);
+            return failed;
+        }
+        if (i == 0)
+            *first = answer;
+        else
+            json_decref(answer);
+    }
+    return 0;
+}
+
+static int measure_by_workers(struct session *s)
+{
+    json_t *first = NULL, *name;
+    size_t i;
+    int status;
+
+    s->gap.budget /= (double)s->request->processes;
+    if (workers_open(&s->workers, (int)s->request->processes, serve, s)) {
+        complain("--processes: no process can be started");
+        return EXIT_FAILURE;
+    }
+    if (!(status = open_workers(s, &first))) {
+        json_array_foreach(json_object_get(first, "libraries"), i, name)
+            s->gap.library[s->gap.libraries++].name = json_string_value(name);
+        s->gap.side[FIRST].info.is_cpu = json_is_true(json_object_get(first, "is_cpu"));
+        status = run_session(s, s->program);
+    }
+    workers_close(&s->workers);
+    json_decref(first);
+    return status;
+}
+
+static int measure(struct request *r, const char *program)
+{
+    struct session s = { .request = r, .program = program, .compare = strdup(r->common.compare),
+                         .to = report_stream(r->common.json), .gap = { .budget = r->common.budget },
+                         .benchmarks = json_array() };
+    int status = s.compare ? read_workloads(&s) : EXIT_FAILURE;
+
+    if (!status && r->processes > 1)
+        status = measure_by_workers(&s);
+    else if (!status) {
+        if (!(status = open_session(&s, 1)))
+            status = run_session(&s, program);
+        close_session(&s);
+    }
+    json_decref(s.benchmarks);
     workloads_close(&s.w);
+    free(s.compare);
     return status;
 }
 
@@ -363,7 +540,7 @@ const struct argp gap_parser = { options, parse, "WHAT...", doc, children, NULL,
 int gap_main(int argc, char **argv)
 {
     struct request r = { .common = { .budget = BUDGET_USUAL, .compare = "cublas,cudnn,clblast" },
-                         .work = WORK_UNSAID };
+                         .processes = PROCESSES_USUAL, .work = WORK_UNSAID };
 
     if (argp_parse(&gap_parser, argc, argv, 0, NULL, &r))
         return EXIT_USAGE;

@@ -40,6 +40,7 @@ struct gap {
     int            pinned;                /* each thread that computes is tied to a CPU */
     json_t        *kernels;               /* what the compilers made of each, by variant and row */
     int            lost;                  /* a device went away: there is no going on */
+    int            repeats;               /* what another process measures: no roofs, no machine code */
 };
 
 /* ---- gap_pair.c ---- */

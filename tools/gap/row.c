@@ -475,7 +475,7 @@ static void look_at_kernels(struct contest *t, json_t *row, const struct contend
     const char *const name = json_string_value(key);
 
     json_object_set_new(row, "kernel", key);
-    if (json_object_get(t->gap->kernels, name))
+    if (t->gap->repeats || json_object_get(t->gap->kernels, name))
         return;
 
     json_t *const entry = json_pack("{s:O}", "parameters", json_object_get(first->how, "parameters"));
@@ -635,8 +635,9 @@ static void set_figures(json_t *row, const struct contest *t)
         "flops", flops, "bytes", bytes, "gflops", flops / seconds * 1e-9,
         "gbytes_per_second", bytes / seconds * 1e-9));
     json_object_update_new(row, timing_json(&first->kernel));
-    set_roof(row, "roofline", "roof", &s[FIRST], p, seconds);
-    if (kernel_time(second) > 0)
+    if (!t->gap->repeats)
+        set_roof(row, "roofline", "roof", &s[FIRST], p, seconds);
+    if (!t->gap->repeats && kernel_time(second) > 0)
         set_roof(row, "roofline_second", "roof_second", &s[SECOND], p, kernel_time(second));
 }
 

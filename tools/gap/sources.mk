@@ -12,4 +12,6 @@ vernier_SOURCES += \
 	%D%/pinned.c \
 	%D%/pinned.h \
 	%D%/report.c \
-	%D%/row.c
+	%D%/row.c \
+	%D%/workers.c \
+	%D%/workers.h

@@ -2,16 +2,16 @@
  *
  * csv.c - a report of gap or bench as tidy CSV: a line for each sample.
  *
- * A line says of which row it is, who was timed, and where; samples of one number were taken in one round.
- * A run of a report without samples has one line, of its median, and no number.
+ * A line says of which row it is, who was timed, and where; samples of one number of a process were taken in
+ * one round.  A run of a report without samples has one line, of its median, and no number.
  */
 #include <string.h>
 #include "commands.h"
 #include "report.h"
 
 static const char titles[] =
-    "name,suite,label,op,type,as,device,spec,library,same,best,variant,engine,like,clock,sample,seconds,"
-    "wall_seconds,repeats,flops,bytes,roof_seconds,disturbed\n";
+    "name,suite,label,op,type,as,device,spec,library,same,best,variant,engine,like,clock,process,sample,"
+    "seconds,wall_seconds,repeats,flops,bytes,roof_seconds,disturbed\n";
 
 /* Who was timed in a row. */
 struct timed {
@@ -41,7 +41,7 @@ static void number_cell(FILE *to, double v, const char *end)
     fputs(end, to);
 }
 
-static void line(const struct timed *t, int sample, double seconds, double wall)
+static void line(const struct timed *t, int process, int sample, double seconds, double wall)
 {
     static const char *const of_row[] = { "name", "suite", "label", "op", "type", "as" };
     const char *const engine = json_text(t->run, "engine");
@@ -56,6 +56,7 @@ static void line(const struct timed *t, int sample, double seconds, double wall)
     text_cell(t->to, *engine ? engine : json_text(t->run, "instructions"), ",");
     text_cell(t->to, t->like, ",");
     text_cell(t->to, t->clock, ",");
+    number_cell(t->to, process, ",");
     number_cell(t->to, sample, ",");
     number_cell(t->to, seconds, ",");
     number_cell(t->to, wall, ",");
@@ -72,13 +73,19 @@ static void lines(const struct timed *t)
                  *const walls = json_object_get(t->run, "wall_samples_s");
     const double of_gap = json_number(t->run, "kernel_time"),
                  median = of_gap > 0 ? of_gap : json_number(t->run, "real_time");
+    const json_t *const counts = json_object_get(t->run, "samples_of_process");
+    size_t i, process = 0, begin = 0;
     json_t *sample;
-    size_t i;
 
-    json_array_foreach(samples, i, sample)
-        line(t, (int)i + 1, json_number_value(sample), json_number_value(json_array_get(walls, i)));
+    json_array_foreach(samples, i, sample) {
+        while (process < json_array_size(counts)
+               && i >= begin + (size_t)json_number_value(json_array_get(counts, process)))
+            begin += (size_t)json_number_value(json_array_get(counts, process++));
+        line(t, (int)process + 1, (int)(i - begin) + 1, json_number_value(sample),
+             json_number_value(json_array_get(walls, i)));
+    }
     if (!json_array_size(samples) && median > 0)
-        line(t, 0, median, json_number(t->run, "wall_time"));
+        line(t, 1, 0, median, json_number(t->run, "wall_time"));
 }
 
 /* ---- a row of gap ---- */
