@@ -51,7 +51,9 @@ for axis, (title, groups) in zip(axes, panels.items()):
     groups = {name: [v for v in values if v] for name, values in groups.items() if any(values)}
     for y, values in enumerate(groups.values()):
         axis.plot(values, [y + (0.5 + 0.618034 * i) % 1 * 0.5 - 0.25 for i in range(len(values))], "o", ms=3)
-    axis.boxplot(list(groups.values()), positions=range(len(groups)), vert=False, whis=0, showfliers=False, showcaps=False)
+    if groups:
+        axis.boxplot(list(groups.values()), positions=range(len(groups)), vert=False, whis=0, showfliers=False,
+                     showcaps=False)
     axis.set(title=title, xscale="log", ylim=(len(groups) - 0.5, -0.5))
     axis.set_yticks(range(len(groups)), [f"{g}\n{statistics.median(v):.3g}, {len(v)} rows" for g, v in groups.items()])
     axis.axvline(1, color="grey")
