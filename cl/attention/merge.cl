@@ -11,6 +11,7 @@
  */
 #define SPLITS_MOST 128
 #define SPLITS_ROOM (2 * ROWS * SPLITS_MOST + ROWS)     /* elements of local memory that merging takes */
+#define MERGED      4                                   /* elements of a work-item, and splits, in flight */
 
 #define DECODE_PARAMS                                                                                   \
     int queries, int keys, int D, int DV, int group, int causal, int offset, int window, R scale,      \
@@ -93,15 +94,28 @@ DEVICE void merge_splits(LOCAL R *scratch, GLOBAL const R *parts, int splits, co
             to->lse[h * (INDEX)to->vLse.s5 + i * (INDEX)to->vLse.s6] = logarithm_of(max, sum);
     }
     BARRIER();
-    for (int at = me; at < count * DV; at += ITEMS) {
-        const int j = at / DV, c = at - j * DV, q = (to->row0 + j) / to->group;
-        const int head = to->shared * to->group + to->row0 + j - q * to->group;
-        R x = ZERO;
+    for (int first = me; first < count * DV; first += MERGED * ITEMS) {
+        R x[MERGED];
+        int at[MERGED];                         /* behind the last, that once more */
 
-        for (int k = 0; k < splits; k++)
-            x = FMA(factors[2 * k * ROWS + j], parts[(INDEX)k * SPLIT_ELEMENTS + at], x);
-        STORE(to->o, head * (INDEX)to->vO.s4 + q * (INDEX)to->vO.s5 + c * (INDEX)to->vO.s6,
-              all[j] == ZERO ? ZERO : x * all[j]);
+        UNROLL for (int e = 0; e < MERGED; e++) {
+            x[e] = ZERO;
+            at[e] = first + e * ITEMS < count * DV ? first + e * ITEMS : count * DV - 1;
+        }
+        for (int k0 = 0; k0 < splits; k0 += MERGED)
+            UNROLL for (int k = k0; k < k0 + MERGED; k++)
+                if (k < splits)
+                    UNROLL for (int e = 0; e < MERGED; e++)
+                        x[e] = FMA(factors[2 * k * ROWS + at[e] / DV], parts[(INDEX)k * SPLIT_ELEMENTS + at[e]],
+                                   x[e]);
+        UNROLL for (int e = 0; e < MERGED; e++) {
+            const int j = at[e] / DV, c = at[e] - j * DV, q = (to->row0 + j) / to->group;
+            const int head = to->shared * to->group + to->row0 + j - q * to->group;
+
+            if (first + e * ITEMS < count * DV)
+                STORE(to->o, head * (INDEX)to->vO.s4 + q * (INDEX)to->vO.s5 + c * (INDEX)to->vO.s6,
+                      all[j] == ZERO ? ZERO : x[e] * all[j]);
+        }
     }
 }
 
