@@ -55,6 +55,7 @@ struct vn_row {
 struct vn_rates {
     double gbps, l2_gbps, l2_mb;  /* of its memory; of its second-level cache, and how much that keeps */
     double launch_ns;             /* a launch that waits for the one before */
+    double batch_ns;              /* the divisions by which a work-group finds its matrix of a batch */
     double waves;                 /* of a partial last wave, the share that is lost: 1 if units keep step */
     double readers;               /* the share of its compute units that can read all that the memory gives */
     double local_kib;             /* local memory of a compute unit */

@@ -9,6 +9,8 @@
 
 enum { BLK_M, BLK_N, BLK_K, PART_M, PART_N, STAGES, GROUPS, PARTS_K };     /* their parameters; the last is
                                                                    of gemm_batched_fma */
+enum { C = VN_TILE_COSTS };     /* their cost column after the tiles': thousandths of its bytes more that any
+                                   C takes to be stored */
 enum { TILES, ALL_GROUPS };     /* values of a plan */
 
 static int fits_vectors(const vn_tensor *t)
@@ -62,20 +64,25 @@ static int items_of(const int *p, int warp)
     return warp * (p[BLK_M] / p[PART_M]) * (p[BLK_N] / p[PART_N]);
 }
 
+/* A matrix of a batch is found without divisions. */
 static const char *plan_of(struct vn_plan *out, const struct gemm *g, double peak, const struct vn_row *row,
                            const struct vn_site *site)
 {
     const int *p = row->p;
     const int64_t matrix = VN_CEIL_DIV(g->m, p[BLK_M]) * VN_CEIL_DIV(g->n, p[BLK_N]);
     const int64_t groups = (int64_t)site->facts->units * p[GROUPS];
+    const double c = (double)g->m * (double)g->n * (double)g->batches * (double)vn_type_bytes(g->head.type);
+    const struct vn_tiles t = {
+        .tiles = (double)matrix * (double)g->batches,
+        .flops = 2.0 * p[BLK_M] * p[BLK_N] * (double)(VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K]),
+        .bytes = vn__tiles_bytes(g, row) + c * row->cost[C] / 1000, .peak = peak, .resident = p[GROUPS] };
 
     if (!vn__mul(&out->v[TILES], matrix, g->batches) || out->v[TILES] > INT_MAX / 2) {
         out->seconds = -1;
         return "C has more than 2^30 tiles";
     }
     out->v[ALL_GROUPS] = groups < out->v[TILES] ? groups : out->v[TILES];
-    out->seconds = vn__gemm_seconds(g, p[BLK_M], p[BLK_N], VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K],
-                                    (double)g->batches, peak, p[GROUPS], row, site);
+    out->seconds = vn__tiles_seconds(&t, row, site);
     return NULL;
 }
 

@@ -85,7 +85,8 @@ static double seconds_of(const struct gemm *g, const struct cut *c, const struct
     const int64_t across = c->shares % c->tiles ? (c->tiles < c->shares ? c->tiles : c->shares) : 0;
     const double sums = (double)(c->shares + across) * BLK_N * (double)g->m * 2 * sizeof(float);
 
-    return row->cost[FIXED_NS] * 1e-9 + larger(work, read + vn__move_seconds(beyond, 1000, site)) +
+    return row->cost[FIXED_NS] * 1e-9 + vn__batch_seconds(g, site) +
+           larger(work, read + vn__move_seconds(beyond, 1000, site)) +
            vn__move_seconds(g->batches > 1 ? parts : 0, 1000, site) +
            (is_cut(c) ? vn__launch_seconds(site) + vn__move_seconds(sums, 1000, site) : 0);
 }

@@ -44,6 +44,11 @@ double vn__launch_seconds(const struct vn_site *site)
     return site->rates->launch_ns * 1e-9;
 }
 
+double vn__batch_seconds(const struct gemm *g, const struct vn_site *site)
+{
+    return g->batches > 1 ? site->rates->batch_ns * 1e-9 : 0;
+}
+
 double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site)
 {
     return bytes / (site->rates->gbps * 1e6 * thousandths);
@@ -143,8 +148,9 @@ double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int6
         .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k,
         .bytes = vn__tiles_bytes(g, row), .peak = peak,
         .resident = resident };
+    const double seconds = vn__tiles_seconds(&t, row, site);
 
-    return vn__tiles_seconds(&t, row, site);
+    return seconds > 0 ? seconds + vn__batch_seconds(g, site) : 0;
 }
 
 /* ---- CPUs ------------------------------------------------------------------------------ */

@@ -77,7 +77,8 @@ enum { VN_OFF_LINES = VN_TILE_COSTS, VN_TMA_COST_COUNT };
 
 /* Seconds, by the cost columns of the row; 0 if the row has none. */
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site);
-/* The same for tiles of blk_m x blk_n and `k` of K in each, of so many matrices. */
+/* The same for tiles of blk_m x blk_n and `k` of K in each, of so many matrices, which each work-group has to
+ * find.                                                                                                   */
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                         double peak, int resident, const struct vn_row *row, const struct vn_site *site);
 /* What is left of a rate where rows of an operand begin within a line of the cache, so that each row of a TMA
@@ -95,6 +96,9 @@ double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row);
 /* Of moving bytes at so many thousandths of the memory's rate. */
 double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site);
 double vn__launch_seconds(const struct vn_site *site);
+/* Of a work-group until it knows where its matrices of a batch begin; 0 for a single product.  The divisions
+ * of batch_offset() (cl/types.h) wait for each other.                                                     */
+double vn__batch_seconds(const struct gemm *g, const struct vn_site *site);
 /* Of two things that overlap in part. */
 double vn__together(double a, double b);
 /* Of so many bytes, the share that the second-level cache keeps from one product to the next; and the time

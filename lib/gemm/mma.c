@@ -74,6 +74,8 @@ const char *vn__plan_mma(struct vn_plan *out, const void *problem, const struct 
         add_tiles(&t, g, row);
         out->seconds = vn__tiles_seconds(&t, row, site);
     }
+    if (out->seconds > 0)
+        out->seconds += vn__batch_seconds(g, site);
     return NULL;
 }
 

@@ -339,7 +339,8 @@ static int levels_of(int64_t splits)
 }
 
 /* Each tile of rows reads B; work-groups that are too few to keep the memory busy read so much slower.  An A
- * that is not read in vectors takes the engine's time, not the memory's.                                  */
+ * that is not read in vectors takes the engine's time, not the memory's.  A batch's divisions count twice:
+ * these kernels divide for the tile, too, before they read.                                               */
 static double seconds_of(const struct gemm *g, const struct engine *e, const struct shape *s, double peak,
                          const struct vn_row *row, const struct vn_site *site)
 {
@@ -368,7 +369,8 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
     const double chain = chain_of(g, e, s, aligned ? 1 : cost[by_n ? ODD_A_N : ODD_A] / 1000.0, row, site);
     const double levels = e->slots ? levels_of(s->splits) : 0;
 
-    return (cost[FIXED_NS] + (cost[GROUP_NS] * waves + cost[LEVEL_NS] * levels) * e->rows / 8) * 1e-9 +
+    return 2 * vn__batch_seconds(g, site) +
+           (cost[FIXED_NS] + (cost[GROUP_NS] * waves + cost[LEVEL_NS] * levels) * e->rows / 8) * 1e-9 +
            vn__together(vn__together(read, flops), chain) +
            (added > 0 ? vn__launch_seconds(site) + 2 * added / l2 : 0);
 }

@@ -11,8 +11,9 @@
 #include "gemm.h"
 
 enum { ITEMS };                                 /* its parameter */
-enum { PARTS, SUMS };                           /* its costs: thousandths of what the splits are estimated
-                                                   at; and of the memory's rate at which sums are added */
+enum { PARTS, SUMS, NEXT };                     /* its costs: thousandths of what the splits are estimated
+                                                   at; of the memory's rate at which sums are added; and of
+                                                   a launch, for each after the first */
 enum { SPLITS, SPAN, REST };                    /* values of a plan: `SPLITS` of `SPAN`, and one of
                                                    `REST` if not 0 */
 enum { LEAST_SPAN = 64, MOST_SPLITS = 32, ALIGNED = 16, WORKSPACE_ALIGN = 256 };
@@ -110,7 +111,8 @@ static double seconds_of(size_t *workspace, const struct gemm *g, const struct c
     *workspace = VN_CEIL_DIV(own, WORKSPACE_ALIGN) * WORKSPACE_ALIGN + (size_t)bytes_of(g, cut);
     if (first <= 0 || (cut->rest && rest <= 0))
         return 0;
-    return (first + rest) * row->cost[PARTS] / 1000 + (cut->rest ? 2 : 1) * vn__launch_seconds(site) +
+    return (first + rest) * row->cost[PARTS] / 1000 +
+           (cut->rest ? 2 : 1) * vn__launch_seconds(site) * row->cost[NEXT] / 1000 +
            vn__move_seconds(2.0 * (double)bytes_of(g, cut), row->cost[SUMS], site);
 }
 

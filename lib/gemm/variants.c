@@ -104,7 +104,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .costs = VN_TILES_COSTS " MOVE", .engine = "HGMMA", .engine_f32 = "HGMMA bf16 x 3" },
     { .name = "gemm_splitk", .was = "gemm_deep", HOOKS(splitk),
       .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS", .engine = "",
-      .costs = "PARTS SUMS" },
+      .costs = "PARTS SUMS NEXT" },
     { .name = "gemm_wgmma_splitk", .was = "gemm_wgmma_deep", HOOKS(wgmma_splitk), .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma_splitk.cl cl/gemm/splitk_sum.cl",
       .entries = "gemm_wgmma_splitk gemm_sum", .params = WGMMA, .costs = VN_TMA_COSTS,
@@ -128,12 +128,12 @@ const struct vn_variant vn__gemm_variants[] = {
                          "cl/tile/store_f32.h cl/tile/store.h cl/tile/fragment.h cl/tile/async_operand.h "
                          "cl/tile/slices.h cl/gemm/batched.h cl/gemm/batched.cl",
       .entries = "gemm_batched", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES GROUPS MMA_M MMA_K",
-      .costs = VN_TILES_COSTS, CONSTANTS(batched, MAJORS), .engine = "HMMA" },
+      .costs = VN_TILES_COSTS " C", CONSTANTS(batched, MAJORS), .engine = "HMMA" },
     { .name = "gemm_batched_fma", HOOKS(batched_fma), .trial = vn__trial_gemm,
       .texts = TILES "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/memory.h cl/tile/store_blocks.h "
                      "cl/tile/fma_operand.h cl/tile/async_operand.h cl/tile/slices.h "
                      "cl/gemm/batched.h cl/gemm/batched_fma.cl",
-      .entries = "gemm_batched_fma", .params = TILED " STAGES GROUPS PARTS_K", .costs = VN_TILES_COSTS,
+      .entries = "gemm_batched_fma", .params = TILED " STAGES GROUPS PARTS_K", .costs = VN_TILES_COSTS " C",
       CONSTANTS(batched, MAJORS),
       .defines = "#define ITEMS (BLK_M / THR_M * (BLK_N / THR_N) * PARTS_K)\n"
                  "#define ITEM ((unsigned int)LOCAL_ID())\n#define VEC (16 / T_BYTES)\n" },

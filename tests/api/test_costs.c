@@ -16,8 +16,23 @@
 
 static int cases, failures;
 
+static vn_tensor in_batch(vn_tensor t, int batches)
+{
+    const int64_t size = t.extent[0] * t.extent[1];
+
+    if (batches > 1) {
+        memmove(t.extent + 1, t.extent, 2 * sizeof *t.extent);
+        memmove(t.stride + 1, t.stride, 2 * sizeof *t.stride);
+        t.extent[0] = batches;
+        t.stride[0] = size;
+        t.rank = 3;
+    }
+    return t;
+}
+
 /* In microseconds, of the variant's first row; A and B transposed as BLAS has it. */
-static double estimate(const char *variant, vn_type type, int m, int n, int k, const char *trans)
+static double estimate_batch(const char *variant, vn_type type, int m, int n, int k, const char *trans,
+                             int batches)
 {
     static struct vn_backend backend = { .name = "opencl" };
     static vn_device device = {
@@ -26,7 +41,7 @@ static double estimate(const char *variant, vn_type type, int m, int n, int k, c
     static vn_queue queue = { .workspace_limit = (size_t)1 << 40 };
     static vn_buffer buffer = { .bytes = (size_t)1 << 32 };
     const struct vn_variant *v = vn__gemm_variants;
-    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = m, .n = n, .k = k, .batches = 1,
+    struct gemm g = { .head = { .op = "gemm", .type = type }, .m = m, .n = n, .k = k, .batches = batches,
                       .alpha = 1 };
     struct vn_row row[VN_ROWS];
     struct vn_rates rates;
@@ -39,6 +54,9 @@ static double estimate(const char *variant, vn_type type, int m, int n, int k, c
     g.a = trans[0] == 't' ? vn_transpose(vn_matrix(&buffer, type, k, m)) : vn_matrix(&buffer, type, m, k);
     g.b = trans[1] == 't' ? vn_transpose(vn_matrix(&buffer, type, n, k)) : vn_matrix(&buffer, type, k, n);
     g.c = vn_matrix(&buffer, type, m, n);
+    g.a = in_batch(g.a, batches);
+    g.b = in_batch(g.b, batches);
+    g.c = in_batch(g.c, batches);
     vn__gemm_size_up(&g);
     while (v->name && !vn__is_named(v, variant))
         v++;
@@ -46,6 +64,11 @@ static double estimate(const char *variant, vn_type type, int m, int n, int k, c
         vn__tune_find(row, &count, &device, v, type, g.head.bucket) || v->plan(&plan, &g, row, &site))
         return 0;
     return plan.seconds * 1e6;
+}
+
+static double estimate(const char *variant, vn_type type, int m, int n, int k, const char *trans)
+{
+    return estimate_batch(variant, type, m, n, k, trans, 1);
 }
 
 /* One takes `least` to `most` times as long as the other. */
@@ -361,6 +384,8 @@ static void compare_attention(void)
 
 int main(void)
 {
+    static const char *const divided[] = { "gemm", "gemm_pipelined", "gemm_skinny", "gemm_skinny_mma" };
+
     choices();
     share_tasks();
     compare_attention();
@@ -392,6 +417,11 @@ int main(void)
             estimate("gemm_skinny", VN_F16, 10, 4, 64, "tt"), 4.5, 9, "steps along K");
     compare(estimate("gemm_skinny_mma", VN_F16, 48, 104, 13120, "nt"),
             estimate("gemm_skinny_mma", VN_F16, 48, 104, 656, "nt"), 1.3, 4, "levels of splits");
+    for (size_t i = 0; i < sizeof divided / sizeof divided[0]; i++)
+        compare(estimate_batch(divided[i], VN_F32, 8, 64, 8, "nn", 2),
+                estimate(divided[i], VN_F32, 8, 64, 8, "nn"), 1.04, 1.6, "matrices found by divisions");
+    compare(estimate_batch("gemm_batched_fma", VN_F32, 8, 64, 8, "nn", 2),
+            estimate("gemm_batched_fma", VN_F32, 8, 64, 8, "nn"), 1, 1.02, "matrices found without them");
     printf("COUNT costs %d\n%d failures\n", cases, failures);
     return failures != 0;
 }
