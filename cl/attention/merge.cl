@@ -106,8 +106,8 @@ DEVICE void merge_splits(LOCAL R *scratch, GLOBAL const R *parts, int splits, co
             UNROLL for (int k = k0; k < k0 + MERGED; k++)
                 if (k < splits)
                     UNROLL for (int e = 0; e < MERGED; e++)
-                        x[e] = FMA(factors[2 * k * ROWS + at[e] / DV], parts[(INDEX)k * SPLIT_ELEMENTS + at[e]],
-                                   x[e]);
+                        x[e] = FMA(factors[2 * k * ROWS + at[e] / DV],
+                                   parts[(INDEX)k * SPLIT_ELEMENTS + at[e]], x[e]);
         UNROLL for (int e = 0; e < MERGED; e++) {
             const int j = at[e] / DV, c = at[e] - j * DV, q = (to->row0 + j) / to->group;
             const int head = to->shared * to->group + to->row0 + j - q * to->group;
