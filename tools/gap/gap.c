@@ -199,6 +199,8 @@ static void print_pair(const struct session *s)
                 g->side[i].info.driver);
     fprintf(s->to, "kernel time by %s\n",
             g->side[FIRST].by_events ? "the devices' events" : "the clock on the wall");
+    if (s->request->processes > 1)
+        fprintf(s->to, "each row in %lld processes\n", (long long)s->request->processes);
     for (int i = 0; i < g->libraries; i++)
         if (*g->library[i].why)
             fprintf(s->to, "%s is left out: %s\n", g->library[i].name, g->library[i].why);
@@ -339,7 +341,8 @@ static json_t *make_report(struct session *s, const char *program)
     json_object_set(report, "benchmarks", s->benchmarks);
     json_object_set_new(own, "geomean", gap_geomeans(s->benchmarks));
     json_object_set_new(own, "parity", gap_parity(s->benchmarks));
-    json_object_set_new(own, "processes", json_integer(s->workers.count ? s->workers.count : 1));
+    json_object_set_new(json_object_get(report, "context"), "processes",
+                        json_integer(s->workers.count ? s->workers.count : 1));
     return report;
 }
 

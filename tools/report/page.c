@@ -105,6 +105,14 @@ static const char *power_text(char out[VALUE], const json_t *context)
     return out;
 }
 
+static const char *processes_text(char out[VALUE], const json_t *context)
+{
+    const double processes = json_number(context, "processes");
+
+    snprintf(out, VALUE, processes > 1 ? "%.0f measured each row" : "", processes);
+    return out;
+}
+
 static const char *load_text(char out[VALUE], const json_t *context)
 {
     const json_t *const load = json_object_get(context, "load_avg");
@@ -129,6 +137,7 @@ static const struct {
     { "Clocks of the device", "device_clock_policy", NULL          },
     { "Power cap",           NULL,                  power_text     },
     { "Threads pinned",      "pinning",             NULL           },
+    { "Processes",           NULL,                  processes_text },
     { "Load at the end",     NULL,                  load_text      },
     { "Date",                "date",                NULL           },
 };
