@@ -85,29 +85,34 @@ dump()
     done < "$out/devices"
 }
 
-# Leaves in $out/stripped/NAME what a compiler sees of each text of the directory, behind the
-# header of the key; in $out/constants, for each, the #defines that are written directly before a #line.
-strip()
+# Leaves in $out/constants, for each text of the directory, the #defines that are written directly before a #line.
+constants()
 {
-    rm -rf "$out/stripped"
-    mkdir "$out/stripped"
-    awk -v to="$out/stripped/" -v constants="$out/constants" -v header="$form $target $command $version" '
-    function finish() {
-        if (path == "") return
-        close(path)
-        print name, (all == "" ? "-" : all) > constants
-    }
-    FNR == 1 {
-        finish()
-        name = FILENAME; sub(/.*\//, "", name); path = to name
-        print header > path
-        inside = continued = 0; all = run = ""
-    }
+    awk -v constants="$out/constants" '
+    function finish() { if (name != "") print name, (all == "" ? "-" : all) > constants }
+    FNR == 1 { finish(); name = FILENAME; sub(/.*\//, "", name); all = run = "" }
     /^#line/ { all = all (all != "" && run != "" ? "," : "") run; run = ""; next }
     /^#define [A-Za-z_0-9]+ -?[A-Za-z_0-9]+$/ {
         if ($2 != "TYPE" && $2 != "WIDE") run = run (run != "" ? "," : "") $2 "=" $3
     }
     !/^#define [A-Za-z_0-9]+ |^#undef / { run = "" }
+    END { finish() }' "$1"/*
+}
+
+# Leaves in $out/stripped/NAME what a compiler sees of each text of the directory, behind the
+# header of the key.
+strip()
+{
+    rm -rf "$out/stripped"
+    mkdir "$out/stripped"
+    awk -v to="$out/stripped/" -v header="$form $target $command $version" '
+    FNR == 1 {
+        if (path != "") close(path)
+        name = FILENAME; sub(/.*\//, "", name); path = to name
+        print header > path
+        inside = continued = 0
+    }
+    /^#line/ { next }
     {
         line = $0; kept = ""
         while (line != "") {
@@ -130,8 +135,7 @@ strip()
         sub(/[ \t]+$/, "", kept)
         if (kept != "" || continued) print kept > path
         continued = kept ~ /\\$/
-    }
-    END { finish() }' "$1"/*
+    }' "$1"/*
 }
 
 # list DIRECTORY
@@ -140,7 +144,7 @@ list()
     echo "$devices" > "$out/devices"
     while read -r target backend device wide; do
         [ -d "$1/$target" ] || continue
-        strip "$1/$target"
+        constants "$1/$target"
         sed "s|^|$target $backend $device |" "$out/constants"
     done < "$out/devices"
 }
@@ -258,6 +262,7 @@ compile()
         }
         [ -z "$header" ] || version="$version $(cksum < "$header")"
         strip "$directory"
+        constants "$directory"
         (cd "$out/stripped" && sha256sum -- *) | awk '{ print substr($1, 1, 32), $2 }' > "$out/keys"
         while read -r key name; do
             [ -s "$cache/$key" ] || echo "$key $directory/$name"

@@ -63,14 +63,17 @@ static void add_constants(char *to, size_t size, const struct vn_variant *v, con
 static int holds(const char *path, const char *text)
 {
     FILE *f = fopen(path, "r");
+    char part[1 << 14];
+    size_t n;
     int same = f != NULL;
 
-    while (same && *text)
-        same = fgetc(f) == (unsigned char)*text++;
-    same = same && fgetc(f) == EOF;
+    while (same && (n = fread(part, 1, sizeof part, f)) > 0) {
+        same = !strncmp(part, text, n);
+        text += same ? n : 0;
+    }
     if (f)
         fclose(f);
-    return same;
+    return same && !*text;
 }
 
 static int write_file(const char *path, const char *text)
