@@ -11,6 +11,7 @@
 //
 // Layouts are those of the PTX ISA manual, not what the tile layer makes of them.
 #include <math.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +79,9 @@ static inline int atomicCAS(int *p, int a, int b)
 
 enum { MOST_ITEMS = 1024, STACK = 1 << 16, PATIENCE = 100000 };
 
-static ucontext_t scheduler, item[MOST_ITEMS];
-static bool ended[MOST_ITEMS];
+static jmp_buf scheduler, item[MOST_ITEMS];
+static bool started[MOST_ITEMS], ended[MOST_ITEMS];
+static struct wish { const int *word; int mask, old; } awaited[MOST_ITEMS];
 static int items, idle;                         // idle: turns of all in which nothing happened
 static uint64_t dice = 1;
 
@@ -96,7 +98,31 @@ static unsigned drawn(unsigned below)
     return (unsigned)(dice >> 33) % below;
 }
 
-static void yield() { swapcontext(&item[threadIdx.x], &scheduler); }
+// _setjmp() and _longjmp() leave the signal mask as it is: a switch makes no system call.
+static void yield()
+{
+    if (!_setjmp(item[threadIdx.x]))
+        _longjmp(scheduler, 1);
+}
+
+// The scheduler passes over a work-item until the word, as far as the mask goes, has changed.
+static void wait_while(const int &word, int mask, int old)
+{
+    while ((word & mask) == old) {
+        awaited[threadIdx.x] = { &word, mask, old };
+        yield();
+    }
+}
+
+static bool is_ready(unsigned i)
+{
+    wish &w = awaited[i];
+
+    if (ended[i] || (w.word && (*w.word & w.mask) == w.old))
+        return false;
+    w.word = nullptr;
+    return true;
+}
 
 struct meeting { int arrived, number; };
 
@@ -114,8 +140,7 @@ static void meet(meeting &m, int count)
     const int number = m.number;
 
     arrive(m, count);
-    while (m.number == number)
-        yield();
+    wait_while(m.number, -1, number);
 }
 
 static meeting all, warps[MOST_ITEMS / 32], groups[MOST_ITEMS / 128], named[16];
@@ -158,41 +183,43 @@ static void bar_arrive(int id, int count) { arrive(named[id], count); }
 
 static int any_in_warp(int x)
 {
+    const int me = threadIdx.x;
     int any = 0;
 
+    shown[me] = (uint32_t)x;
+    meet(warp(), 32);
     for (int i = 0; i < 32; i++)
-        any |= from_lane((uint32_t)x, i) != 0;
+        any |= shown[me / 32 * 32 + i] != 0;
+    meet(warp(), 32);
     return any;
 }
 
+// Of a warp: what each lane hands over.
+static uint32_t handed[MOST_ITEMS][8];
+
+// Of four lanes, `apart` from each other, the i-th gets the i-th of each four of all.
 static void transpose4(unsigned *u, const int sets, int in_warp, int apart)
 {
-    unsigned v[8];
+    const int me = threadIdx.x, i = in_warp / apart % 4, first = me / 32 * 32 + in_warp - i * apart;
 
+    memcpy(handed[me], u, 16 * (size_t)sets);
+    meet(warp(), 32);
     for (int s = 0; s < sets; s++)
-        for (int i = 0; i < 4; i++)
-            for (int to = 0; to < 4; to++) {    // each lane shows what the `to`-th of the four asks for
-                const int first = in_warp - in_warp / apart % 4 * apart;
-                const unsigned w = from_lane(u[4 * s + to], first + i * apart);
-
-                if (in_warp / apart % 4 == to)
-                    v[4 * s + i] = w;
-            }
-    memcpy(u, v, 16 * (size_t)sets);
+        for (int from = 0; from < 4; from++)
+            u[4 * s + from] = handed[first + from * apart][4 * s + i];
+    meet(warp(), 32);
 }
 
 static uint32_t transpose8(uint32_t u)
 {
-    const int me = lane();
+    const int me = threadIdx.x, first = me / 32 * 32;
     uint32_t v = 0;
 
-    for (int to = 0; to < 32; to++)             // what each lane asks for, all lanes show
-        for (int i = 0; i < 2; i++) {
-            const uint32_t w = from_lane(u, (to % 4 * 2 + i) * 4 + to / 8);
-
-            if (to == me)
-                v |= (w >> to / 4 % 2 * 16 & 0xffff) << i * 16;
-        }
+    shown[me] = u;
+    meet(warp(), 32);
+    for (int i = 0; i < 2; i++)
+        v |= (shown[first + (lane() % 4 * 2 + i) * 4 + lane() / 8] >> lane() / 4 % 2 * 16 & 0xffff) << i * 16;
+    meet(warp(), 32);
     return v;
 }
 
@@ -240,8 +267,7 @@ static void barrier_arrive_expect(unsigned at, int bytes)
 static void barrier_arrive(unsigned at) { barrier_arrive_expect(at, 0); }
 static void barrier_wait(unsigned at, int parity)
 {
-    while ((barrier_at(at).phases & 1) == parity)
-        yield();
+    wait_while(barrier_at(at).phases, 1, parity);
 }
 
 // ---- tma.h ----------------------------------------------------------------------------------------------
@@ -584,9 +610,6 @@ static void load_tiles(uint32_t *x[4], unsigned at, bool transposed)
         load_tiles((uint32_t **)to_, at, how[0] != 0); \
     } while (0)
 
-// Of a warp: the operands that each lane hands over.
-static uint32_t handed[MOST_ITEMS][6];
-
 static void multiply_fragments(float *c, float *c8, const uint32_t *a, const uint32_t *a8, const uint32_t *b,
                                float (*value)(uint16_t))
 {
@@ -808,6 +831,7 @@ static float operand(const product &p, uint64_t at, int mn_major, int i, int k)
 }
 
 // Of the 128 work-items from `first` on; each must have handed over the same.
+__attribute__((optimize("O3")))
 static void multiply(int first, int group, int number)
 {
     static float a[64][16], b[16][256], d[64][256];
@@ -890,13 +914,40 @@ static void wgmma_commit()
 
 static void (*body)();
 
-static void run_group()
+// The first time on a stack of its own, where it stays for all groups; else where it yielded.
+static void resume()
 {
     static unsigned char *stacks;
-    int left = items;
+    const unsigned i = threadIdx.x;
 
+    if (_setjmp(scheduler))
+        return;
+    if (started[i])
+        _longjmp(item[i], 1);
     if (!stacks && !(stacks = (unsigned char *)malloc((size_t)MOST_ITEMS * STACK)))
         refuse("no memory for stacks");
+
+    ucontext_t context;
+
+    started[i] = true;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stacks + (size_t)i * STACK;
+    context.uc_stack.ss_size = STACK;
+    context.uc_link = nullptr;
+    makecontext(&context, [] {
+        for (;;) {
+            body();
+            ended[threadIdx.x] = true;
+            yield();
+        }
+    }, 0);
+    setcontext(&context);
+}
+
+static void run_group()
+{
+    int left = items;
+
     memset(local_memory, 0xff, sizeof local_memory);            // NaNs
     memset(warps, 0, sizeof warps);
     memset(groups, 0, sizeof groups);
@@ -907,26 +958,18 @@ static void run_group()
     barrier_count = 0;
     for (int i = 0; i < items; i++) {
         ended[i] = false;
+        awaited[i] = { };
         flights[i][0].count = 0;
-        getcontext(&item[i]);
-        item[i].uc_stack.ss_sp = stacks + (size_t)i * STACK;
-        item[i].uc_stack.ss_size = STACK;
-        item[i].uc_link = nullptr;
-        makecontext(&item[i], [] {
-            body();
-            ended[threadIdx.x] = true;
-            yield();
-        }, 0);
     }
     for (idle = 0; left; ) {
         const unsigned start = drawn((unsigned)items);
 
         for (int i = 0; i < items; i++) {
             threadIdx.x = (start + (unsigned)i) % (unsigned)items;
-            if (ended[threadIdx.x])
-                continue;
-            swapcontext(&scheduler, &item[threadIdx.x]);
-            left -= ended[threadIdx.x];
+            if (is_ready(threadIdx.x)) {
+                resume();
+                left -= ended[threadIdx.x];
+            }
         }
         copy_some();
         if (++idle > PATIENCE / items)
