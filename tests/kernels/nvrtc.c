@@ -91,21 +91,38 @@ static int write_cubin(const char *path, void *program)
     return failed;
 }
 
-/* Without a cubin, -O1: that is faster, and registers are allocated likewise. */
+enum { INVALID_OPTION = 5 };
+
+/* What NVRTC returns.  Without a cubin it optimizes less, which is faster, where its version can; and ptxas
+ * does with -O1, which allocates registers likewise.                                                      */
+static int compile_program(void *program, const char *arch, int is_shipped)
+{
+    static int is_old;
+    char option[64];
+    const char *const options[] = { option, "--fmad=false", "--std=c++14",
+                                    is_shipped ? "--ptxas-options=-v" : "--ptxas-options=-O1",
+                                    "--Ofast-compile=mid" };
+    const int count = sizeof options / sizeof *options;
+    int result = INVALID_OPTION;
+
+    snprintf(option, sizeof option, "--gpu-architecture=%s", arch);
+    if (!is_shipped && !is_old)
+        result = compile(program, count, options);
+    is_old |= !is_shipped && result == INVALID_OPTION;
+    return is_shipped || is_old ? compile(program, count - 1, options) : result;
+}
+
 static int compile_file(const char *path, const char *arch, const char *to)
 {
-    char option[64], *log, *text = read_file(path);
-    const char *const options[] = { option, "--fmad=false", "--std=c++14",
-                                    to ? "--ptxas-options=-v" : "--ptxas-options=-O1" };
+    char *log, *text = read_file(path);
     void *program;
     int failed;
 
-    snprintf(option, sizeof option, "--gpu-architecture=%s", arch);
     if (create(&program, text, path, 0, NULL, NULL)) {
         fprintf(stderr, "%s: NVRTC makes no program of it\n", path);
         return 1;
     }
-    failed = compile(program, sizeof options / sizeof *options, options) != 0;
+    failed = compile_program(program, arch, to != NULL) != 0;
     log = log_of(program);
     if (failed)
         fprintf(stderr, "%s does not compile for %s:\n%s\n", path, arch, log);
