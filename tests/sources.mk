@@ -246,11 +246,13 @@ check_PROGRAMS += $(test_programs)
 TESTS           = $(test_programs) $(test_scripts) %D%/counts.sh
 EXTRA_DIST     += $(test_scripts) %D%/counts.sh %D%/timed.sh
 # Two at a time, unless the user says how many: most tests keep one core busy.
-AM_MAKEFLAGS    = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
+AM_MAKEFLAGS    = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) $(in_order)
+
+# They begin in the order of TESTS where nothing has to be made before.  What they run is there by then, but the
+# recipe of config.h runs each time: programs would wait for it, and begin after all scripts.
+in_order        = $(if $(filter check-TESTS recheck,$@),-o config.h)
 
 # The suite keeps one core busy for long: it is the first of $(test_programs), and before what keeps both.
-# Programs wait for config.h, whose recipe runs each time; so that scripts do not begin before, they wait, too.
-$(test_scripts:.sh=.log): | config.h
 $(filter %D%/kernels/compile.log,$(TEST_LOGS)): $(filter %D%/api/test_suite.log,$(TEST_LOGS))
 
 # Counts what the others did, so it comes last.
