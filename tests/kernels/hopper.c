@@ -98,8 +98,9 @@ static int precompile(void)
     char command[1024];
 
     snprintf(command, sizeof command,
-             "echo '#include \"%s\"' > %s/hopper.h && " COMPILER " -fPIC -x c++-header -o %s/hopper.h.gch %s/hopper.h",
-             STAND_IN, directory, directory, directory);
+             "cd %s && echo '#include \"%s\"' > hopper.h && "
+             COMPILER " -fPIC -x c++-header -o hopper.h.gch hopper.h",
+             directory, STAND_IN);
     return system(command);
 }
 
