@@ -87,8 +87,8 @@ struct kernel {
     char         name[96];
 };
 
-/* Most of the time goes into compiling, and much of it into optimization: hopper.h says where that pays.
- * _longjmp() between stacks is what _FORTIFY_SOURCE refuses.                                            */
+/* A text takes longer to compile than to run: what pays to be optimized more than this, hopper.h says.
+ * _FORTIFY_SOURCE would refuse to jump from one stack to another.                                     */
 #define COMPILER "c++ -std=c++17 -O1 -march=native -w -Wno-psabi -ffp-contract=off -fno-strict-aliasing " \
                  "-U_FORTIFY_SOURCE"
 
@@ -657,10 +657,8 @@ int main(int argc, char **argv)
         perror(directory);
         return 1;
     }
-    if (precompile()) {
-        puts("not ok - hopper.h does not compile");
-        return 1;
-    }
+    if (precompile())
+        puts("hopper.h is not precompiled");
     setenv("VERNIER_CACHE", "0", 1);
     for (size_t i = 0; i < sizeof all_tested / sizeof all_tested[0] && !status; i++) {
         const struct tested *const t = &all_tested[i];

@@ -756,7 +756,7 @@ static float operand(const product &p, uint64_t at, int mn_major, int i, int k)
     return p.of.value(u);
 }
 
-// Of the 128 work-items from `first` on; each must have handed over the same.
+// Of the 128 work-items from `first` on; each must have handed over the same.  Most arithmetic is here.
 __attribute__((optimize("O3")))
 static void multiply(int first, int group, int number)
 {
