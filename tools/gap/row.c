@@ -612,13 +612,16 @@ static void set_gaps(json_t *row, const struct contest *t)
     json_object_set_new(row, "gaps", gaps);
 }
 
+/* by_fma: the roof is that of multiply-adds, as of VN_MATH_BITWISE. */
 static void set_roof(json_t *row, const char *share, const char *name, struct side *s,
-                     const struct problem *p, double seconds)
+                     const struct problem *p, int by_fma, double seconds)
 {
+    struct problem under = *p;
     json_t *roof;
 
-    roofline_raise(&s->roofline, s->queue, p->type, p->math, problem_flops(p), problem_bytes(p), seconds);
-    roof = json_roof(&s->roofline, p, seconds);
+    under.math = by_fma ? VN_MATH_BITWISE : p->math;
+    roofline_raise(&s->roofline, s->queue, p->type, under.math, problem_flops(p), problem_bytes(p), seconds);
+    roof = json_roof(&s->roofline, &under, seconds);
     json_object_set_new(row, share, json_real(json_number(roof, "seconds") / seconds));
     json_object_set_new(row, name, roof);
 }
@@ -636,9 +639,9 @@ static void set_figures(json_t *row, const struct contest *t)
         "gbytes_per_second", bytes / seconds * 1e-9));
     json_object_update_new(row, timing_json(&first->kernel));
     if (!t->gap->repeats)
-        set_roof(row, "roofline", "roof", &s[FIRST], p, seconds);
+        set_roof(row, "roofline", "roof", &s[FIRST], p, *t->of, seconds);
     if (!t->gap->repeats && kernel_time(second) > 0)
-        set_roof(row, "roofline_second", "roof_second", &s[SECOND], p, kernel_time(second));
+        set_roof(row, "roofline_second", "roof_second", &s[SECOND], p, *t->of, kernel_time(second));
 }
 
 /* Nobody answers any more: a write of a few bytes is refused. */
