@@ -309,8 +309,8 @@ static void say_why_not(const struct session *s)
     }
 }
 
-/* Without the rows; at_once: with what is measured once for the pair. */
-static json_t *frame(struct session *s, const char *program, int at_once)
+/* Without the rows; once: with what is measured once for the pair. */
+static json_t *frame(struct session *s, const char *program, int once)
 {
     struct gap *const g = &s->gap;
     struct bench b = { .info = g->side[FIRST].info, .pinned = g->pinned };
@@ -319,7 +319,7 @@ static json_t *frame(struct session *s, const char *program, int at_once)
     for (int i = 0; i < g->libraries; i++)
         if (g->library[i].peer && b.peers < BENCH_PEERS)
             b.peer[b.peers++] = g->library[i].peer;
-    if (at_once)
+    if (once)
         json_object_update_new(own, gap_once(g));
     return json_pack("{s:i, s:o, s:o, s:o}", "schema", SCHEMA, "context", json_context(&b, program),
                      "benchmarks", json_array(), "vernier", own);
@@ -327,9 +327,9 @@ static json_t *frame(struct session *s, const char *program, int at_once)
 
 static json_t *make_report(struct session *s, const char *program)
 {
-    const int at_once = !s->gap.lost && !interrupted;
-    json_t *const report = s->workers.count ? worker_ask(&s->workers, 0, json_pack("{s:b}", "frame", at_once))
-                                            : frame(s, program, at_once);
+    const int once = !s->gap.lost && !interrupted;
+    json_t *const report = s->workers.count ? worker_ask(&s->workers, 0, json_pack("{s:b}", "frame", once))
+                                            : frame(s, program, once);
     json_t *const own = json_object_get(report, "vernier");
 
     if (!own) {
@@ -443,9 +443,9 @@ static int serve(void *context, int which, FILE *from, FILE *to)
         worker_answer(to, opened(s, status = open_session(s, which == 0)));
     }
     while (!status && (question = worker_asked(from))) {
-        const json_t *const at_once = json_object_get(question, "frame");
+        const json_t *const once = json_object_get(question, "frame");
 
-        worker_answer(to, at_once ? frame(s, s->program, json_is_true(at_once)) : measured(s, question));
+        worker_answer(to, once ? frame(s, s->program, json_is_true(once)) : measured(s, question));
         json_decref(question);
     }
     close_session(s);
