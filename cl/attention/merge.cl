@@ -96,7 +96,7 @@ DEVICE void merge_splits(LOCAL R *scratch, GLOBAL const R *parts, int splits, co
     BARRIER();
     for (int first = me; first < count * DV; first += MERGED * ITEMS) {
         R x[MERGED];
-        int at[MERGED];                         /* behind the last, that once more */
+        int at[MERGED];                         /* past the end, the last element */
 
         UNROLL for (int e = 0; e < MERGED; e++) {
             x[e] = ZERO;

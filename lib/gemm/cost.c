@@ -118,7 +118,8 @@ static double in_waves(const struct vn_tiles *t, double tile, double bytes, cons
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site)
 {
     const int *const cost = row->cost;
-    const double units = site->facts->units, fixed = cost[VN_FIXED_NS] * 1e-9, tile = cost[VN_TILE_NS] * 1e-9;
+    const double units = site->facts->units, tile = cost[VN_TILE_NS] * 1e-9;
+    const double fixed = cost[VN_FIXED_NS] * 1e-9 + t->start;
     const double share = vn__share_in_l2(t->bytes, site), bytes = t->bytes * vn__byte_seconds(t->bytes, site);
     const double longest = t->longest > 0 ? t->longest : t->flops;
     const double flops = t->tiles <= units ? longest : t->flops, peak = t->peak * 1e6;
@@ -146,11 +147,10 @@ double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int6
     const struct vn_tiles t = {
         .tiles = (double)VN_CEIL_DIV(g->m, blk_m) * (double)VN_CEIL_DIV(g->n, blk_n) * matrices,
         .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k,
-        .bytes = vn__tiles_bytes(g, row), .peak = peak,
+        .bytes = vn__tiles_bytes(g, row), .peak = peak, .start = vn__batch_seconds(g, site),
         .resident = resident };
-    const double seconds = vn__tiles_seconds(&t, row, site);
 
-    return seconds > 0 ? seconds + vn__batch_seconds(g, site) : 0;
+    return vn__tiles_seconds(&t, row, site);
 }
 
 /* ---- CPUs ------------------------------------------------------------------------------ */

@@ -66,6 +66,7 @@ struct vn_tiles {
     double longest;               /* of the tile that takes longest; 0: all take as long */
     double bytes;                 /* that all of them read and write at least */
     double peak;                  /* GFLOP/s of a compute unit, on the engine that they use */
+    double start;                 /* seconds before the first of a work-group's */
     int    resident;              /* on a compute unit at the same time */
 };
 /* Their first costs. */

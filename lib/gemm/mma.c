@@ -68,14 +68,13 @@ const char *vn__plan_mma(struct vn_plan *out, const void *problem, const struct 
 {
     const struct gemm *g = problem;
     struct vn_tiles t = { .bytes = vn__tiles_bytes(g, row), .peak = vn__mma_peak(g, site),
+                          .start = vn__batch_seconds(g, site),
                           .resident = vn__resident(items_of(row->p)) };
 
     if (row->cost[ODD] > 0 && row->cost[EDGE] > 0) {
         add_tiles(&t, g, row);
         out->seconds = vn__tiles_seconds(&t, row, site);
     }
-    if (out->seconds > 0)
-        out->seconds += vn__batch_seconds(g, site);
     return NULL;
 }
 
