@@ -310,7 +310,7 @@ static void say_why_not(const struct session *s)
 }
 
 /* Without the rows; once: with what is measured once for the pair. */
-static json_t *frame(struct session *s, const char *program, int once)
+static json_t *frame(struct session *s, int once)
 {
     struct gap *const g = &s->gap;
     struct bench b = { .info = g->side[FIRST].info, .pinned = g->pinned };
@@ -321,15 +321,15 @@ static json_t *frame(struct session *s, const char *program, int once)
             b.peer[b.peers++] = g->library[i].peer;
     if (once)
         json_object_update_new(own, gap_once(g));
-    return json_pack("{s:i, s:o, s:o, s:o}", "schema", SCHEMA, "context", json_context(&b, program),
+    return json_pack("{s:i, s:o, s:o, s:o}", "schema", SCHEMA, "context", json_context(&b, s->program),
                      "benchmarks", json_array(), "vernier", own);
 }
 
-static json_t *make_report(struct session *s, const char *program)
+static json_t *make_report(struct session *s)
 {
     const int once = !s->gap.lost && !interrupted;
     json_t *const report = s->workers.count ? worker_ask(&s->workers, 0, json_pack("{s:b}", "frame", once))
-                                            : frame(s, program, once);
+                                            : frame(s, once);
     json_t *const own = json_object_get(report, "vernier");
 
     if (!own) {
@@ -359,14 +359,14 @@ static int write_files(const struct request *r, json_t *report)
     return failed ? EXIT_FAILURE : 0;
 }
 
-static int run_session(struct session *s, const char *program)
+static int run_session(struct session *s)
 {
     json_t *report;
     int status;
 
     measure_rows(s);
     say_why_not(s);
-    if (!(report = make_report(s, program)))
+    if (!(report = make_report(s)))
         return EXIT_FAILURE;
     gap_summary(s->to, report);
     status = write_files(s->request, report);
@@ -445,7 +445,7 @@ static int serve(void *context, int which, FILE *from, FILE *to)
     while (!status && (question = worker_asked(from))) {
         const json_t *const once = json_object_get(question, "frame");
 
-        worker_answer(to, once ? frame(s, s->program, json_is_true(once)) : measured(s, question));
+        worker_answer(to, once ? frame(s, json_is_true(once)) : measured(s, question));
         json_decref(question);
     }
     close_session(s);
@@ -457,20 +457,16 @@ static int open_workers(struct session *s, json_t **first)
 {
     for (int i = 0; i < s->workers.count; i++) {
         json_t *const answer = worker_ask(&s->workers, i, json_pack("{s:b}", "open", 1));
-        const json_t *const status = json_object_get(answer, "status");
+        const int status = answer ? (int)json_number(answer, "status") : EXIT_FAILURE;
 
-        if (!json_is_integer(status) || json_integer_value(status)) {
-            if (!status)
-                complain("process %d of %d has ended", i + 1, s->workers.count);
-            const int failed = status ? (int)json_integer_value(status) : EXIT_FAILURE;
-
-            json_decref(answer);
-            return failed;
-        }
+        if (!answer)
+            complain("process %d of %d has ended", i + 1, s->workers.count);
         if (i == 0)
             *first = answer;
         else
             json_decref(answer);
+        if (status)
+            return status;
     }
     return 0;
 }
@@ -490,7 +486,7 @@ static int measure_by_workers(struct session *s)
         json_array_foreach(json_object_get(first, "libraries"), i, name)
             s->gap.library[s->gap.libraries++].name = json_string_value(name);
         s->gap.side[FIRST].info.is_cpu = json_is_true(json_object_get(first, "is_cpu"));
-        status = run_session(s, s->program);
+        status = run_session(s);
     }
     workers_close(&s->workers);
     json_decref(first);
@@ -508,7 +504,7 @@ static int measure(struct request *r, const char *program)
         status = measure_by_workers(&s);
     else if (!status) {
         if (!(status = open_session(&s, 1)))
-            status = run_session(&s, program);
+            status = run_session(&s);
         close_session(&s);
     }
     json_decref(s.benchmarks);

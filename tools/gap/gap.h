@@ -75,6 +75,8 @@ int         engine_is_fma(const char *engine);
 /* The same precision, and both or neither by a matrix engine.  Of "", which is unknown, it is believed that
  * f32 is computed by multiply-adds.                                                                      */
 int         engines_are_like(const char *a, const char *b);
+/* Of a row's gaps: "toolchain", "toolchain_wall", "best", or "library", which has one for each. */
+json_t     *gap_named(const json_t *row, const char *name);
 /* The report's vernier.geomean: of toolchain_gap, best_gap and library_gap.NAME, over all rows and over
  * those of each operation ("gemm", "gemm:f32") whose engines are alike; and, by themselves, over those whose
  * engines are not ("gemm:f32 as chosen"), and over second rows ("gemm:f32 by FMA").                       */

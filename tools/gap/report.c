@@ -73,7 +73,7 @@ static json_t *finish_groups(json_t *groups)
     return out;
 }
 
-static const json_t *gap_named(const json_t *row, const char *name)
+json_t *gap_named(const json_t *row, const char *name)
 {
     return json_object_get(json_object_get(row, "gaps"), name);
 }

@@ -23,7 +23,7 @@ static void close_ends(struct worker *w)
     w->to = w->from = NULL;
 }
 
-/* In the child: a group of its own, since the one who asks says when it is interrupted. */
+/* In the child.  Its process group is its own: the parent passes interrupts on to the child it waits for. */
 static void run(struct workers *w, int which, const int question[2], const int answer[2], service *serve,
                 void *context)
 {
@@ -129,22 +129,6 @@ void worker_answer(FILE *to, json_t *answer)
 
 /* ---- one row of several ---- */
 
-/* The member of each row's member `path[0]`, of that `path[1]` ..., that is there; how many. */
-static int members(json_t **out, json_t *const *row, int count, const char *const path[], int depth)
-{
-    int found = 0;
-
-    for (int i = 0; i < count; i++) {
-        json_t *it = row[i];
-
-        for (int d = 0; d < depth && it; d++)
-            it = json_object_get(it, path[d]);
-        if (it)
-            out[found++] = it;
-    }
-    return found;
-}
-
 /* The median of one figure of each, and its interval under two other names, where those are not NULL. */
 static void join_figure(json_t *into, json_t *const *from, int count, const char *name, const char *interval,
                         const char *coverage)
@@ -237,14 +221,21 @@ static void join_runs(json_t *into, json_t *const *row, int count)
     }
 }
 
-/* The ratio of each process is one of those that the interval is of. */
-static void join_gap(json_t *into, json_t *const *row, int count, const char *const path[], int depth)
+/* The ratio of each process is one of those that the interval is of.  library: NULL, or that of which. */
+static void join_gap(json_t *into, json_t *const *row, int count, const char *name, const char *library)
 {
     json_t *from[SAMPLES], *const ratios = json_array();
-    const int n = members(from, row, count, path, depth);
+    int n = 0;
 
-    for (int i = 0; i < n; i++)
-        json_array_append(ratios, json_object_get(from[i], "ratio"));
+    for (int i = 0; i < count; i++) {
+        json_t *const gap = gap_named(row[i], name);
+        json_t *const it = library ? json_object_get(gap, library) : gap;
+
+        if (!it)
+            continue;
+        json_array_append(ratios, json_object_get(it, "ratio"));
+        from[n++] = it;
+    }
     join_figure(into, from, n, "ratio", "ratio_interval", "ratio_coverage");
     join_figure(into, from, n, "first_s", NULL, NULL);
     join_figure(into, from, n, "second_s", NULL, NULL);
@@ -255,19 +246,19 @@ static void join_gaps(json_t *into, json_t *const *row, int count)
 {
     static const char *const scalar[][2] = { { "toolchain", "toolchain_gap" }, { "best", "best_gap" },
                                              { "toolchain_wall", "toolchain_gap_wall" } };
-    json_t *const gaps = json_object_get(into, "gaps"), *gap;
+    json_t *gap;
     const char *name;
 
     for (size_t i = 0; i < sizeof scalar / sizeof *scalar; i++)
-        if ((gap = json_object_get(gaps, scalar[i][0]))) {
-            join_gap(gap, row, count, (const char *const []){ "gaps", scalar[i][0] }, 2);
+        if ((gap = gap_named(into, scalar[i][0]))) {
+            join_gap(gap, row, count, scalar[i][0], NULL);
             json_object_set(into, scalar[i][1], json_object_get(gap, "ratio"));
         }
-    json_object_foreach(json_object_get(gaps, "library"), name, gap) {
-        join_gap(gap, row, count, (const char *const []){ "gaps", "library", name }, 3);
+    json_object_foreach(gap_named(into, "library"), name, gap) {
+        join_gap(gap, row, count, "library", name);
         json_object_set(json_object_get(into, "library_gap"), name, json_object_get(gap, "ratio"));
     }
-    if ((gap = json_object_get(gaps, "toolchain"))) {
+    if ((gap = gap_named(into, "toolchain"))) {
         json_object_set_new(into, "parity", json_string(parity_words(json_number(gap, "ratio"))));
         json_object_set_new(into, "same_time", json_pack("[O, O]", json_object_get(gap, "first_s"),
                                                          json_object_get(gap, "second_s")));
@@ -277,8 +268,8 @@ static void join_gaps(json_t *into, json_t *const *row, int count)
 /* What follows from the row's time. */
 static void settle(json_t *into)
 {
-    const double seconds = json_number(into, "real_time");
-    const double second = json_number(json_object_get(json_object_get(into, "gaps"), "best"), "second_s");
+    const double seconds = json_number(into, "real_time"),
+                 second = json_number(gap_named(into, "best"), "second_s");
 
     json_object_set_new(into, "gflops", json_real(json_number(into, "flops") / seconds * 1e-9));
     json_object_set_new(into, "gbytes_per_second", json_real(json_number(into, "bytes") / seconds * 1e-9));
