@@ -154,6 +154,9 @@ struct session {
     struct progress  progress;
     int              failures;
     struct workers   workers;            /* who measure, where others than this process do */
+    struct contest  *row;                /* of a process: the one in work, and what it is of */
+    struct workload  row_of;
+    char             row_first[PROBLEM_TEXT];
 };
 
 static int read_workloads(struct session *s)
@@ -218,6 +221,19 @@ static struct workload by_variant(const struct workload *w, const char *variant)
     return it;
 }
 
+/* The first alone, since it compiles what the others find in the cache; then these side by side. */
+static void prepare_all(struct session *s, int at, const char *variant, const char *of)
+{
+    for (int i = 0; i < s->workers.count; i++) {
+        worker_tell(&s->workers, i,
+                    json_pack("{s:i, s:s, s:s}", "prepare", at, "variant", variant, "of", of));
+        if (!i)
+            json_decref(worker_hear(&s->workers, i));
+    }
+    for (int i = 1; i < s->workers.count; i++)
+        json_decref(worker_hear(&s->workers, i));
+}
+
 /* What the workers make of a row of the list. */
 static json_t *joined_row(struct session *s, int at, const char *variant, const char *of, char fma[32],
                           int *failed)
@@ -226,9 +242,9 @@ static json_t *joined_row(struct session *s, int at, const char *variant, const 
     int count = 0;
 
     *fma = '\0';
+    prepare_all(s, at, variant, of);
     for (int i = 0; i < s->workers.count && !s->gap.lost && (!i || !interrupted); i++) {
-        json_t *const it = worker_ask(&s->workers, i, json_pack("{s:i, s:s, s:s}", "row", at, "variant",
-                                                                variant, "of", of));
+        json_t *const it = worker_ask(&s->workers, i, json_pack("{s:b}", "measure", 1));
 
         if (!it) {
             complain("process %d of %d has ended", i + 1, s->workers.count);
@@ -250,14 +266,43 @@ static json_t *joined_row(struct session *s, int at, const char *variant, const 
     return joined;
 }
 
-/* variant: "", or that of a second row, and `of` the problem of the first; fma: that of gap_row(). */
+static void open_row(struct session *s, int at, const char *variant, const char *of)
+{
+    gap_row_close(s->row);
+    s->row_of = by_variant(&s->w.it[at], variant);
+    snprintf(s->row_first, sizeof s->row_first, "%s", of);
+    s->row = gap_row_open(&s->gap, &s->row_of, s->row_first);
+}
+
+static json_t *close_row(struct session *s, char fma[32], int *failed)
+{
+    json_t *row;
+
+    *fma = '\0';
+    if (!s->row) {
+        *failed = 1;
+        return json_pack("{s:s, s:b, s:s}", "name", s->row_of.text, "error_occurred", 1,
+                         "error_message", "host memory ran out");
+    }
+    row = gap_row_measure(s->row, fma, failed);
+    gap_row_close(s->row);
+    s->row = NULL;
+    return row;
+}
+
+static json_t *own_row(struct session *s, int at, const char *variant, const char *of, char fma[32],
+                       int *failed)
+{
+    open_row(s, at, variant, of);
+    return close_row(s, fma, failed);
+}
+
+/* variant: "", or that of a second row, and `of` the problem of the first; fma: as of gap_row_measure(). */
 static void measure_row(struct session *s, struct gap_sheet *sheet, int at, const char *variant,
                         const char *of, char fma[32])
 {
-    const struct workload w = by_variant(&s->w.it[at], variant);
     int failed = 0;
-    json_t *const row = s->workers.count ? joined_row(s, at, variant, of, fma, &failed)
-                                         : gap_row(&s->gap, &w, of, fma, &failed);
+    json_t *const row = (s->workers.count ? joined_row : own_row)(s, at, variant, of, fma, &failed);
 
     progress_clear(&s->progress);
     s->failures += failed || !row;
@@ -401,6 +446,7 @@ static int open_session(struct session *s, int is_first)
 
 static void close_session(struct session *s)
 {
+    gap_row_close(s->row);
     clocks_close();
     json_decref(s->gap.kernels);
     close_libraries(&s->gap);
@@ -420,15 +466,29 @@ static json_t *opened(const struct session *s, int status)
                      "is_cpu", s->gap.side[FIRST].info.is_cpu);
 }
 
-static json_t *measured(struct session *s, const json_t *question)
+static json_t *prepared(struct session *s, const json_t *question)
 {
-    const struct workload w = by_variant(&s->w.it[(int)json_number(question, "row")],
-                                         json_text(question, "variant"));
+    open_row(s, (int)json_number(question, "prepare"), json_text(question, "variant"),
+             json_text(question, "of"));
+    if (s->row)
+        gap_row_prepare(s->row);
+    return json_pack("{s:b}", "prepared", 1);
+}
+
+static json_t *measured(struct session *s)
+{
     char fma[32];
     int failed = 0;
-    json_t *const row = gap_row(&s->gap, &w, json_text(question, "of"), fma, &failed);
+    json_t *const row = close_row(s, fma, &failed);
 
     return json_pack("{s:o, s:s, s:b, s:b}", "row", row, "fma", fma, "failed", failed, "lost", s->gap.lost);
+}
+
+static json_t *answer_to(struct session *s, const json_t *question)
+{
+    if (json_object_get(question, "frame"))
+        return frame(s, json_is_true(json_object_get(question, "frame")));
+    return json_object_get(question, "prepare") ? prepared(s, question) : measured(s);
 }
 
 /* One of the processes. */
@@ -443,9 +503,7 @@ static int serve(void *context, int which, FILE *from, FILE *to)
         worker_answer(to, opened(s, status = open_session(s, which == 0)));
     }
     while (!status && (question = worker_asked(from))) {
-        const json_t *const once = json_object_get(question, "frame");
-
-        worker_answer(to, once ? frame(s, json_is_true(once)) : measured(s, question));
+        worker_answer(to, answer_to(s, question));
         json_decref(question);
     }
     close_session(s);
@@ -478,6 +536,7 @@ static int measure_by_workers(struct session *s)
     int status;
 
     s->gap.budget /= (double)s->request->processes;
+    s->gap.processes = (int)s->request->processes;
     if (workers_open(&s->workers, (int)s->request->processes, serve, s)) {
         complain("--processes: no process can be started");
         return EXIT_FAILURE;

@@ -40,6 +40,7 @@ struct gap {
     int            pinned;                /* each thread that computes is tied to a CPU */
     json_t        *kernels;               /* what the compilers made of each, by variant and row */
     int            lost;                  /* a device went away: there is no going on */
+    int            processes;             /* that measure each row */
     int            repeats;               /* what another process measures: no roofs, no machine code */
 };
 
@@ -54,10 +55,15 @@ json_t *pair_json  (const struct gap *g);
 
 /* ---- gap_row.c ---- */
 
-/* Measures one problem; the row of the report.  *failed is set where something went wrong.  fma: "", or of
- * an f32 problem that is not solved by multiply-adds the variant that would be: a row of its own, with that
- * variant in w and the name of the first row in `of` (else "").                                          */
-json_t *gap_row(struct gap *g, const struct workload *w, const char *of, char fma[32], int *failed);
+/* One problem on a pair; NULL where host memory ran out.  of: "", or the problem whose second row, by
+ * multiply-adds, w is.  Both have to live as long.                                                       */
+struct contest *gap_row_open   (struct gap *g, const struct workload *w, const char *of);
+/* Values, programs and first runs of ours, where all processes may do that side by side: none is timed. */
+void            gap_row_prepare(struct contest *t);
+/* The row of the report.  *failed is set where something went wrong.  fma: "", or of an f32 problem that is
+ * not solved by multiply-adds the variant that would be: a row of its own, with that variant in w.       */
+json_t         *gap_row_measure(struct contest *t, char fma[32], int *failed);
+void            gap_row_close  (struct contest *t);
 
 /* ---- gap_once.c: what is measured once for each pair ---- */
 

@@ -43,9 +43,13 @@ struct contender {
     struct series   series;
 };
 
+/* What ours need to run: not there yet, there, or not to be had. */
+enum stage { ASKED, READY, REFUSED };
+
 struct contest {
     struct gap            *gap;
     const struct workload *w;
+    enum stage             stage;
     const char            *of;            /* "", or the problem whose FMA row this is */
     struct values          values[SIDES];
     int                    has_values[SIDES];
@@ -407,9 +411,21 @@ static int gather(struct contest *t)
     }
     second = enter_best(t, SECOND);
     pair_up(t, first, second);
-    for (int i = 0; i < t->gap->libraries; i++)
-        enter_library(t, &t->gap->library[i]);
     return 0;
+}
+
+/* The values of all processes at once. */
+static int fits_beside(const struct gap *g, const struct problem *p)
+{
+    const struct problem *each[SAMPLES];
+    char why[SENTENCE];
+
+    for (int i = 0; i < g->processes; i++)
+        each[i] = p;
+    for (int i = 0; i < 2; i++)
+        if (values_fit_all(g->side[i].device, each, g->processes, 3, why, sizeof why))
+            return 0;
+    return 1;
 }
 
 /* ---- timing ---- */
@@ -732,26 +748,46 @@ static void find_fma(char out[32], const struct contest *t)
     free(list);
 }
 
-json_t *gap_row(struct gap *g, const struct workload *w, const char *of, char fma[32], int *failed)
+struct contest *gap_row_open(struct gap *g, const struct workload *w, const char *of)
 {
     struct contest *const t = calloc(1, sizeof *t);
-    json_t *row;
 
-    *fma = '\0';
-    if (!t) {
-        *failed = 1;
-        return json_pack("{s:s, s:b, s:s}", "name", w->text, "error_occurred", 1,
-                         "error_message", "host memory ran out");
-    }
+    if (!t)
+        return NULL;
     t->gap = g;
     t->w   = w;
     t->of  = of;
-    if (!gather(t))
+    return t;
+}
+
+void gap_row_prepare(struct contest *t)
+{
+    if (t->stage == ASKED && fits_beside(t->gap, &t->w->problem))
+        t->stage = gather(t) ? REFUSED : READY;
+}
+
+json_t *gap_row_measure(struct contest *t, char fma[32], int *failed)
+{
+    json_t *row;
+
+    if (t->stage == ASKED)
+        t->stage = gather(t) ? REFUSED : READY;
+    if (t->stage == READY) {
+        for (int i = 0; i < t->gap->libraries; i++)
+            enter_library(t, &t->gap->library[i]);
         take_turns(t);
+    }
     note_failures(t);
     row     = row_json(t);
     *failed = t->failed;
     find_fma(fma, t);
+    return row;
+}
+
+void gap_row_close(struct contest *t)
+{
+    if (!t)
+        return;
     for (int i = 0; i < t->count; i++) {
         if (t->it[i].theirs.peer)
             t->it[i].theirs.peer->finish(t->it[i].prepared);
@@ -763,5 +799,4 @@ json_t *gap_row(struct gap *g, const struct workload *w, const char *of, char fm
     results_close(&t->result);
     json_decref(t->watched.machine);
     free(t);
-    return row;
 }

@@ -97,19 +97,29 @@ static void await(const struct worker *w)
     }
 }
 
-json_t *worker_ask(struct workers *w, int which, json_t *question)
+void worker_tell(struct workers *w, int which, json_t *question)
+{
+    worker_answer(w->it[which].to, question);
+}
+
+json_t *worker_hear(struct workers *w, int which)
 {
     struct worker *const it = &w->it[which];
     json_t *answer = NULL;
     char *line = NULL;
     size_t room = 0;
 
-    worker_answer(it->to, question);
     await(it);
     if (getline(&line, &room, it->from) > 0)
         answer = json_loads(line, 0, NULL);
     free(line);
     return answer;
+}
+
+json_t *worker_ask(struct workers *w, int which, json_t *question)
+{
+    worker_tell(w, which, question);
+    return worker_hear(w, which);
 }
 
 json_t *worker_asked(FILE *from)

@@ -28,7 +28,10 @@ typedef int service(void *context, int which, FILE *from, FILE *to);
 /* Before anything is opened that cannot be used on both sides of a fork().  0, or -1 with none left. */
 int     workers_open (struct workers *w, int count, service *serve, void *context);
 void    workers_close(struct workers *w);
-/* One of them; NULL where it is gone.  Once the command is interrupted, so is what it does. */
+/* One of them.  worker_hear: the answer, NULL where it is gone.  Once the command is interrupted, so is what
+ * it does.  worker_ask: both.                                                                            */
+void    worker_tell  (struct workers *w, int which, json_t *question);
+json_t *worker_hear  (struct workers *w, int which);
 json_t *worker_ask   (struct workers *w, int which, json_t *question);
 /* For a service: the next question, or NULL; an answer. */
 json_t *worker_asked (FILE *from);
