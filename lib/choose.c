@@ -354,12 +354,18 @@ vn_status vn__choose(const struct vn_choice **out, const struct vn_plan **the_pl
     return VN_OK;
 }
 
+/* Its engine is that of its own parts. */
+static int is_of_parts(const struct vn_choice *c)
+{
+    return c->variant->engine && !*c->variant->engine;
+}
+
 vn_status vn__choose_part(const struct vn_choice **out, struct vn_plan *the_plan, vn_queue *q,
                           const struct vn_variant *table, const void *problem)
 {
     const vn_status s = search(out, the_plan, q, table, problem, NULL, 1);
 
-    if (!s && q->last && !q->last->part)
+    if (!s && q->last && (!q->last->part || is_of_parts(q->last->part)))
         q->last->part = *out;
     return s;
 }

@@ -241,7 +241,7 @@ struct vn_memo {
     const struct vn_variant *table;   /* NULL: nothing is noted here */
     const struct vn_choice  *choice;
     struct vn_plan           plan;
-    const struct vn_choice  *part;    /* what solves its first part, if it is run in parts; or NULL */
+    const struct vn_choice  *part;    /* what solves its first part that has none itself; NULL: no parts */
     int                      forced;  /* asked for by name */
     void                    *problem; /* a copy, begins with a struct vn_problem */
     size_t                   problem_size, problem_room;      /* room: what is allocated */

@@ -36,6 +36,11 @@ for direction in forward backward-data backward-filter; do
     done < "$out/other"
 done
 
+# a convolution that is copied first, and is a product then, has the engine of the product
+./vernier explain conv:n2c64h32w32k64r1s1:f32:variant=conv_repack > "$out/said" 2> /dev/null ||
+    fail "vernier explain: exit status $?"
+grep -Eq '^engine +FMA f32$' "$out/said" || { fail "explain does not name the engine of what has parts"; cat "$out/said"; }
+
 # the suites are found wherever this was built
 ./vernier bench squares --filter no-such-row 2>&1 | grep -q 'no-such-row' || fail "the suite squares is not found"
 
