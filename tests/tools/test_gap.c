@@ -238,6 +238,7 @@ static void test_processes(void)
            *const interval = json_object_get(gap, "ratio_interval");
 
     check(json_number(joined, "processes") == 3, "a process that chose another variant counts");
+    check(!json_object_get(joined, "failures"), "a failure, where there was none");
     check_near(json_number(joined, "real_time"), 1, "the time");
     check_near(json_number(joined, "gflops"), 2, "the speed");
     check_near(json_number(joined, "roofline"), 0.5, "the share of the roof");
@@ -250,6 +251,23 @@ static void test_processes(void)
     check(json_array_size(json_object_get(run, "samples_of_process")) == 3, "and whose they are");
     check(json_is_true(json_object_get(run, "few")), "three are few");
     check(!strcmp(json_text(joined, "disturbed"), "a reason"), "a disturbance of one is the row's");
+    json_decref(joined);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        json_decref(of[i]);
+}
+
+/* The row is that of the first; what went wrong in the others is said once. */
+static void test_failures(void)
+{
+    json_t *const of[] = { row_of_process(1, "a"),
+                           json_pack("{s:s, s:s}", "variant", "", "error_message", "x"),
+                           json_pack("{s:s, s:s}", "variant", "", "error_message", "x"),
+                           json_pack("{s:s, s:[{s:s}]}", "variant", "", "runs", "error_message", "y") };
+    json_t *const joined = rows_join(of, 4), *const said = json_object_get(joined, "failures");
+
+    check(json_number(joined, "processes") == 1, "a process that failed counts");
+    check(json_array_size(said) == 2, "each failure is said once");
+    check(!strcmp(json_string_value(json_array_get(said, 1)), "y"), "that of a run too");
     json_decref(joined);
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         json_decref(of[i]);
@@ -325,6 +343,7 @@ int main(void)
     test_empty_page();
     test_csv(report);
     test_processes();
+    test_failures();
     test_tools();
     json_decref(report);
     printf("%d checks, %d failures\n", checks, failures);

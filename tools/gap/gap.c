@@ -5,21 +5,9 @@
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
-#include "measure/clocks.h"
 #include "commands.h"
 #include "core.h"
-#include "gap.h"
-#include "options.h"
-#include "workers.h"
-
-enum { PROCESSES_USUAL = 6 };            /* the least of which order statistics cover 95 % */
-
-struct request {
-    struct common common;                /* its json, compare and budget */
-    const char *gpu, *pair, *csv, *html, *svg, *from;
-    int64_t     processes;
-    struct work work;
-};
+#include "session.h"
 
 enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM, PROCESSES };
 
@@ -87,77 +75,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
-/* ---- libraries ---- */
-
-/* Some operation has it as a variant. */
-static int is_variant(const char *name)
-{
-    for (int op = 0; vn__operations[op]; op++)
-        for (const struct vn_variant *v = vn__operations[op]->variants; v->name; v++)
-            if (!v->texts && !strcmp(v->name, name))
-                return 1;
-    return 0;
-}
-
-static void open_library(struct gap *g, const char *name)
-{
-    const vn_device_info *const d = &g->side[FIRST].info;
-    const struct peer_context context = { d->is_cpu, d->platform, d->name, d->uuid, d->pci };
-    struct library *const l = &g->library[g->libraries++];
-    const struct peer *const p = peer_named(name);
-
-    *l = (struct library){ .name = p ? p->name : name };
-    if (p && !p->open(&context, l->why, SENTENCE)) {
-        l->peer = p;
-        g->peers++;
-    }
-    if (is_variant(name))
-        *l->why = '\0';
-    else if (!p)
-        snprintf(l->why, SENTENCE, "this vernier was built without it");
-}
-
-/* 0, or an exit status. */
-static int open_libraries(struct gap *g, char *names)
-{
-    for (char *name; (name = strsep(&names, ","));) {
-        if (!*name || !strcmp(name, "none"))
-            continue;
-        if (g->libraries == LIBRARIES || (!is_variant(name) && !peer_named(name) && strcmp(name, "cublas")
-                                          && strcmp(name, "cudnn") && strcmp(name, "clblast"))) {
-            complain("--compare: there is no library \"%s\": cublas, cudnn, clblast, onednn, "
-                     "onednn-plain, openblas or torch", name);
-            return EXIT_USAGE;
-        }
-        open_library(g, name);
-    }
-    return 0;
-}
-
-static void close_libraries(struct gap *g)
-{
-    for (int i = 0; i < g->libraries; i++)
-        if (g->library[i].peer)
-            g->library[i].peer->close();
-}
-
 /* ---- measuring ---- */
-
-struct session {
-    struct gap       gap;
-    struct request  *request;
-    const char      *program;
-    char            *compare;            /* the libraries' names, which strsep() takes apart */
-    struct workloads w;
-    FILE            *to;
-    json_t          *benchmarks;
-    struct progress  progress;
-    int              failures;
-    struct workers   workers;            /* who measure, where others than this process do */
-    struct contest  *row;                /* of a process: the one in work, and what it is of */
-    struct workload  row_of;
-    char             row_first[PROBLEM_TEXT];
-};
 
 static int read_workloads(struct session *s)
 {
@@ -176,125 +94,11 @@ static int read_workloads(struct session *s)
     return EXIT_USAGE;
 }
 
-static int measure_rooflines(struct session *s)
-{
-    for (int i = 0; i < s->w.count; i++)
-        for (int j = 0; j < 2; j++) {
-            struct side *const side = &s->gap.side[j];
-            const vn_type type = s->w.it[i].problem.type;
-
-            if ((type == VN_F64 && !side->info.has_f64)
-                || !roofline_measure(&side->roofline, side->queue, type, s->w.it[i].problem.math))
-                continue;
-            complain("the roofline of %s cannot be measured: %s", side->info.spec, vn_last_error());
-            return EXIT_FAILURE;
-        }
-    return 0;
-}
-
-static void print_pair(const struct session *s)
-{
-    const struct gap *const g = &s->gap;
-
-    fprintf(s->to, "vernier %s, %s\n", vn_version(), g->side[FIRST].info.name);
-    for (int i = 0; i < 2; i++)
-        fprintf(s->to, "device %d  %s (%s, %s)\n", i + 1, g->side[i].info.spec, g->side[i].info.platform,
-                g->side[i].info.driver);
-    fprintf(s->to, "kernel time by %s\n",
-            g->side[FIRST].by_events ? "the devices' events" : "the clock on the wall");
-    if (s->request->processes > 1)
-        fprintf(s->to, "each row in %lld processes\n", (long long)s->request->processes);
-    for (int i = 0; i < g->libraries; i++)
-        if (*g->library[i].why)
-            fprintf(s->to, "%s is left out: %s\n", g->library[i].name, g->library[i].why);
-    fputc('\n', s->to);
-}
-
-static struct workload by_variant(const struct workload *w, const char *variant)
-{
-    struct workload it = *w;
-
-    if (*variant) {
-        snprintf(it.problem.variant, sizeof it.problem.variant, "%s", variant);
-        problem_format(it.text, &it.problem);
-    }
-    return it;
-}
-
-/* The first alone, since it compiles what the others find in the cache; then these side by side. */
-static void prepare_all(struct session *s, int at, const char *variant, const char *of)
-{
-    for (int i = 0; i < s->workers.count; i++) {
-        worker_tell(&s->workers, i,
-                    json_pack("{s:i, s:s, s:s}", "prepare", at, "variant", variant, "of", of));
-        if (!i)
-            json_decref(worker_hear(&s->workers, i));
-    }
-    for (int i = 1; i < s->workers.count; i++)
-        json_decref(worker_hear(&s->workers, i));
-}
-
-/* What the workers make of a row of the list. */
-static json_t *joined_row(struct session *s, int at, const char *variant, const char *of, char fma[32],
-                          int *failed)
-{
-    json_t *answer[SAMPLES], *row[SAMPLES], *joined;
-    int count = 0;
-
-    *fma = '\0';
-    prepare_all(s, at, variant, of);
-    for (int i = 0; i < s->workers.count && !s->gap.lost && (!i || !interrupted); i++) {
-        json_t *const it = worker_ask(&s->workers, i, json_pack("{s:b}", "measure", 1));
-
-        if (!it) {
-            complain("process %d of %d has ended", i + 1, s->workers.count);
-            s->gap.lost = 1;
-            break;
-        }
-        *failed     |= json_is_true(json_object_get(it, "failed"));
-        s->gap.lost |= json_is_true(json_object_get(it, "lost"));
-        if (!i)
-            snprintf(fma, 32, "%s", json_text(it, "fma"));
-        row[count]      = json_object_get(it, "row");
-        answer[count++] = it;
-    }
-    if (!count)
-        return NULL;
-    joined = rows_join(row, count);
-    for (int i = 0; i < count; i++)
-        json_decref(answer[i]);
-    return joined;
-}
-
-static void open_row(struct session *s, int at, const char *variant, const char *of)
-{
-    gap_row_close(s->row);
-    s->row_of = by_variant(&s->w.it[at], variant);
-    snprintf(s->row_first, sizeof s->row_first, "%s", of);
-    s->row = gap_row_open(&s->gap, &s->row_of, s->row_first);
-}
-
-static json_t *close_row(struct session *s, char fma[32], int *failed)
-{
-    json_t *row;
-
-    *fma = '\0';
-    if (!s->row) {
-        *failed = 1;
-        return json_pack("{s:s, s:b, s:s}", "name", s->row_of.text, "error_occurred", 1,
-                         "error_message", "host memory ran out");
-    }
-    row = gap_row_measure(s->row, fma, failed);
-    gap_row_close(s->row);
-    s->row = NULL;
-    return row;
-}
-
 static json_t *own_row(struct session *s, int at, const char *variant, const char *of, char fma[32],
                        int *failed)
 {
-    open_row(s, at, variant, of);
-    return close_row(s, fma, failed);
+    session_row(s, at, variant, of);
+    return session_measure(s, fma, failed);
 }
 
 /* variant: "", or that of a second row, and `of` the problem of the first; fma: as of gap_row_measure(). */
@@ -302,7 +106,7 @@ static void measure_row(struct session *s, struct gap_sheet *sheet, int at, cons
                         const char *of, char fma[32])
 {
     int failed = 0;
-    json_t *const row = (s->workers.count ? joined_row : own_row)(s, at, variant, of, fma, &failed);
+    json_t *const row = (s->workers.count ? processes_row : own_row)(s, at, variant, of, fma, &failed);
 
     progress_clear(&s->progress);
     s->failures += failed || !row;
@@ -332,56 +136,55 @@ static void measure_rows(struct session *s)
         complain("interrupted: the %zu rows until then are reported", json_array_size(s->benchmarks));
 }
 
-/* Notes that a ratio is missing, each once. */
+/* Why a ratio is missing, or a process: the first row that this holds of, and how many it does. */
+static void note(json_t *notes, const char *row, const char *who, const char *why)
+{
+    char text[2 * SENTENCE];
+    json_t *entry;
+
+    if (!*why)
+        return;
+    snprintf(text, sizeof text, "%s%s%s", who, *who ? ": " : "", why);
+    if (!(entry = json_object_get(notes, text)))
+        json_object_set_new(notes, text, json_pack("{s:s, s:i}", "row", row, "more", 0));
+    else
+        json_object_set_new(entry, "more", json_integer((json_int_t)json_number(entry, "more") + 1));
+}
+
 static void say_why_not(const struct session *s)
 {
-    const char *said = "";
-    json_t *row, *run;
+    json_t *const notes = json_object(), *row, *run, *it;
+    const char *text;
     size_t i, j;
 
     json_array_foreach(s->benchmarks, i, row) {
+        const char *const name = json_text(row, "name");
+
         json_array_foreach(json_object_get(row, "runs"), j, run) {
-            const char *const name = json_text(run, "library"), *const note = json_text(run, "skip_message"),
+            const char *const library = json_text(run, "library"),
                        *const error = json_text(run, "error_message");
-            const char *const why = *error ? error : note;
 
-            if (!*why || !strcmp(why, said))
-                continue;
-            fprintf(s->to, "%s: %s: %s\n", json_text(row, "name"),
-                    *name ? name : json_text(run, "device"), why);
-            said = why;
+            note(notes, name, *library ? library : json_text(run, "device"),
+                 *error ? error : json_text(run, "skip_message"));
         }
+        json_array_foreach(json_object_get(row, "failures"), j, it)
+            note(notes, name, "a process failed", json_string_value(it));
     }
-}
+    json_object_foreach(notes, text, it) {
+        const int more = (int)json_number(it, "more");
 
-/* Without the rows; once: with what is measured once for the pair. */
-static json_t *frame(struct session *s, int once)
-{
-    struct gap *const g = &s->gap;
-    struct bench b = { .info = g->side[FIRST].info, .pinned = g->pinned };
-    json_t *const own = json_pack("{s:o, s:O}", "pair", pair_json(g), "kernels", g->kernels);
-
-    for (int i = 0; i < g->libraries; i++)
-        if (g->library[i].peer && b.peers < BENCH_PEERS)
-            b.peer[b.peers++] = g->library[i].peer;
-    if (once)
-        json_object_update_new(own, gap_once(g));
-    return json_pack("{s:i, s:o, s:o, s:o}", "schema", SCHEMA, "context", json_context(&b, s->program),
-                     "benchmarks", json_array(), "vernier", own);
+        fprintf(s->to, "%s (%s", text, json_text(it, "row"));
+        fprintf(s->to, more > 1 ? " and %d more rows)\n" : more ? " and %d more row)\n" : ")\n", more);
+    }
+    json_decref(notes);
 }
 
 static json_t *make_report(struct session *s)
 {
     const int once = !s->gap.lost && !interrupted;
-    json_t *const report = s->workers.count ? worker_ask(&s->workers, 0, json_pack("{s:b}", "frame", once))
-                                            : frame(s, once);
+    json_t *const report = s->workers.count ? processes_frame(s, once) : session_frame(s, once);
     json_t *const own = json_object_get(report, "vernier");
 
-    if (!own) {
-        complain("the first process has ended: there is no report");
-        json_decref(report);
-        return NULL;
-    }
     json_rows_settle(s->benchmarks);
     json_object_set(report, "benchmarks", s->benchmarks);
     json_object_set_new(own, "geomean", gap_geomeans(s->benchmarks));
@@ -411,145 +214,11 @@ static int run_session(struct session *s)
 
     measure_rows(s);
     say_why_not(s);
-    if (!(report = make_report(s)))
-        return EXIT_FAILURE;
+    report = make_report(s);
     gap_summary(s->to, report);
     status = write_files(s->request, report);
     json_decref(report);
     return s->failures || s->gap.lost || interrupted ? EXIT_FAILURE : status;
-}
-
-/* is_first: it measures the roofs, too, and says what the pair is. */
-static int open_session(struct session *s, int is_first)
-{
-    struct gap *const g = &s->gap;
-    struct peer_threads before;
-    int status;
-
-    peer_threads_note(&before);
-    status = pair_open(g, s->request->gpu, s->request->pair);
-    g->pinned = !status && g->side[FIRST].info.is_cpu && peers_are_named(s->request->common.compare);
-    if (g->pinned)
-        peer_threads_tie(&before);
-    if (!status)
-        status = open_libraries(g, s->compare);
-    if (status)
-        return status;
-    clocks_open(&g->side[SECOND].info);
-    g->repeats = !is_first;
-    g->kernels = json_object();
-    if (is_first && !(status = measure_rooflines(s)))
-        print_pair(s);
-    fflush(s->to);
-    return status;
-}
-
-static void close_session(struct session *s)
-{
-    gap_row_close(s->row);
-    clocks_close();
-    json_decref(s->gap.kernels);
-    close_libraries(&s->gap);
-    pair_close(&s->gap);
-}
-
-/* ---- several processes ---- */
-
-static json_t *opened(const struct session *s, int status)
-{
-    json_t *const names = json_array();
-
-    for (int i = 0; i < s->gap.libraries; i++)
-        if (!*s->gap.library[i].why)
-            json_array_append_new(names, json_string(s->gap.library[i].name));
-    return json_pack("{s:i, s:o, s:b}", "status", status, "libraries", names,
-                     "is_cpu", s->gap.side[FIRST].info.is_cpu);
-}
-
-static json_t *prepared(struct session *s, const json_t *question)
-{
-    open_row(s, (int)json_number(question, "prepare"), json_text(question, "variant"),
-             json_text(question, "of"));
-    if (s->row)
-        gap_row_prepare(s->row);
-    return json_pack("{s:b}", "prepared", 1);
-}
-
-static json_t *measured(struct session *s)
-{
-    char fma[32];
-    int failed = 0;
-    json_t *const row = close_row(s, fma, &failed);
-
-    return json_pack("{s:o, s:s, s:b, s:b}", "row", row, "fma", fma, "failed", failed, "lost", s->gap.lost);
-}
-
-static json_t *answer_to(struct session *s, const json_t *question)
-{
-    if (json_object_get(question, "frame"))
-        return frame(s, json_is_true(json_object_get(question, "frame")));
-    return json_object_get(question, "prepare") ? prepared(s, question) : measured(s);
-}
-
-/* One of the processes. */
-static int serve(void *context, int which, FILE *from, FILE *to)
-{
-    struct session *const s = context;
-    json_t *question = worker_asked(from);
-    int status = EXIT_FAILURE;
-
-    if (question) {
-        json_decref(question);
-        worker_answer(to, opened(s, status = open_session(s, which == 0)));
-    }
-    while (!status && (question = worker_asked(from))) {
-        worker_answer(to, answer_to(s, question));
-        json_decref(question);
-    }
-    close_session(s);
-    return status;
-}
-
-/* Of the first process, what the table is made for; 0, or an exit status. */
-static int open_workers(struct session *s, json_t **first)
-{
-    for (int i = 0; i < s->workers.count; i++) {
-        json_t *const answer = worker_ask(&s->workers, i, json_pack("{s:b}", "open", 1));
-        const int status = answer ? (int)json_number(answer, "status") : EXIT_FAILURE;
-
-        if (!answer)
-            complain("process %d of %d has ended", i + 1, s->workers.count);
-        if (i == 0)
-            *first = answer;
-        else
-            json_decref(answer);
-        if (status)
-            return status;
-    }
-    return 0;
-}
-
-static int measure_by_workers(struct session *s)
-{
-    json_t *first = NULL, *name;
-    size_t i;
-    int status;
-
-    s->gap.budget /= (double)s->request->processes;
-    s->gap.processes = (int)s->request->processes;
-    if (workers_open(&s->workers, (int)s->request->processes, serve, s)) {
-        complain("--processes: no process can be started");
-        return EXIT_FAILURE;
-    }
-    if (!(status = open_workers(s, &first))) {
-        json_array_foreach(json_object_get(first, "libraries"), i, name)
-            s->gap.library[s->gap.libraries++].name = json_string_value(name);
-        s->gap.side[FIRST].info.is_cpu = json_is_true(json_object_get(first, "is_cpu"));
-        status = run_session(s);
-    }
-    workers_close(&s->workers);
-    json_decref(first);
-    return status;
 }
 
 static int measure(struct request *r, const char *program)
@@ -557,15 +226,12 @@ static int measure(struct request *r, const char *program)
     struct session s = { .request = r, .program = program, .compare = strdup(r->common.compare),
                          .to = report_stream(r->common.json), .gap = { .budget = r->common.budget },
                          .benchmarks = json_array() };
+    const int several = r->processes > 1;
     int status = s.compare ? read_workloads(&s) : EXIT_FAILURE;
 
-    if (!status && r->processes > 1)
-        status = measure_by_workers(&s);
-    else if (!status) {
-        if (!(status = open_session(&s, 1)))
-            status = run_session(&s);
-        close_session(&s);
-    }
+    if (!status && !(status = several ? processes_open(&s) : session_open(&s, 1)))
+        status = run_session(&s);
+    (several ? processes_close : session_close)(&s);
     json_decref(s.benchmarks);
     workloads_close(&s.w);
     free(s.compare);

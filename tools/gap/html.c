@@ -579,8 +579,9 @@ static const char *const method[] = {
     "All contenders of a row take turns on one machine, a sample each in a round. A time is the median of "
     "its samples; a ratio is the median of the ratios of samples that were taken in one round. Where several "
     "processes measured a row one after the other, a figure is the median of theirs: memory, contexts and "
-    "the algorithms that libraries find differ between processes by more than samples of one. Intervals are "
-    "of 95 %, by order statistics of the processes, or of the samples of a single one, and hold for the "
+    "the algorithms that libraries find differ between processes by more than samples of one; other "
+    "processes measured it again where the interval of the toolchain gap was wider than ±2 %. Intervals "
+    "are of 95 %, by order statistics of the processes, or of the samples of a single one, and hold for the "
     "median; a row with fewer than five says so.",
     "What else ran is read before and after each row. A row that was disturbed is measured again, and marked "
     "if that does not help.",

@@ -211,6 +211,9 @@ static void remark(struct table *t, const json_t *row, const json_t *gap, int fi
     if (first && samples > 0 && samples < SAMPLES_FEW)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%.0f sample%s", n ? "; " : "", samples,
                               samples == 1 ? "" : "s");
+    if (first && json_number(row, "processes") > 0 && json_is_true(json_object_get(row, "few")))
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.0f process%s", n ? "; " : "",
+                              json_number(row, "processes"), json_number(row, "processes") == 1 ? "" : "es");
     if (first && *json_text(row, "disturbed"))
         snprintf(text + n, sizeof text - n, "%sdisturbed: %.80s", n ? "; " : "", json_text(row, "disturbed"));
     if (*text)
@@ -235,7 +238,8 @@ static void gap_line(struct table *t, const json_t *row, const char *what, const
     const int cached = json_is_true(json_object_get(json_object_get(row, "roof"), "cached"));
     char text[PROBLEM_TEXT], cell[CELL] = "";
 
-    table_cell(t, PLAIN, first ? problem_shown(text, json_text(row, "name")) : "");
+    table_cell(t, PLAIN, !first ? "" : *json_text(row, "of") ? "  by multiply-adds"
+                                     : problem_shown(text, json_text(row, "name")));
     table_cell(t, PLAIN, what);
     table_cell(t, PLAIN, first_text(row, gap, "variants", "variant"));
     table_cell(t, PLAIN, first_text(row, gap, "engines", "engine"));

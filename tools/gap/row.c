@@ -22,6 +22,9 @@
 enum { CONTENDERS = 5 + LIBRARIES };
 enum { IS_SAME = 1, IS_BEST = 2 };      /* one of the pair of equal kernels; the best of ours on its device */
 
+/* Seconds.  Where the interval is that of several processes, longer samples of each would not narrow it. */
+static const double SHORT_SAMPLE = 0.003;
+
 struct contest;
 
 struct contender {
@@ -414,16 +417,16 @@ static int gather(struct contest *t)
     return 0;
 }
 
-/* The values of all processes at once. */
+/* The values of all processes at once; both devices, and their twins, may be one GPU. */
 static int fits_beside(const struct gap *g, const struct problem *p)
 {
-    const struct problem *each[SAMPLES];
+    const struct problem *each[SIDES * SAMPLES];
     char why[SENTENCE];
 
-    for (int i = 0; i < g->processes; i++)
+    for (int i = 0; i < SIDES * g->processes; i++)
         each[i] = p;
     for (int i = 0; i < 2; i++)
-        if (values_fit_all(g->side[i].device, each, g->processes, 3, why, sizeof why))
+        if (values_fit_all(g->side[i].device, each, SIDES * g->processes, 1, why, sizeof why))
             return 0;
     return 1;
 }
@@ -457,8 +460,9 @@ static void take_turns(struct contest *t)
             c->series = (struct series){ .queue = s->queue, .by_events = 1, .hold = s->hold };
             runner[count] = c->theirs.peer ? (struct runner){ .run = theirs_run, .state = &c->theirs }
                                            : (struct runner){ .run = run_ours, .state = c };
-            runner[count].most  = s->hold ? HELD : 0;
-            runner[count].least = SAMPLES_SURE;
+            runner[count].most   = s->hold ? HELD : 0;
+            runner[count].least  = SAMPLES_SURE;
+            runner[count].length = t->gap->processes > 1 ? SHORT_SAMPLE : 0;
             c->runner = &runner[count++];
         }
     sample_watched(&t->watched, runner, count, t->gap->budget, t->gap->side[FIRST].info.is_cpu);

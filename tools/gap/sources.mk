@@ -11,7 +11,10 @@ vernier_SOURCES += \
 	%D%/pair.c \
 	%D%/pinned.c \
 	%D%/pinned.h \
+	%D%/processes.c \
 	%D%/report.c \
 	%D%/row.c \
+	%D%/session.c \
+	%D%/session.h \
 	%D%/workers.c \
 	%D%/workers.h

@@ -29,7 +29,7 @@ static void run(struct workers *w, int which, const int question[2], const int a
 {
     FILE *const from = fdopen(question[0], "r"), *const to = fdopen(answer[1], "w");
 
-    for (int i = 0; i < which; i++)
+    for (int i = 0; i < w->count; i++)
         close_ends(&w->it[i]);
     close(question[1]);
     close(answer[0]);
@@ -57,7 +57,6 @@ static int start(struct workers *w, int which, service *serve, void *context)
     close(answer[1]);
     it->to   = fdopen(question[1], "w");
     it->from = fdopen(answer[0], "r");
-    w->count++;
     return it->pid > 0 && it->to && it->from ? 0 : -1;
 }
 
@@ -65,12 +64,27 @@ int workers_open(struct workers *w, int count, service *serve, void *context)
 {
     *w = (struct workers){ .count = 0 };
     signal(SIGPIPE, SIG_IGN);
-    for (int i = 0; i < count; i++)
-        if (start(w, i, serve, context)) {
+    for (; w->count < count; w->count++)
+        if (start(w, w->count, serve, context)) {
+            close_ends(&w->it[w->count]);
             workers_close(w);
             return -1;
         }
     return 0;
+}
+
+static void end(struct worker *w)
+{
+    close_ends(w);
+    while (w->pid > 0 && waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    w->pid = 0;
+}
+
+int worker_renew(struct workers *w, int which, service *serve, void *context)
+{
+    end(&w->it[which]);
+    return start(w, which, serve, context);
 }
 
 void workers_close(struct workers *w)
@@ -78,8 +92,7 @@ void workers_close(struct workers *w)
     for (int i = 0; i < w->count; i++)
         close_ends(&w->it[i]);
     for (int i = 0; i < w->count; i++)
-        while (w->it[i].pid > 0 && waitpid(w->it[i].pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+        end(&w->it[i]);
     w->count = 0;
 }
 
@@ -290,6 +303,36 @@ static void settle(json_t *into)
                             json_real(json_number(json_object_get(into, "roof_second"), "seconds") / second));
 }
 
+/* A sentence once. */
+static void add_failure(json_t *failures, const char *why)
+{
+    json_t *said;
+    size_t i;
+
+    if (!*why)
+        return;
+    json_array_foreach(failures, i, said)
+        if (!strcmp(json_string_value(said), why))
+            return;
+    json_array_append_new(failures, json_string(why));
+}
+
+/* What went wrong in any of them. */
+static void join_failures(json_t *into, json_t *const *row, int count)
+{
+    json_t *const failures = json_array(), *run;
+    size_t j;
+
+    for (int i = 0; i < count; i++) {
+        add_failure(failures, json_text(row[i], "error_message"));
+        json_array_foreach(json_object_get(row[i], "runs"), j, run)
+            add_failure(failures, json_text(run, "error_message"));
+    }
+    if (json_array_size(failures))
+        json_object_set(into, "failures", failures);
+    json_decref(failures);
+}
+
 json_t *rows_join(json_t *const *row, int count)
 {
     json_t *const into = json_deep_copy(row[0]), *measured[SAMPLES];
@@ -305,6 +348,7 @@ json_t *rows_join(json_t *const *row, int count)
             json_object_set_new(into, "disturbed", json_string(disturbed));
     }
     json_object_set_new(into, "processes", json_integer(n));
+    join_failures(into, row, count);
     if (n) {
         join_runs(into, measured, n);
         join_times(into, measured, n);

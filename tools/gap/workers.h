@@ -28,6 +28,8 @@ typedef int service(void *context, int which, FILE *from, FILE *to);
 /* Before anything is opened that cannot be used on both sides of a fork().  0, or -1 with none left. */
 int     workers_open (struct workers *w, int count, service *serve, void *context);
 void    workers_close(struct workers *w);
+/* Another process in the place of one. */
+int     worker_renew (struct workers *w, int which, service *serve, void *context);
 /* One of them.  worker_hear: the answer, NULL where it is gone.  Once the command is interrupted, so is what
  * it does.  worker_ask: both.                                                                            */
 void    worker_tell  (struct workers *w, int which, json_t *question);

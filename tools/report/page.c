@@ -109,7 +109,7 @@ static const char *processes_text(char out[VALUE], const json_t *context)
 {
     const double processes = json_number(context, "processes");
 
-    snprintf(out, VALUE, processes > 1 ? "%.0f measured each row" : "", processes);
+    snprintf(out, VALUE, processes > 1 ? "%.0f to a row; others, where these disagree" : "", processes);
     return out;
 }
 
