@@ -457,7 +457,7 @@ static void test_closed(void)
 
 int main(void)
 {
-    const int status = start(&device, &queue);
+    const int status = start_unoptimised(&device, &queue);
 
     if (status)
         return status;

@@ -950,7 +950,7 @@ static void test_sizes_of_options(vn_buffer *buffer)
 int main(void)
 {
     const size_t  count = sizeof signatures / sizeof signatures[0];
-    const int     status = start(&device, &queue);
+    const int     status = start_unoptimised(&device, &queue);
     vn_queue     *closed;
     vn_device_info info;
 
