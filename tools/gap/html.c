@@ -550,7 +550,7 @@ static void kernels_table(const struct draft *d)
     if (!json_object_size(json_object_get(d->own, "kernels")))
         return;
     html_head(d->to, "What the compilers made of each kernel");
-    html_fold_open(d->to, "Registers, spills and instructions", "by kernel and tune row");
+    html_fold_open(d->to, "Registers, spills and instructions", "by kernel, tune row and constants");
     html_note(d->to, "By ptxas and cuobjdump where they are installed. FFMA and DFMA are multiply-adds of "
                      "f32 and f64; HMMA, HGMMA and DMMA run on the matrix engines; LDL and STL are spills. "
                      "Without NVIDIA's tools, or on other devices, this is unknown.");

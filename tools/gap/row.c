@@ -8,6 +8,7 @@
  * first device's, which the oracle has checked, before anything is timed.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core.h"
@@ -474,17 +475,41 @@ static void take_turns(struct contest *t)
 
 /* ---- what the compilers made of it ---- */
 
+enum { KEY = 256 };
+
+/* Members that are 0 in a bare problem. */
+static const struct { const char *name; size_t at; } epilogue[] = {
+    { "act",      offsetof(struct vn_epilogue, act)      },
+    { "scale",    offsetof(struct vn_epilogue, scale)    },
+    { "residual", offsetof(struct vn_epilogue, residual) },
+    { "bias",     offsetof(struct vn_epilogue, bias)     },
+};
+
+static void add_word(char text[KEY], const char *name, int value)
+{
+    const size_t n = strlen(text);
+
+    snprintf(text + n, KEY - n, " %s%s%d", name, *name ? "=" : "", value);
+}
+
+/* What a text is made of: the row's parameters, the constants of the problem, and its epilogue, if any. */
 static json_t *kernel_key(const struct contender *c)
 {
-    char text[160];
-    int n = snprintf(text, sizeof text, "%s %s%s", c->choice.variant->name, vn_type_name(c->type),
-                     c->wide ? " wide" : "");
+    const struct vn_variant *const v = c->choice.variant;
+    const struct vn_epilogue *const e = &c->choice.epilogue;
+    char text[KEY], word[64];
     const char *name;
     json_t *value;
 
+    snprintf(text, sizeof text, "%s %s%s", v->name, vn_type_name(c->type), c->wide ? " wide" : "");
     json_object_foreach(json_object_get(c->how, "parameters"), name, value)
-        if (n < (int)sizeof text)
-            n += snprintf(text + n, sizeof text - (size_t)n, " %.0f", json_number_value(value));
+        add_word(text, "", (int)json_number_value(value));
+    for (int w = 0, n = 0; v->constants && vn__word_at(word, v->constants, w); w++)
+        if (*word != '-' && (*word < '0' || *word > '9'))
+            add_word(text, word, c->choice.c[n++]);
+    for (size_t i = 0; i < sizeof epilogue / sizeof *epilogue; i++)
+        if (*(const int *)((const char *)e + epilogue[i].at))
+            add_word(text, epilogue[i].name, *(const int *)((const char *)e + epilogue[i].at));
     return json_string(text);
 }
 
