@@ -14,7 +14,7 @@
 enum { RENEWALS = 2 };                   /* how often other processes measure a row again */
 
 /* The half width that the interval of a toolchain gap shall have, where launches do not decide the time. */
-static const double PRECISION = 0.02, LAUNCHES = 50e-6;
+static const double PRECISION = 0.02, SHORT = 50e-6;
 
 /* ---- in each of them ---- */
 
@@ -187,7 +187,7 @@ static int is_precise(const json_t *row)
                  *const ends = json_object_get(gap, "ratio_interval");
     const double ratio = json_number(gap, "ratio");
 
-    return !(ratio > 0) || json_number(gap, "first_s") < LAUNCHES
+    return !(ratio > 0) || json_number(gap, "first_s") < SHORT
         || (json_number_value(json_array_get(ends, 0)) >= ratio * (1 - PRECISION)
             && json_number_value(json_array_get(ends, 1)) <= ratio * (1 + PRECISION));
 }

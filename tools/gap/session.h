@@ -33,7 +33,6 @@ struct session {
     json_t          *first;              /* what the first of several processes said when it opened */
 };
 
-
 /* is_first: it measures the roofs, too, and says what the pair is.  0, or an exit status. */
 int     session_open (struct session *s, int is_first);
 void    session_close(struct session *s);
