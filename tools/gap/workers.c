@@ -57,6 +57,7 @@ static int start(struct workers *w, int which, service *serve, void *context)
     close(answer[1]);
     it->to   = fdopen(question[1], "w");
     it->from = fdopen(answer[0], "r");
+    it->told = 0;
     return it->pid > 0 && it->to && it->from ? 0 : -1;
 }
 
@@ -96,16 +97,17 @@ void workers_close(struct workers *w)
     w->count = 0;
 }
 
-/* Until there is an answer, or none to come.  Once this process is interrupted, so is the other one. */
-static void await(const struct worker *w)
+/* Until there is an answer, or none to come.  Once this process is interrupted, so is the other one, and not
+ * twice, which would end it.                                                                              */
+static void await(struct worker *w)
 {
     enum { LOOK_MS = 100 };
     struct pollfd end = { .fd = fileno(w->from), .events = POLLIN };
 
-    for (int told = 0, ready = 0; !ready;) {
+    for (int ready = 0; !ready;) {
         ready = poll(&end, 1, LOOK_MS);
         ready = ready < 0 && errno == EINTR ? 0 : ready;
-        if (interrupted && !told++)
+        if (interrupted && !w->told++)
             kill(w->pid, SIGINT);
     }
 }

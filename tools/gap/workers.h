@@ -18,7 +18,7 @@
 #include "measure/statistics.h"
 
 struct workers {
-    struct worker { pid_t pid; FILE *to, *from; } it[SAMPLES];
+    struct worker { pid_t pid; FILE *to, *from; int told; } it[SAMPLES];    /* told: it is interrupted */
     int           count;
 };
 
