@@ -418,6 +418,14 @@ static int gather(struct contest *t)
     return 0;
 }
 
+/* Once, whoever asks first. */
+static int is_ready(struct contest *t)
+{
+    if (t->stage == ASKED)
+        t->stage = gather(t) ? REFUSED : READY;
+    return t->stage == READY;
+}
+
 /* The values of all processes at once; both devices, and their twins, may be one GPU. */
 static int fits_beside(const struct gap *g, const struct problem *p)
 {
@@ -791,17 +799,15 @@ struct contest *gap_row_open(struct gap *g, const struct workload *w, const char
 
 void gap_row_prepare(struct contest *t)
 {
-    if (t->stage == ASKED && fits_beside(t->gap, &t->w->problem))
-        t->stage = gather(t) ? REFUSED : READY;
+    if (fits_beside(t->gap, &t->w->problem))
+        is_ready(t);
 }
 
 json_t *gap_row_measure(struct contest *t, char fma[32], int *failed)
 {
     json_t *row;
 
-    if (t->stage == ASKED)
-        t->stage = gather(t) ? REFUSED : READY;
-    if (t->stage == READY) {
+    if (is_ready(t)) {
         for (int i = 0; i < t->gap->libraries; i++)
             enter_library(t, &t->gap->library[i]);
         take_turns(t);
