@@ -204,8 +204,9 @@ static int time_plans(json_t **out, const struct explained *e, vn_device *d, vn_
 static double share(const struct explained *e)
 {
     const struct problem *const p = &e->problem;
+    const struct amount w = problem_amount(p);
 
-    return roofline_seconds(&e->roofline, p->type, p->math, problem_flops(p), problem_bytes(p)) / e->warm;
+    return roofline_seconds(&e->roofline, p->type, p->math, &w) / e->warm;
 }
 
 static const char *word(const struct explained *e, const char *key)
@@ -272,7 +273,8 @@ static void print(FILE *to, const struct explained *e)
     fprintf(to, "%s GB/s\n", figure(a, bytes / e->warm * 1e-9));
     fprintf(to, "roofline    %.0f%% of what the device can do (%s: %s GFLOP/s, ", share(e) * 100, roof.kind,
             figure(a, roof.flops * 1e-9));
-    fprintf(to, "%s GB/s)\n", figure(a, e->roofline.bandwidth * 1e-9));
+    fprintf(to, "copy %s GB/s, ", figure(a, e->roofline.bandwidth * 1e-9));
+    fprintf(to, "reading %s GB/s)\n", figure(a, e->roofline.reading * 1e-9));
 }
 
 static json_t *json_explained(const struct explained *e)

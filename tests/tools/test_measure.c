@@ -285,14 +285,27 @@ static void test_roofs(void)
         { &cpu, VN_F16,  VN_MATH_DEFAULT, 1e11,   "FMA f32" },
         { &cpu, VN_F64,  VN_MATH_DEFAULT, 5e10,   "FMA f64" } };
 
+    /* What is read beside as much that is written goes at the rate of a copy. */
+    static const struct { struct roofline r; struct amount w; double seconds; } moves[] = {
+        { { .bandwidth = 2e9, .reading = 4e9 }, { 0, 8e9, 0 },   2 },
+        { { .bandwidth = 2e9, .reading = 4e9 }, { 0, 9e9, 1e9 }, 3 },
+        { { .bandwidth = 2e9, .reading = 4e9 }, { 0, 0, 4e9 },   2 },
+        { { .bandwidth = 2e9, .reading = 1e9 }, { 0, 4e9, 0 },   2 },
+        { { .bandwidth = 2e9 },                 { 0, 3e9, 1e9 }, 2 } };
+
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct roof roof = roofline_of(cases[i].r, cases[i].type, cases[i].math);
 
         check(fabs(roof.flops - cases[i].flops) < 1 && !strcmp(roof.kind, cases[i].kind),
               "roof %zu: %g by %s, not %g by %s", i, roof.flops, roof.kind, cases[i].flops, cases[i].kind);
     }
-    check(roofline_seconds(&cpu, VN_F32, VN_MATH_DEFAULT, 1e11, 1e9) == 1, "flops set the time");
-    check(roofline_seconds(&cpu, VN_F32, VN_MATH_DEFAULT, 1e9, 1e10) == 1, "bytes set the time");
+    check(roofline_seconds(&cpu, VN_F32, VN_MATH_DEFAULT, &(struct amount){ 1e11, 1e9, 0 }) == 1,
+          "flops set the time");
+    check(roofline_seconds(&cpu, VN_F32, VN_MATH_DEFAULT, &(struct amount){ 1e9, 5e9, 5e9 }) == 1,
+          "bytes set the time");
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+        check(fabs(roofline_moving(&moves[i].r, &moves[i].w) - moves[i].seconds) < 1e-12, "move %zu: %g s", i,
+              roofline_moving(&moves[i].r, &moves[i].w));
 }
 
 static void test_matrix_engines(void)

@@ -304,7 +304,8 @@ static void print_roofs(FILE *to, const struct roofline *r)
     for (int t = 0; t < VN_TYPE_COUNT; t++)
         if (r->matrix[t].flops > 0)
             fprintf(to, "%s %s GFLOP/s, ", r->matrix[t].engine, figure(cell, r->matrix[t].flops * 1e-9));
-    fprintf(to, "copy %s GB/s\n", figure(cell, r->bandwidth * 1e-9));
+    fprintf(to, "copy %s GB/s", figure(cell, r->bandwidth * 1e-9));
+    fprintf(to, ", reading %s GB/s\n", figure(cell, r->reading * 1e-9));
     for (int i = 0; i < 3; i++)
         if (*r->disturbed[i])
             fprintf(to, "the roof of %s was disturbed: %s\n", of[i], r->disturbed[i]);

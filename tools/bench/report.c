@@ -277,7 +277,8 @@ json_t *json_means(const struct bench *b, const struct means *m)
 
 json_t *json_roofline(const struct roofline *r)
 {
-    json_t *const out = json_pack("{s:f, s:s}", "gbytes_per_second", r->bandwidth * 1e-9,
+    json_t *const out = json_pack("{s:f, s:f, s:s}", "gbytes_per_second", r->bandwidth * 1e-9,
+                                  "reading_gbytes_per_second", r->reading * 1e-9,
                                   "disturbed", r->disturbed[2]);
     json_t *const roofs = json_array();
 
@@ -300,15 +301,15 @@ json_t *json_roofline(const struct roofline *r)
 
 json_t *json_roof(const struct roofline *r, const struct problem *p, double seconds)
 {
-    const double flops = problem_flops(p), bytes = problem_bytes(p);
+    const struct amount w = problem_amount(p);
     const struct roof roof = roofline_of(r, p->type, p->math);
-    const double least = roofline_seconds(r, p->type, p->math, flops, bytes);
-    const int by_bytes = bytes / r->bandwidth > flops / roof.flops;
+    const double least = roofline_seconds(r, p->type, p->math, &w), moving = roofline_moving(r, &w);
+    const int by_bytes = moving > w.flops / roof.flops;
     json_t *const out = json_pack("{s:s, s:s, s:f, s:f, s:f}", "kind", by_bytes ? "bandwidth" : roof.kind,
                                   "bound", by_bytes ? "bytes" : "flops", "flops_per_s", roof.flops,
-                                  "bytes_per_s", r->bandwidth, "seconds", least);
+                                  "bytes_per_s", (w.read + w.written) / moving, "seconds", least);
 
-    if (by_bytes && least > seconds)
+    if (by_bytes && least > seconds && w.read + w.written < ROOFLINE_CACHED)
         json_object_set_new(out, "cached", json_true());
     return out;
 }

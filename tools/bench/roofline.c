@@ -22,11 +22,10 @@ enum { COPY_ROUNDS = 4096, SUSTAINED = 8, RAISES = 2, LOOKS = 3, LAUNCHES = 30 }
 static const double CPU_LAUNCH = 5e-4, GPU_LAUNCH = 0.02;     /* seconds, at least, less than twice that */
 static const double CPU_TIME = 0.2, GPU_TIME = 1;             /* of all launches of one kind */
 static const double WINDOW = 16 << 20;                        /* bytes that a launch copies, on a CPU */
-static const double CACHED = 512e6;                           /* bytes: no cache holds more */
 /* All cores over one, times their number; on a machine that others use it should be nearer to 1. */
 static const double CORES_LEAST = 0.7, CORES_BUSY = 0.95, CORES_MOST = 1.3;
 
-struct roof_kernels { void *program, *fma, *copy; };
+struct roof_kernels { void *program, *fma, *copy, *reading; };
 
 struct shape { int items, fma_width, copy_width, chains, groups; };
 
@@ -63,6 +62,8 @@ static vn_status kernels_open(struct roof_kernels *k, vn_device *d, const struct
         status = d->backend->kernel_open(&k->fma, d, k->program, "fma_peak");
     if (!status)
         status = d->backend->kernel_open(&k->copy, d, k->program, "copy");
+    if (!status)
+        status = d->backend->kernel_open(&k->reading, d, k->program, "reading");
     return status;
 }
 
@@ -72,6 +73,8 @@ static void kernels_close(struct roof_kernels *k, vn_device *d)
         d->backend->kernel_close(k->fma);
     if (k->copy)
         d->backend->kernel_close(k->copy);
+    if (k->reading)
+        d->backend->kernel_close(k->reading);
     if (k->program)
         vn__cache_close(d, k->program);
 }
@@ -296,6 +299,16 @@ static vn_status copier_buffers(struct copier *c, const struct shape *s, vn_type
     return status;
 }
 
+/* Pages that nobody has written may all be one, of zeros, which a cache holds. */
+static vn_status copier_fill(const struct copier *c)
+{
+    struct vn_launch back = c->launch;
+
+    back.args[0] = c->launch.args[1];
+    back.args[1] = c->launch.args[0];
+    return c->queue->device->backend->launch(c->queue, c->kernels.copy, &back);
+}
+
 vn_status copier_open(struct copier **out, vn_queue *q, double bytes)
 {
     const struct shape s = shape_for(&q->device->facts, VN_F32);
@@ -309,7 +322,7 @@ vn_status copier_open(struct copier **out, vn_queue *q, double bytes)
 
     if (!status)
         status = copier_buffers(c, &s, VN_F32, (size_t)bytes);
-    if (!status && !(status = copier_run(c)))                   /* touches the pages */
+    if (!status && !(status = copier_fill(c)) && !(status = copier_run(c)))
         status = vn_queue_finish(q);
     if (status) {
         copier_close(c);
@@ -342,11 +355,11 @@ double bytes_beyond_caches(const vn_device *d)
     return 2.0 * (double)bytes;
 }
 
-/* Window after window of the copier's buffers, so that no cache holds them. */
-static vn_status copy_windows(double *best, const struct copier *c)
+/* Window after window of the copier's buffers, so that no cache holds them; the kernel moves `bytes`. */
+static vn_status move_windows(double *best, const struct copier *c, void *kernel, double bytes)
 {
-    const double each = c->bytes / (double)c->launch.groups[0];            /* of a work-group */
-    const int64_t all = c->launch.groups[0], most = (int64_t)(2 * WINDOW / each),
+    const double each = bytes / (double)c->launch.groups[0];               /* of a work-group */
+    const int64_t all = c->launch.groups[0], most = (int64_t)(2 * WINDOW / c->bytes * (double)all),
                   groups = most < 1 ? 1 : most < all ? most : all;
     struct vn_launch l = c->launch;
     double spent = 0, seconds, least = 1e30;
@@ -356,7 +369,7 @@ static vn_status copy_windows(double *best, const struct copier *c)
     l.groups[0] = groups;
     while (!s && spent < CPU_TIME) {
         l.args[3].value.i = (int32_t)at;
-        if (!(s = timed_launch(&seconds, c->queue, c->kernels.copy, &l))) {
+        if (!(s = timed_launch(&seconds, c->queue, kernel, &l))) {
             spent += seconds;
             least  = fmin(least, seconds);
         }
@@ -374,11 +387,14 @@ static vn_status measure_windows(struct roofline *r, const struct copier *c)
 
     for (int i = 0; i < RAISES && busy && !s; i++) {
         struct machine_look from;
-        double best;
+        double copying, reading;
 
         machine_look(&from);
-        if (!(s = copy_windows(&best, c)))
-            r->bandwidth = fmax(r->bandwidth, best);
+        if (!(s = move_windows(&copying, c, c->kernels.copy, c->bytes))
+            && !(s = move_windows(&reading, c, c->kernels.reading, c->bytes / 2))) {
+            r->bandwidth = fmax(r->bandwidth, copying);
+            r->reading   = fmax(r->reading, reading);
+        }
         busy = was_disturbed(r->disturbed[2], &from);
     }
     return s;
@@ -387,15 +403,18 @@ static vn_status measure_windows(struct roofline *r, const struct copier *c)
 static vn_status measure_bandwidth(struct roofline *r, vn_queue *q)
 {
     struct copier *c;
-    double seconds;
+    double copying, reading;
     vn_status s = copier_open(&c, q, bytes_beyond_caches(q->device));
 
     if (s)
         return s;
     if (q->device->info.is_cpu)
         s = measure_windows(r, c);
-    else if (!(s = best_of_launches(&seconds, NULL, q, c->kernels.copy, &c->launch, GPU_TIME / 4)))
-        r->bandwidth = fmax(r->bandwidth, c->bytes / seconds);
+    else if (!(s = best_of_launches(&copying, NULL, q, c->kernels.copy, &c->launch, GPU_TIME / 4))
+             && !(s = best_of_launches(&reading, NULL, q, c->kernels.reading, &c->launch, GPU_TIME / 4))) {
+        r->bandwidth = fmax(r->bandwidth, c->bytes / copying);
+        r->reading   = fmax(r->reading, c->bytes / 2 / reading);
+    }
     copier_close(c);
     return s;
 }
@@ -469,7 +488,7 @@ vn_status roofline_measure_fma(struct roofline *r, vn_queue *q, vn_type type)
 {
     const vn_type real = type == VN_F64 ? VN_F64 : VN_F32;
     const struct shape shape = shape_for(&q->device->facts, real);
-    struct roof_kernels k = { NULL, NULL, NULL };
+    struct roof_kernels k = { .program = NULL };
     vn_status s = kernels_open(&k, q->device, &shape, real);
 
     if (!s)
@@ -520,30 +539,40 @@ double roofline_peak(const struct roofline *r, vn_type type, vn_math math)
     return roofline_of(r, type, math).flops;
 }
 
-double roofline_seconds(const struct roofline *r, vn_type type, vn_math math, double flops, double bytes)
+double roofline_moving(const struct roofline *r, const struct amount *w)
 {
-    return fmax(flops / roofline_peak(r, type, math), bytes / r->bandwidth);
+    const double both = fmin(w->read, w->written), reading = fmax(r->reading, r->bandwidth);
+
+    return 2 * both / r->bandwidth + (w->read - both) / reading + (w->written - both) / r->bandwidth;
+}
+
+double roofline_seconds(const struct roofline *r, vn_type type, vn_math math, const struct amount *w)
+{
+    return fmax(w->flops / roofline_peak(r, type, math), roofline_moving(r, w));
 }
 
 /* Memory sets the roof, and a cache may hold what is moved. */
-static int may_be_cached(const struct roofline *r, double peak, double flops, double bytes)
+static int may_be_cached(const struct roofline *r, double peak, const struct amount *w)
 {
-    return bytes / r->bandwidth > flops / peak && bytes < CACHED;
+    return roofline_moving(r, w) > w->flops / peak && w->read + w->written < ROOFLINE_CACHED;
 }
 
-vn_status roofline_raise(struct roofline *r, vn_queue *q, vn_type type, vn_math math, double flops,
-                         double bytes, double seconds)
+vn_status roofline_raise(struct roofline *r, vn_queue *q, vn_type type, vn_math math, const struct amount *w,
+                         double seconds)
 {
     vn_status s = VN_OK;
 
     for (int i = 0; i < RAISES && !s; i++) {
-        if (roofline_seconds(r, type, math, flops, bytes) <= seconds
-            || may_be_cached(r, roofline_peak(r, type, math), flops, bytes))
+        if (roofline_seconds(r, type, math, w) <= seconds
+            || may_be_cached(r, roofline_peak(r, type, math), w))
             return VN_OK;
         s = roofline_measure_fma(r, q, type);
     }
-    if (!s && flops / roofline_peak(r, type, math) > seconds)
+    if (!s && w->flops / roofline_peak(r, type, math) > seconds)
         snprintf(r->disturbed[type == VN_F64], sizeof *r->disturbed, "a row of %.3g GFLOP/s passes it",
-                 flops / seconds * 1e-9);
+                 w->flops / seconds * 1e-9);
+    else if (!s)
+        snprintf(r->disturbed[2], sizeof *r->disturbed, "a row of %.3g GB/s passes it",
+                 (w->read + w->written) / seconds * 1e-9);
     return s;
 }

@@ -2,8 +2,9 @@
  *
  * roofline.h - what the device can do, measured: multiply-adds, its matrix engine, bandwidth.
  *
- * No run can take less than the larger of flops / peak and bytes / bandwidth, unless its data stays in a
- * cache (then its share of the roofline may pass 1).  The peak is that of the engine that the type may use:
+ * No run can take less than the larger of flops / peak and the time to move its bytes, unless its data stays
+ * in a cache (then its share of the roofline may pass 1): what is read beside as much that is written goes at
+ * the rate of a copy, the rest at that of reading.  The peak is that of the engine that the type may use:
  * f32 may be computed as six products of bf16 parts, so its peak is a sixth of bf16's where that is more than
  * that of multiply-adds.
  */
@@ -11,12 +12,16 @@
 #define VERNIER_ROOFLINE_H
 
 #include "core.h"
+#include "problem/problem.h"
+
+#define ROOFLINE_CACHED 512e6         /* bytes: no cache holds more */
 
 struct matrix_roof { int known; char engine[VN_ENGINE]; double flops, sustained; };
 
 struct roofline {
     double    peak[2];                /* FLOP/s by multiply-adds in f32 and in f64; 0: not measured yet */
-    double    bandwidth;              /* bytes read and written per second */
+    double    bandwidth;              /* bytes per second, of which half are read, and half written */
+    double    reading;                /* ... where all are read; 0: not measured */
     struct matrix_roof matrix[VN_TYPE_COUNT];     /* of f32: tf32; 0: there is none */
     char      disturbed[3][80];       /* "", or why a peak, or the bandwidth, may be too low */
 };
@@ -31,12 +36,14 @@ struct roof { char kind[VN_ENGINE + 8]; double flops; };
 struct roof roofline_of  (const struct roofline *r, vn_type type, vn_math math);
 double    roofline_peak  (const struct roofline *r, vn_type type, vn_math math);
 /* The least time on this device. */
-double    roofline_seconds(const struct roofline *r, vn_type type, vn_math math, double flops, double bytes);
+double    roofline_seconds(const struct roofline *r, vn_type type, vn_math math, const struct amount *w);
+/* ... to move the bytes alone. */
+double    roofline_moving (const struct roofline *r, const struct amount *w);
 
 /* Nothing passes a roof but what a cache holds: where a run of so many seconds did, the roof was measured
  * while something disturbed it, and is measured again, or marked.                                        */
-vn_status roofline_raise  (struct roofline *r, vn_queue *q, vn_type type, vn_math math, double flops,
-                           double bytes, double seconds);
+vn_status roofline_raise  (struct roofline *r, vn_queue *q, vn_type type, vn_math math,
+                           const struct amount *w, double seconds);
 
 /* What a copy that stays in no cache reads and writes: 512 MiB, if that is a small part of the device. */
 double    bytes_beyond_caches(const vn_device *d);

@@ -52,18 +52,21 @@ static double least_seconds(const struct bench *b, const struct workload *it, in
 {
     double sum = 0;
 
-    for (int i = 0; i < count; i++)
-        sum += roofline_seconds(&b->roofline, it[i].problem.type, it[i].problem.math,
-                                problem_flops(&it[i].problem), problem_bytes(&it[i].problem));
+    for (int i = 0; i < count; i++) {
+        const struct amount w = problem_amount(&it[i].problem);
+
+        sum += roofline_seconds(&b->roofline, it[i].problem.type, it[i].problem.math, &w);
+    }
     return sum;
 }
 
 int row_is_bound_by_memory(const struct bench *b, const struct workload *w)
 {
     const struct problem *const p = &w->problem;
+    const struct amount work = problem_amount(p);
 
-    return !w->layers && problem_bytes(p) / b->roofline.bandwidth
-                       > problem_flops(p) / roofline_peak(&b->roofline, p->type, p->math);
+    return !w->layers && roofline_moving(&b->roofline, &work)
+                       > work.flops / roofline_peak(&b->roofline, p->type, p->math);
 }
 
 static int is_quick_enough(struct row *r, const struct bench *b, const struct workload *it, int count)
@@ -307,8 +310,11 @@ static void note_ours(struct row *r, const struct ours *us, const struct runner 
         return;
     }
     r->seconds = runner->median;
-    if (us->count == 1)
-        roofline_raise(&b->roofline, b->queue, p->type, p->math, r->flops, r->bytes, r->seconds);
+    if (us->count == 1) {
+        const struct amount w = problem_amount(p);
+
+        roofline_raise(&b->roofline, b->queue, p->type, p->math, &w, r->seconds);
+    }
     r->least    = least_seconds(b, us->it, us->count);
     r->roofline = r->least / runner->median;
 }

@@ -669,11 +669,12 @@ static void set_gaps(json_t *row, const struct contest *t)
 static void set_roof(json_t *row, const char *share, const char *name, struct side *s,
                      const struct problem *p, int by_fma, double seconds)
 {
+    const struct amount w = problem_amount(p);
     struct problem under = *p;
     json_t *roof;
 
     under.math = by_fma ? VN_MATH_BITWISE : p->math;
-    roofline_raise(&s->roofline, s->queue, p->type, under.math, problem_flops(p), problem_bytes(p), seconds);
+    roofline_raise(&s->roofline, s->queue, p->type, under.math, &w, seconds);
     roof = json_roof(&s->roofline, &under, seconds);
     json_object_set_new(row, share, json_real(json_number(roof, "seconds") / seconds));
     json_object_set_new(row, name, roof);

@@ -82,17 +82,25 @@ double problem_flops(const struct problem *p)
     return p->op->flops(p);
 }
 
-double problem_bytes(const struct problem *p)
+struct amount problem_amount(const struct problem *p)
 {
+    struct amount w = { .flops = problem_flops(p) };
     struct operands o;
-    double n = 0;
 
     if (problem_operands(&o, p))
-        return 0;
+        return w;
     for (int i = 0; i < o.count; i++) {
-        const int times = is_output(&o, i) && p->beta != 0 ? 2 : 1;         /* read, and written */
+        const double bytes = extents_of(&o.t[i]) * (double)vn_type_bytes(o.t[i].type);
 
-        n += times * extents_of(&o.t[i]) * (double)vn_type_bytes(o.t[i].type);
+        w.read    += is_output(&o, i) && p->beta == 0 ? 0 : bytes;
+        w.written += is_output(&o, i) ? bytes : 0;
     }
-    return n;
+    return w;
+}
+
+double problem_bytes(const struct problem *p)
+{
+    const struct amount w = problem_amount(p);
+
+    return w.read + w.written;
 }

@@ -74,6 +74,9 @@ const char *problem_shown(char out[PROBLEM_TEXT], const char *text);
 double problem_flops(const struct problem *p);           /* multiply and add count as two */
 double problem_bytes(const struct problem *p);           /* each operand once */
 
+struct amount { double flops, read, written; };            /* the latter two in bytes */
+struct amount problem_amount(const struct problem *p);
+
 /* The operands of a problem in the order that its operation names them; one of rank 0 is not there.
  * elements: of the buffer, gaps and start included.  Buffers are NULL: the caller opens them, or one for
  * all, that of operand 0.                                                                         */
