@@ -81,12 +81,17 @@ static int serve(void *context, int which, FILE *from, FILE *to)
 
 /* ---- opening ---- */
 
+static void complain_of_end(const struct session *s, int which)
+{
+    complain("process %d of %d has ended", which + 1, s->workers.count);
+}
+
 /* 0, or an exit status. */
 static int status_of(const struct session *s, int which, const json_t *answer)
 {
     if (answer)
         return (int)json_number(answer, "status");
-    complain("process %d of %d has ended", which + 1, s->workers.count);
+    complain_of_end(s, which);
     return EXIT_FAILURE;
 }
 
@@ -161,7 +166,8 @@ static void prepare_from(struct session *s, int from, int at, const char *varian
         json_decref(worker_hear(&s->workers, i));
 }
 
-struct answers { json_t *it[SAMPLES], *row[SAMPLES]; int count, failed; };
+/* preparing, measuring: seconds by the clock on the wall. */
+struct answers { json_t *it[SAMPLES], *row[SAMPLES]; int count, failed; double preparing, measuring; };
 
 /* ... one after the other. */
 static void measure_from(struct session *s, struct answers *a, int from)
@@ -170,7 +176,7 @@ static void measure_from(struct session *s, struct answers *a, int from)
         json_t *const it = worker_ask(&s->workers, i, json_pack("{s:b}", "measure", 1));
 
         if (!it) {
-            complain("process %d of %d has ended", i + 1, s->workers.count);
+            complain_of_end(s, i);
             s->gap.lost = 1;
             break;
         }
@@ -192,6 +198,20 @@ static int is_precise(const json_t *row)
             && json_number_value(json_array_get(ends, 1)) <= ratio * (1 + PRECISION));
 }
 
+/* What `from` and those after it answer. */
+static void ask_from(struct session *s, struct answers *a, int from, int at, const char *variant,
+                     const char *of)
+{
+    const double start = vn__seconds();
+    double prepared;
+
+    prepare_from(s, from, at, variant, of);
+    prepared = vn__seconds();
+    measure_from(s, a, from);
+    a->preparing += prepared - start;
+    a->measuring += vn__seconds() - prepared;
+}
+
 /* Other processes in the place of all but the first, which keeps the roofs. */
 static int renew(struct session *s)
 {
@@ -207,8 +227,7 @@ json_t *processes_row(struct session *s, int at, const char *variant, const char
     struct answers a = { .count = 0 };
     json_t *joined;
 
-    prepare_from(s, 0, at, variant, of);
-    measure_from(s, &a, 0);
+    ask_from(s, &a, 0, at, variant, of);
     snprintf(fma, 32, "%s", a.count ? json_text(a.it[0], "fma") : "");
     joined = a.count ? rows_join(a.row, a.count) : NULL;
     for (int i = 0; i < RENEWALS && joined && s->workers.count >= PROCESSES_USUAL && !a.failed && !s->gap.lost
@@ -217,11 +236,13 @@ json_t *processes_row(struct session *s, int at, const char *variant, const char
             s->gap.lost = 1;
             break;
         }
-        prepare_from(s, 1, at, variant, of);
-        measure_from(s, &a, 1);
+        ask_from(s, &a, 1, at, variant, of);
         json_decref(joined);
         joined = rows_join(a.row, a.count);
     }
+    if (joined)
+        json_object_set_new(joined, "spent_s", json_pack("{s:f, s:f}", "preparing", a.preparing, "measuring",
+                                                         a.measuring));
     *failed |= a.failed;
     for (int i = 0; i < a.count; i++)
         json_decref(a.it[i]);

@@ -41,7 +41,8 @@ struct contender {
     vn_type         type;
     int             wide, ready, failed;
     char            note[SENTENCE];
-    double          wall[SAMPLES];        /* of its samples, beside them */
+    double          wall[SAMPLES];        /* of its samples, beside them: `walls` of them */
+    int             walls;
     struct timing   kernel, by_wall;      /* what was measured of it; by_wall: ours alone */
     struct runner  *runner;
     struct series   series;
@@ -99,6 +100,7 @@ static int run_ours(void *state, int repeats, double *seconds)
 {
     struct contender *const c = state;
     const struct side *const s = &c->contest->gap->side[c->side];
+    const int at = c->runner->count;                    /* where sampling.c will put this sample */
     double wall;
 
     if (c->contest->gap->peers)
@@ -112,9 +114,12 @@ static int run_ours(void *state, int repeats, double *seconds)
     if (s->by_events && (series_time(seconds, &c->series, run_once, c, repeats) || vn_queue_finish(s->queue)))
         return -1;
     wall = vn__seconds() - wall;
+    if (s->by_events && c->series.held && at >= SAMPLES_SURE)
+        return 0;                                       /* no more runs of their own than make an interval */
     if ((!s->by_events || c->series.held) && time_wall(&wall, c, repeats))
         return -1;
-    c->wall[c->runner->count] = wall / repeats;         /* where sampling.c will put this sample */
+    c->wall[at] = wall / repeats;
+    c->walls    = at + 1;
     if (!s->by_events)
         *seconds = wall;
     return 0;
@@ -452,7 +457,7 @@ static void note_times(struct contender *c, const struct runner *r)
     }
     c->kernel = timing_of(r->sample, r->count, r->repeats);
     if (!c->theirs.peer)
-        c->by_wall = timing_of(c->wall, r->count, r->repeats);
+        c->by_wall = timing_of(c->wall, c->walls, r->repeats);
 }
 
 static void take_turns(struct contest *t)
