@@ -192,10 +192,6 @@ conv_narrow(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, V
         GLOBAL const T *const filter = gA + (INDEX)vA.s0 + c0 * (INDEX)vA.s3;
 
         find_steps(&slab, 1, count);
-        /* Of what lies behind a channel, and behind the last one, sums are made, and not stored. */
-        for (int c = 0; c < count; c++)
-            fill_zeros(sSlab + c * slab.c_step + slab.n_step, slab.c_step - slab.n_step);
-        fill_zeros(sSlab + count * slab.c_step, PIXELS);
         if (vB.s3 == 1 && vB.s6 != 1)
             fill_across(sSlab, &slab, count, gB, from, vB);
         else
