@@ -571,7 +571,7 @@ vn_status roofline_raise(struct roofline *r, vn_queue *q, vn_type type, vn_math 
     if (!s && w->flops / roofline_peak(r, type, math) > seconds)
         snprintf(r->disturbed[type == VN_F64], sizeof *r->disturbed, "a row of %.3g GFLOP/s passes it",
                  w->flops / seconds * 1e-9);
-    else if (!s)
+    else if (!s && roofline_moving(r, w) > seconds)
         snprintf(r->disturbed[2], sizeof *r->disturbed, "a row of %.3g GB/s passes it",
                  (w->read + w->written) / seconds * 1e-9);
     return s;
