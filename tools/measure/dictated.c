@@ -40,6 +40,8 @@ vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *
 
 static const vn_device *obedient;
 static const struct vn_choice *dictated;
+static choice_of *dictated_of;            /* NULL: what is dictated is for the problems that come */
+static void      *of_what;
 static struct vn_variant shown;           /* the dictated one, but for its `run` */
 static struct vn_choice shown_choice;
 static struct asked *asked;
@@ -68,19 +70,31 @@ static vn_status run_dictated(vn_queue *q, const struct vn_choice *it, const voi
     return s;
 }
 
+static void show(const struct vn_choice *it)
+{
+    shown = *it->variant;
+    shown.run = run_dictated;
+    shown_choice = *it;
+    shown_choice.variant = &shown;
+}
+
 void choice_dictate(const vn_device *d, const struct vn_choice *it)
 {
     if (!d && repeats && noted.queue && noted.queue->last == &noted.memo)
         noted.queue->last = noted.before;
     repeats = 0;
+    dictated_of = NULL;
     obedient = d;
     dictated = it;
-    if (!d)
-        return;
-    shown = *it->variant;
-    shown.run = run_dictated;
-    shown_choice = *it;
-    shown_choice.variant = &shown;
+    if (d)
+        show(it);
+}
+
+void choice_dictate_row(const vn_device *d, const struct vn_choice *it, choice_of *of, void *state)
+{
+    choice_dictate(d, it);
+    dictated_of = of;
+    of_what = state;
 }
 
 void choice_repeat(const vn_device *d, const struct vn_choice *it)
@@ -126,6 +140,14 @@ static vn_status obey(const struct vn_choice **out, vn_queue *q, const void *pro
 
     if (why)
         return vn__fail(VN_UNSUPPORTED, "variant %s does not fit: %s", v->name, why);
+    if (dictated_of) {
+        const struct vn_choice *const it = dictated_of(of_what, problem);
+
+        if (!it)
+            return vn__fail(VN_UNSUPPORTED, "the kernels of variant %s do not build", v->name);
+        dictated = it;
+        show(it);
+    }
     if ((s = vn__plan(&plan, q, dictated, problem)))
         return s;
     if (plan.workspace > q->workspace_limit)

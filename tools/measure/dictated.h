@@ -18,6 +18,11 @@ void row_dictate(const vn_device *d, const struct vn_choice *it);
 /* From now on operations on d are done by `it`, which stays the caller's; NULL d: no longer. */
 void choice_dictate(const vn_device *d, const struct vn_choice *it);
 
+/* The same row for whatever problem comes: `of` gives `it`, or those of its kernels that are built for the
+ * problem's constants and epilogue; NULL: they do not build.                                            */
+typedef const struct vn_choice *choice_of(void *state, const void *problem);
+void choice_dictate_row(const vn_device *d, const struct vn_choice *it, choice_of *of, void *state);
+
 /* The same; and a call that is made again only launches, as a program's second does.  A variant that chooses
  * for its parts takes longer to choose than a small product to run.                                        */
 void choice_repeat(const vn_device *d, const struct vn_choice *it);

@@ -62,8 +62,14 @@ static void speak(int kept)
     close(kept);
 }
 
-/* For one problem; NULL after vn_last_error(). */
-static const struct vn_choice *kernels_for(struct kernels *k, const struct race *r, const struct entrant *e,
+static int is_built(const struct vn_choice *it, const struct build *b)
+{
+    return it->variant == b->variant && !memcmp(it->c, b->c, sizeof b->c) &&
+           !memcmp(&it->epilogue, &b->epilogue, sizeof b->epilogue);
+}
+
+/* NULL after vn_last_error(). */
+static const struct vn_choice *kernels_for(struct kernels *k, const struct race *r, const struct build *b,
                                            const int *p)
 {
     const int n = k->count;
@@ -71,21 +77,19 @@ static const struct vn_choice *kernels_for(struct kernels *k, const struct race 
     int kept;
 
     for (int i = 0; i < n; i++)
-        if (k->it[i].variant == e->variant && k->wide[i] == e->wide &&
-            !memcmp(k->it[i].c, e->c, sizeof e->c) &&
-            !memcmp(&k->it[i].epilogue, &e->epilogue, sizeof e->epilogue))
+        if (k->wide[i] == b->wide && is_built(&k->it[i], b))
             return k->failed[i] ? NULL : &k->it[i];
     if (n == KINDS)
         return NULL;
     k->count++;
-    k->wide[n] = e->wide;
+    k->wide[n] = b->wide;
     it  = &k->it[n];
-    *it = (struct vn_choice){ .variant = e->variant, .epilogue = e->epilogue, .source = "tried" };
+    *it = (struct vn_choice){ .variant = b->variant, .epilogue = b->epilogue, .source = "tried" };
     memcpy(it->p, p, sizeof it->p);
-    memcpy(it->c, e->c, sizeof it->c);
+    memcpy(it->c, b->c, sizeof it->c);
     vn__enter("a row");
     kept = hush();
-    k->failed[n] = vn__choice_open(it, &k->program[n], NULL, r->suite->device, r->type, e->wide) != VN_OK;
+    k->failed[n] = vn__choice_open(it, &k->program[n], NULL, r->suite->device, r->type, b->wide) != VN_OK;
     speak(kept);
     return k->failed[n] ? NULL : it;
 }
@@ -97,10 +101,10 @@ static void kernels_close(struct kernels *k, const struct race *r)
         vn__choice_close(&k->it[i], k->program[i], r->suite->device);
 }
 
-static uint64_t key_of(const struct race *r, const struct entrant *e, const int *p)
+static uint64_t key_of(const struct race *r, const struct build *b, const int *p)
 {
     const vn_device *const d = r->suite->device;
-    char *const text = vn__assemble(d->backend->name, e->variant, p, e->c, r->type, e->wide, &e->epilogue);
+    char *const text = vn__assemble(d->backend->name, b->variant, p, b->c, r->type, b->wide, &b->epilogue);
     const uint64_t whole = text ? XXH3_64bits(text, strlen(text)) : 0;
     const uint64_t key = XXH3_64bits_withSeed(d->facts.toolchain, strlen(d->facts.toolchain), whole);
 
@@ -171,10 +175,30 @@ static int result_of(struct results *out, const struct turn *t)
 
 /* ---- a row on one problem ---- */
 
+struct small { const struct turn *turn; struct kernels others; };
+
+/* For a small problem: constants that follow from its sizes, and its activation, may be others. */
+static const struct vn_choice *kernels_of_small(void *state, const void *problem)
+{
+    struct small *const s = state;
+    const struct vn_choice *const it = s->turn->it;
+    struct build b = s->turn->entrant->build;
+
+    b.epilogue = vn__epilogue_of(b.variant, problem);
+    if (b.variant->constants_of)
+        b.variant->constants_of(b.c, problem);
+    return is_built(it, &b) ? it : kernels_for(&s->others, s->turn->race, &b, it->p);
+}
+
 static int is_exact(struct race *r, const struct turn *t)
 {
-    choice_dictate(r->suite->device, t->it);
-    return !check_exactly(r->suite, &t->entrant->problem, r->why, sizeof r->why);
+    struct small s = { .turn = t };
+    int wrong;
+
+    choice_dictate_row(r->suite->device, t->it, kernels_of_small, &s);
+    wrong = check_exactly(r->suite, &t->entrant->problem, r->why, sizeof r->why);
+    kernels_close(&s.others, r);
+    return !wrong;
 }
 
 static int is_right(struct race *r, const struct turn *t, const struct results *result)
@@ -256,7 +280,7 @@ static int is_alive(struct race *r, struct entrant *e, const struct vn_choice *s
 static int try_row(struct measurement *m, struct race *r, struct entrant *e, struct kernels *k, const int *p,
                    const struct vn_choice *shipped)
 {
-    const struct turn t = { r, e, kernels_for(k, r, e, p) };
+    const struct turn t = { r, e, kernels_for(k, r, &e->build, p) };
     struct results result = { { NULL } };
 
     *r->why = '\0';
@@ -292,7 +316,7 @@ static int journal_failed(struct race *r)
 static int ratio_on(double *out, struct race *r, struct entrant *e, struct kernels *k, const int *p,
                     const struct vn_choice *shipped)
 {
-    struct measurement m = { .key = key_of(r, e, p) };
+    struct measurement m = { .key = key_of(r, &e->build, p) };
     const struct measurement *const known = journal_find(r->journal, m.key, e->text);
     char row[TUNE_WHY], note[2 * TUNE_WHY + 4];
     int lost;
@@ -358,7 +382,7 @@ static int score_row(double *out, void *state, const int *p)
 
         if (!e->takes_part)
             continue;
-        failed = ratio_on(&ratio, r, e, &k, p, kernels_for(&f->shipped, r, e, r->shipped));
+        failed = ratio_on(&ratio, r, e, &k, p, kernels_for(&f->shipped, r, &e->build, r->shipped));
         sum += log(ratio);
         n++;
         if (exp(sum / n) > FAR_BEHIND * r->best.score)
@@ -397,7 +421,7 @@ static int enter(struct race *r, struct entrant *e, struct kernels *shipped)
         return 0;
     }
     if (values_open(&e->values, r->suite->queue, r->suite->device, &e->problem)
-        || !(t.it = kernels_for(shipped, r, e, r->shipped))
+        || !(t.it = kernels_for(shipped, r, &e->build, r->shipped))
         || !(e->takes_part = !result_of(&e->reference, &t))) {
         snprintf(r->why, sizeof r->why, "%s: %s", e->text,
                  *vn_last_error() ? vn_last_error() : "host memory ran out");
@@ -485,7 +509,7 @@ static int hold_on(struct contest *c, struct entrant *e, double seconds, double 
     struct runner runner[MOST_IN_CONTEST];
 
     for (int i = 0; i < c->count; i++) {
-        turn[i]   = (struct turn){ c->race, e, kernels_for(&c->k[i], c->race, e, c->p[i]) };
+        turn[i]   = (struct turn){ c->race, e, kernels_for(&c->k[i], c->race, &e->build, c->p[i]) };
         runner[i] = (struct runner){ .run = take_turn, .state = &turn[i] };
         if (!turn[i].it || run(&turn[i], 1))
             return -1;

@@ -162,9 +162,9 @@ static int add_entrant(struct tune *t, const struct problem *p, const struct ask
         return EXIT_FAILURE;
     }
     r->it = more;
-    r->it[r->count] = (struct entrant){ .problem = *p, .variant = asked->variant,
-                                         .wide = asked->problem.wide, .epilogue = asked->epilogue };
-    memcpy(r->it[r->count].c, asked->c, sizeof asked->c);
+    r->it[r->count] = (struct entrant){ .problem = *p, .build = { .variant = asked->variant,
+                                        .wide = asked->problem.wide, .epilogue = asked->epilogue } };
+    memcpy(r->it[r->count].build.c, asked->c, sizeof asked->c);
     problem_format(r->it[r->count++].text, p);
     return 0;
 }

@@ -102,12 +102,17 @@ int    check_exactly(struct suite *s, const struct problem *p, char *why, size_t
 
 /* ---- tune_race.c: one row of the user's file, and the problems it is for ---- */
 
+/* What a row's kernels are built for. */
+struct build {
+    const struct vn_variant *variant; /* of the race's name: one stands for several directions or layouts */
+    int                wide, c[VN_CONSTANTS];
+    struct vn_epilogue epilogue;
+};
+
 struct entrant {
     struct problem problem;
     char           text[PROBLEM_TEXT];
-    const struct vn_variant *variant; /* of the race's name: one stands for several directions or layouts */
-    int            wide, c[VN_CONSTANTS];
-    struct vn_epilogue epilogue;
+    struct build   build;
     struct values  values;
     int            takes_part;
     struct results reference;         /* what the shipped row made of it, if it takes part */
