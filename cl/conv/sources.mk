@@ -16,6 +16,7 @@ texts += \
 	%D%/mma.cl \
 	%D%/mma_filter.cl \
 	%D%/mma_sum.cl \
+	%D%/narrow.cl \
 	%D%/output.h \
 	%D%/parts_sum.cl \
 	%D%/phases.cl \
@@ -23,6 +24,7 @@ texts += \
 	%D%/planes.cl \
 	%D%/planes_filter.cl \
 	%D%/repack.cl \
+	%D%/run.h \
 	%D%/sides.h \
 	%D%/slab.cl \
 	%D%/slab.h \

@@ -10,62 +10,32 @@
  * Parameters, from conv.tune: VEC.
  */
 
-/* A run of elements in the output, and where its first is in the residual and the bias. Element i is element
- * (i + pad) / step of the product, or zero if that leaves a remainder, or is_there is 0. */
-struct run { INDEX at, residual, residual_step, bias, bias_step; int length, is_there, step, pad; };
+/* Element i is element (i + pad) / step of the product; zero if that leaves a remainder, or is_there is 0. */
+struct source { GLOBAL const R *from; int is_there, step, pad; };
 
 /* VEC elements from i on, of which there are `count`: the product has room for as many behind its last. */
-DEVICE RV lanes_of(GLOBAL const R *from, const struct run *r, int i, int count)
+DEVICE RV lanes_of(const struct source *s, int i, int count)
 {
-    const int at = r->step == 1 ? i + r->pad : r->step == 2 ? (i + r->pad) >> 1 : (i + r->pad) / r->step;
+    const int at = s->step == 1 ? i + s->pad : s->step == 2 ? (i + s->pad) >> 1 : (i + s->pad) / s->step;
     R each[VEC];
 
-    if (!r->is_there)
+    if (!s->is_there)
         return (RV)(ZERO);
-    if (r->step == 1)
-        return VLOAD(VEC, from + at);
-    if (r->step == 2 && at * 2 == i + r->pad) {
-        const RV v = VLOAD(VEC, from + at), zero = (RV)(ZERO);
+    if (s->step == 1)
+        return VLOAD(VEC, s->from + at);
+    if (s->step == 2 && at * 2 == i + s->pad) {
+        const RV v = VLOAD(VEC, s->from + at), zero = (RV)(ZERO);
         RV low, high;
 
         ZIP(low, high, v, zero);
         return low;
     }
     for (int j = 0; j < VEC; j++) {
-        const int next = (i + r->pad + j) / r->step;
+        const int next = (i + s->pad + j) / s->step;
 
-        each[j] = j < count && next * r->step == i + r->pad + j ? from[next] : ZERO;
+        each[j] = j < count && next * s->step == i + s->pad + j ? s->from[next] : ZERO;
     }
     return VLOAD(VEC, each);
-}
-
-DEVICE void store_run(const struct output *o, GLOBAL const R *from, const struct run *r)
-{
-    const int whole = r->length >= VEC && (r->residual_step == 0 || r->residual_step == 1) &&
-                      (r->bias_step == 0 || r->bias_step == 1);
-    /* The last vector repeats elements of the one before, unless they would be added to C twice. */
-    const int least = RESIDUAL ? 0 : whole ? VEC : 0;
-
-    for (int i = 0, count; i < r->length; i += count) {
-        RV v;
-        R each[VEC];
-
-        count = r->length - i < VEC ? r->length - i : VEC;
-        if (count < least) {
-            i = r->length - VEC;
-            count = VEC;
-        }
-        v = lanes_of(from, r, i, count);
-        if (count == VEC && whole) {
-            store_lanes(o, r->at + i, r->residual + i * r->residual_step, r->residual_step,
-                        r->bias + i * r->bias_step, r->bias_step, 0, v);
-            continue;
-        }
-        VSTORE(VEC, each, v);
-        for (int j = 0; j < count; j++)
-            STORE_C(o->c, r->at + i + j, epilogue_at(o, r->residual + (i + j) * r->residual_step,
-                                                     r->bias + (i + j) * r->bias_step, o->alpha * each[j]));
-    }
 }
 
 /* The place of dx's pixel i in dy along one dimension, or -1. */
@@ -98,11 +68,11 @@ conv_spread(CONV_PARAMS, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
                                  OFFSET(vR, 0, n, channel, d, h, w), (INDEX)(by_channel ? vR.s3 : vR.s6),
                                  OFFSET(vBias, 0, n, channel, d, h, w),
                                  (INDEX)(by_channel ? vBias.s3 : vBias.s6),
-                                 (int)(by_channel ? eOut.s3 : eOut.s6), is_there,
-                                 by_channel ? 1 : (int)vStep.s6, by_channel ? 0 : (int)vPad.s6 };
-
+                                 (int)(by_channel ? eOut.s3 : eOut.s6) };
         const INDEX from = is_there ? OFFSET(vFrom, 0, n, channel, from_d, from_h, from_w) : 0;
+        const struct source source = { gFrom + from, is_there, by_channel ? 1 : (int)vStep.s6,
+                                       by_channel ? 0 : (int)vPad.s6 };
 
-        store_run(&output, gFrom + from, &run);
+        store_run(&output, &source, &run);
     }
 }

@@ -204,6 +204,14 @@ const char *vn__plan_conv_planes_filter(struct vn_plan *out, const void *problem
 vn_status   vn__run_conv_planes_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
                                        const struct vn_plan *plan);
 
+/* narrow.c: CPUs, outputs of few channels */
+void        vn__constants_conv_narrow(int *constants, const void *problem);
+const char *vn__fits_conv_narrow(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_narrow(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                 const struct vn_site *site);
+vn_status   vn__run_conv_narrow(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                const struct vn_plan *plan);
+
 /* spread.c: CPUs, backward data of a filter of 1x1 that goes in steps */
 const char *vn__fits_conv_spread(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_spread(struct vn_plan *out, const void *problem, const struct vn_row *row,

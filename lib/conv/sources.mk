@@ -13,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/matrix.c \
 	%D%/mma.c \
 	%D%/mma_filter.c \
+	%D%/narrow.c \
 	%D%/pack.c \
 	%D%/phases.c \
 	%D%/planes.c \

@@ -26,6 +26,13 @@ conv_spread  n2c21h11w9k13r1s1:f16:nhwc:stride=2:pad=1:backward-data:beta=2
 conv_spread  n1c3d5h4w37k9t1r1s1:f64:stride=2x1x3:pad=1:backward-data
 conv_slab_filter  n2c21h13w11k37r3s3:f32:pad=1:stride=2:backward-filter
 conv_slab_filter  n1c9h30w31k24r3s3:f32:pad=1:backward-filter
+conv_narrow  n2c4h13w9k33r5s2:f64:pad=2:nhwc:backward-data:stride=3
+conv_narrow  n1c9h5w40k21r3s3:f32:pad=1:nhwc:backward-data:stride=4
+conv_narrow  n3c40h17w50k3r3s3:f32:pad=1:bias:act=relu
+conv_narrow  n1c33h20w31k1r5s5:f16:nhwc:pad=2:beta=2
+conv_narrow  n2c5h9w70k20r3s3:f32:dil=2:pad=2:backward-data:stride=2x3:beta=1
+conv_narrow  n1c2h3w2k9r1s1:f32:backward-data:stride=4
+conv_narrow  n2c4h30w300k20r3s3:bf16:pad=1:backward-data
 conv_repack  n2c9h13w11k17r3s3:f16:pad=1:stride=2
 conv_repack  n2c12h13w7k37r2s3:f32:backward-data'
 
