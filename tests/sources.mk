@@ -71,6 +71,7 @@ test_scripts   += \
 	%D%/kernels/engines.sh \
 	%D%/kernels/gate.sh \
 	%D%/kernels/oclgrind.sh \
+	%D%/kernels/rows.sh \
 	%D%/kernels/rusticl.sh
 EXTRA_DIST     += %D%/kernels/amdgcn.h %D%/kernels/coroutines.h %D%/kernels/engines.h %D%/kernels/hopper.h %D%/kernels/intel.h \
 	%D%/kernels/lanes.h %D%/kernels/scalar.h %D%/kernels/codegen.sh %D%/kernels/codegen.names \
