@@ -47,7 +47,8 @@ static const char *plan(struct vn_plan *out, const struct vn_variant *v, const v
     return v->plan ? v->plan(out, problem, row, site) : NULL;
 }
 
-/* A choice has its row's parameters; the costs are those of the row that has the same. */
+/* A choice has its row's parameters; the costs are those of the row that has the same.  A row that no file
+ * has, as a tuner tries it, has the costs of the first: so it will when it is written.                    */
 vn_status vn__plan(struct vn_plan *out, vn_queue *q, const struct vn_choice *it, const void *problem)
 {
     struct vn_row row = { .source = it->source };
@@ -59,9 +60,13 @@ vn_status vn__plan(struct vn_plan *out, vn_queue *q, const struct vn_choice *it,
     if (s)
         return s;
     rows = it->variant->params ? rows_of(c, q->device, it->variant, problem) : NULL;
-    for (int i = 0; rows && i < rows->count; i++)
-        if (!memcmp(rows->row[i].p, it->p, sizeof it->p))
-            row = rows->row[i];
+    if (rows) {
+        int same = 0;
+
+        while (same < rows->count && memcmp(rows->row[same].p, it->p, sizeof it->p))
+            same++;
+        row = rows->row[same < rows->count ? same : 0];
+    }
     memcpy(row.p, it->p, sizeof row.p);
     plan(out, it->variant, problem, &row, &site);
     return out->seconds < 0 ? vn__fail(VN_UNSUPPORTED, "%s cannot solve a problem of this size",

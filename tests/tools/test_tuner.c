@@ -124,6 +124,37 @@ static const struct space all_rows = {
     .value = { { 0, 1, 2, 4, 6 }, { RIGHT, WRONG, WRONG_WHERE_ODD, IDLE, REFUSED, UNFIT } }
 };
 
+/* ---- the costs of a row that no file has --------------------------------------------- */
+
+static int costs;
+
+static const char *note_costs(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                              const struct vn_site *site)
+{
+    (void)problem;
+    (void)site;
+    out->v[0] = row->p[0];
+    costs = 0;
+    for (int i = 0; i < VN_COSTS; i++)
+        costs += row->cost[i];
+    return NULL;
+}
+
+static void plan_new_row(struct suite *s)
+{
+    static struct vn_variant known;           /* its rows are kept until the device is closed */
+    const struct vn_choice new = { .variant = &known, .p = { 7 } };
+    const struct gemm g = { .head = { .op = "conv", .type = VN_F32 } };
+    struct vn_plan p;
+
+    for (const struct vn_variant *v = vn__conv_variants; v->name; v++)
+        if (!strcmp(v->name, "conv_slab"))
+            known = *v;
+    known.plan = note_costs;
+    check(!vn__plan(&p, s->queue, &new, &g) && p.v[0] == 7, "a new row: %s", vn_last_error());
+    check(costs > 0, "a new row has no costs");
+}
+
 /* ---- races --------------------------------------------------------------------------- */
 
 static volatile int interrupted;
@@ -389,6 +420,7 @@ int main(void)
     }
     make_base(base);
     s->queue->workspace_limit = LIMIT;
+    plan_new_row(s);
     race_races(s, base);
     keep_journals(base);
     write_files(base);
