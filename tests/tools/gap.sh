@@ -72,6 +72,20 @@ status=$?
 grep -q 'the first process has ended' $out.said || fail "vernier gap does not say that its first process ended"
 grep -q '"library_version"' $out.ended.json || fail "$out.ended.json has no context"
 
+# a run goes on where another one ended: the rows that this has are taken over, the others measured
+more=gemm:32x64x64:f32:nn
+./vernier gap $gemm $more --pair Portable,rusticl --compare none --budget 0.2 --processes 2 --resume $out.json \
+    --json $out.resumed.json --html $out.resumed.html > $out.resumed.txt || fail "vernier gap --resume: exit status $?"
+first_row() { sed -n "/\"name\": \"$gemm\"/,/\"spent_s\"/p" "$1"; }
+[ "$(first_row $out.json | wc -l)" -gt 50 ] && [ "$(first_row $out.json)" = "$(first_row $out.resumed.json)" ] ||
+    fail "$out.resumed.json: the row of $gemm is not that of $out.json"
+grep -q "\"name\": \"$more\"" $out.resumed.json || fail "$out.resumed.json has no $more"
+grep -A 5 '"resumed"' $out.resumed.json | grep -q '"rows": 1' || fail "$out.resumed.json does not say that a row is taken over"
+grep -q '1 of the rows, from the run of 20' $out.resumed.html || fail "$out.resumed.html does not say that a row is taken over"
+refuses 2 "the budget of $out.json is 0.2, and must be as in this run: 0.3" gap $gemm --pair Portable,rusticl \
+    --compare none --budget 0.3 --processes 2 --resume $out.json
+refuses 2 "--from measures nothing" gap --from $out.json --resume $out.json
+
 [ -s $out.svg/summary-toolchain.svg ] || fail "no figure is in the folder $out.svg"
 
 # drawn again, it is the same page
@@ -88,6 +102,8 @@ cmp $out.html $out.again.html || fail "the page drawn again differs"
 for file in $out.bench.csv $out.bench.html $out.svg/summary-roof.svg; do
     grep -q softmax $file || fail "$file has no softmax"
 done
+
+refuses 2 "is no report of vernier gap" gap $gemm --pair Portable,rusticl --processes 2 --resume $out.bench.json
 
 # a sequence is one row, with the variant of each layer; --layers measures each, too, those of one shape once
 mkdir -p $out.suites
@@ -113,10 +129,11 @@ done
 if [ $python = none ]; then
     echo "skipped: the schema, since there is no python3-jsonschema"
 else
-    $python - "$srcdir/doc/report.schema.json" $out.json $out.bench.json $out.sequence.json $out.compare.json <<'EOF' || fail "a report is not as the schema says"
+    $python - "$srcdir/doc/report.schema.json" $out.json $out.bench.json $out.sequence.json $out.compare.json \
+        $out.resumed.json <<'EOF' || fail "a report is not as the schema says"
 import csv, json, jsonschema, sys
-schema, gap, bench, sequence, compared = (json.load(open(path)) for path in sys.argv[1:])
-for report in gap, bench, sequence, compared:
+schema, gap, bench, sequence, compared, resumed = (json.load(open(path)) for path in sys.argv[1:])
+for report in gap, bench, sequence, compared, resumed:
     jsonschema.validate(report, schema, cls=jsonschema.validators.validator_for(schema))
 for report, path in (gap, sys.argv[2]), (bench, sys.argv[3]), (sequence, sys.argv[4]):
     samples = sum(len(run.get("samples_s", [])) for row in report["benchmarks"] for run in row.get("runs", [row]))

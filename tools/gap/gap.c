@@ -9,7 +9,7 @@
 #include "core.h"
 #include "session.h"
 
-enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM, PROCESSES };
+enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM, PROCESSES, RESUME };
 
 static const struct argp_option options[] = {
     { "gpu",     GPU,     "SPEC",      0, "Of several GPUs this one: a spec, or a word of its name", 0 },
@@ -20,6 +20,8 @@ static const struct argp_option options[] = {
     { "svg",     SVG,     "DIR",       0, "Write each chart of it as a file of this folder", 0 },
     { "from",    FROM,    "FILE",      0,
       "Measure nothing: read the JSON of an earlier run, and write CSV, HTML or SVG", 0 },
+    { "resume",  RESUME,  "FILE",      0,
+      "Take over the rows that FILE, the JSON of an interrupted run, has, and measure the others", 0 },
     { "processes", PROCESSES, "N",     0, "Measure each row in so many processes; 6 unless said", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
@@ -55,6 +57,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case HTML:   r->html = arg;                                      return 0;
     case SVG:    r->svg  = arg;                                      return 0;
     case FROM:   r->from = arg;                                      return 0;
+    case RESUME: r->resume = arg;                                    return 0;
     case PROCESSES:
         if ((r->processes = option_count(state, "processes", arg)) > SAMPLES)
             argp_error(state, "--processes is \"%s\", and must be a number from 1 to %d", arg, SAMPLES);
@@ -70,6 +73,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (r->work.whats && r->from)
             argp_error(state, "--from reads what was measured: \"%s\" has no place beside it",
                        r->work.what[0]);
+        if (r->resume && r->from)
+            argp_error(state, "--from measures nothing, which --resume \"%s\" would have done", r->resume);
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -116,6 +121,24 @@ static void measure_row(struct session *s, struct gap_sheet *sheet, int at, cons
     json_array_append_new(s->benchmarks, row);
 }
 
+/* Has the report that is resumed the rows of a problem? */
+static int take_over(struct session *s, struct gap_sheet *sheet, int at)
+{
+    json_t *const rows = s->earlier ? resumed_rows(s->earlier, s->w.it[at].text) : NULL, *row;
+    const int count = (int)json_array_size(rows);
+    size_t i;
+
+    if (count)
+        progress_clear(&s->progress);
+    json_array_foreach(rows, i, row) {
+        gap_sheet_row(sheet, row);
+        json_array_append(s->benchmarks, row);
+    }
+    json_decref(rows);
+    s->taken_over += count;
+    return count;
+}
+
 static void measure_rows(struct session *s)
 {
     struct gap_sheet sheet;
@@ -126,6 +149,8 @@ static void measure_rows(struct session *s)
         char fma[32], none[32];
 
         progress_show(&s->progress, i, s->w.it[i].text);
+        if (take_over(s, &sheet, i))
+            continue;
         measure_row(s, &sheet, i, "", "", fma);
         if (*fma && !s->gap.lost && !interrupted)      /* the same problem by multiply-adds */
             measure_row(s, &sheet, i, fma, s->w.it[i].text, none);
@@ -179,18 +204,41 @@ static void say_why_not(const struct session *s)
     json_decref(notes);
 }
 
+/* How it was measured. */
+static void set_regime(const struct session *s, json_t *report)
+{
+    json_t *const context = json_object_get(report, "context");
+
+    json_object_set_new(context, "processes", json_integer(s->workers.count ? s->workers.count : 1));
+    json_object_set_new(context, "budget_s", json_real(s->request->common.budget));
+}
+
+/* 0, or an exit status. */
+static int check_resumed(struct session *s)
+{
+    json_t *const report = s->workers.count ? json_incref(json_object_get(s->first, "report"))
+                                            : session_frame(s, 0);
+    int status;
+
+    set_regime(s, report);
+    status = resumed_check(s->earlier, s->request->resume, report);
+    json_decref(report);
+    return status;
+}
+
 static json_t *make_report(struct session *s)
 {
     const int once = !s->gap.lost && !interrupted;
     json_t *const report = s->workers.count ? processes_frame(s, once) : session_frame(s, once);
     json_t *const own = json_object_get(report, "vernier");
 
+    set_regime(s, report);
+    if (s->earlier)
+        resumed_join(report, s->earlier, s->taken_over);
     json_rows_settle(s->benchmarks);
     json_object_set(report, "benchmarks", s->benchmarks);
     json_object_set_new(own, "geomean", gap_geomeans(s->benchmarks));
     json_object_set_new(own, "parity", gap_parity(s->benchmarks));
-    json_object_set_new(json_object_get(report, "context"), "processes",
-                        json_integer(s->workers.count ? s->workers.count : 1));
     return report;
 }
 
@@ -229,9 +277,16 @@ static int measure(struct request *r, const char *program)
     const int several = r->processes > 1;
     int status = s.compare ? read_workloads(&s) : EXIT_FAILURE;
 
-    if (!status && !(status = several ? processes_open(&s) : session_open(&s, 1)))
+    if (!status && r->resume)
+        status = resumed_open(&s.earlier, r->resume);
+    if (!status)
+        status = several ? processes_open(&s) : session_open(&s, 1);
+    if (!status && s.earlier)
+        status = check_resumed(&s);
+    if (!status)
         status = run_session(&s);
     (several ? processes_close : session_close)(&s);
+    json_decref(s.earlier);
     json_decref(s.benchmarks);
     workloads_close(&s.w);
     free(s.compare);

@@ -118,6 +118,20 @@ static void heading(const struct draft *d)
                          "intervals.");
 }
 
+/* Rows of earlier runs. */
+static void resumed_facts(const struct draft *d)
+{
+    const json_t *run;
+    char text[160];
+    size_t i;
+
+    json_array_foreach(json_object_get(d->context, "resumed"), i, run) {
+        snprintf(text, sizeof text, "%d of the rows, from the run of %.60s",
+                 (int)json_number(run, "rows"), json_text(run, "date"));
+        html_fact(d->to, "Resumed", text);
+    }
+}
+
 static void facts(const struct draft *d)
 {
     if (!d->to)
@@ -127,6 +141,7 @@ static void facts(const struct draft *d)
     device_fact(d, 0);
     device_fact(d, 1);
     page_facts(&d->page, d->context, FROM_VERSION);
+    resumed_facts(d);
     html_facts_close(d->to);
 }
 

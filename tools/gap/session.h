@@ -11,7 +11,7 @@
 
 struct request {
     struct common common;                /* its json, compare and budget */
-    const char *gpu, *pair, *csv, *html, *svg, *from;
+    const char *gpu, *pair, *csv, *html, *svg, *from, *resume;
     int64_t     processes;
     struct work work;
 };
@@ -31,6 +31,8 @@ struct session {
     struct workload  row_of;
     char             row_first[PROBLEM_TEXT];
     json_t          *first;              /* what the first of several processes said when it opened */
+    json_t          *earlier;            /* the report that is resumed, or NULL */
+    int              taken_over;         /* rows of it */
 };
 
 /* is_first: it measures the roofs, too, and says what the pair is.  0, or an exit status. */
@@ -55,4 +57,15 @@ void    processes_close(struct session *s);
 json_t *processes_row  (struct session *s, int at, const char *variant, const char *of, char fma[32],
                         int *failed);
 json_t *processes_frame(struct session *s, int once);
+
+/* ---- resumed.c: rows of an earlier run ---- */
+
+/* Its report; 0, or an exit status. */
+int     resumed_open (json_t **out, const char *path);
+/* Was it measured with what `report` is?  0, or an exit status after a sentence. */
+int     resumed_check(const json_t *earlier, const char *path, const json_t *report);
+/* That of a problem, and its second one, by multiply-adds; none where they are to be measured again. */
+json_t *resumed_rows (const json_t *earlier, const char *problem);
+/* What else the earlier report has goes to `report`: machine code, and roofs that were higher. */
+void    resumed_join (json_t *report, const json_t *earlier, int rows);
 #endif

@@ -13,6 +13,7 @@ vernier_SOURCES += \
 	%D%/pinned.h \
 	%D%/processes.c \
 	%D%/report.c \
+	%D%/resumed.c \
 	%D%/row.c \
 	%D%/session.c \
 	%D%/session.h \
