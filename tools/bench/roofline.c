@@ -22,6 +22,7 @@ enum { COPY_ROUNDS = 4096, SUSTAINED = 8, RAISES = 2, LOOKS = 3, LAUNCHES = 30 }
 static const double CPU_LAUNCH = 5e-4, GPU_LAUNCH = 0.02;     /* seconds, at least, less than twice that */
 static const double CPU_TIME = 0.2, GPU_TIME = 1;             /* of all launches of one kind */
 static const double WINDOW = 16 << 20;                        /* bytes that a launch copies, on a CPU */
+static const size_t LONG_COPY = (size_t)1 << 30;              /* ... reads on a GPU */
 /* All cores over one, times their number; on a machine that others use it should be nearer to 1. */
 static const double CORES_LEAST = 0.7, CORES_BUSY = 0.95, CORES_MOST = 1.3;
 
@@ -346,13 +347,19 @@ void copier_close(struct copier *c)
     free(c);
 }
 
-double bytes_beyond_caches(const vn_device *d)
+/* 2 x `most`, if that is a small part of the device. */
+static double bytes_of_copy(const vn_device *d, size_t most)
 {
-    size_t bytes = (size_t)256 << 20;
+    size_t bytes = most;
 
     while (bytes > (size_t)d->info.memory / 8 || (d->facts.buffer_bytes && bytes > d->facts.buffer_bytes))
         bytes /= 2;
     return 2.0 * (double)bytes;
+}
+
+double bytes_beyond_caches(const vn_device *d)
+{
+    return bytes_of_copy(d, (size_t)256 << 20);
 }
 
 /* Window after window of the copier's buffers, so that no cache holds them; the kernel moves `bytes`. */
@@ -400,15 +407,17 @@ static vn_status measure_windows(struct roofline *r, const struct copier *c)
     return s;
 }
 
+/* On a GPU by launches that are long beside their beginning and end. */
 static vn_status measure_bandwidth(struct roofline *r, vn_queue *q)
 {
+    const vn_device *const d = q->device;
     struct copier *c;
     double copying, reading;
-    vn_status s = copier_open(&c, q, bytes_beyond_caches(q->device));
+    vn_status s = copier_open(&c, q, d->info.is_cpu ? bytes_beyond_caches(d) : bytes_of_copy(d, LONG_COPY));
 
     if (s)
         return s;
-    if (q->device->info.is_cpu)
+    if (d->info.is_cpu)
         s = measure_windows(r, c);
     else if (!(s = best_of_launches(&copying, NULL, q, c->kernels.copy, &c->launch, GPU_TIME / 4))
              && !(s = best_of_launches(&reading, NULL, q, c->kernels.reading, &c->launch, GPU_TIME / 4))) {
