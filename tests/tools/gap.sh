@@ -86,6 +86,19 @@ refuses 2 "the budget of $out.json is 0.2, and must be as in this run: 0.3" gap 
     --compare none --budget 0.3 --processes 2 --resume $out.json
 refuses 2 "--from measures nothing" gap --from $out.json --resume $out.json
 
+# a run that is killed leaves its rows until then
+rm -f $out.killed.json*
+in_background $out.killed.txt $out.said ./vernier gap $gemm gemm:65x64x64:f32:nn gemm:66x64x64:f32:nn gemm:67x64x64:f32:nn \
+    gemm:68x64x64:f32:nn gemm:69x64x64:f32:nn --pair Portable,rusticl --compare none --budget 3 --processes 1 --json $out.killed.json
+command=$!
+wait_for $command test -s $out.killed.json.part || fail "vernier gap leaves no rows while it runs"
+kill -KILL $command
+wait $command
+./vernier gap $gemm --pair Portable,rusticl --compare none --budget 3 --processes 1 --resume $out.killed.json.part \
+    --json $out.resumed.part.json > /dev/null || fail "vernier gap --resume of a part: exit status $?"
+grep -A 5 '"resumed"' $out.resumed.part.json | grep -q '"rows": 1' || fail "the row of a run that was killed is not taken over"
+[ ! -e $out.resumed.part.json.part ] || fail "a whole report leaves its part"
+
 [ -s $out.svg/summary-toolchain.svg ] || fail "no figure is in the folder $out.svg"
 
 # drawn again, it is the same page

@@ -3,13 +3,17 @@
  * gap.c - vernier gap: reads the command line, measures row by row, prints and writes.
  */
 #include <argp.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "commands.h"
 #include "core.h"
 #include "session.h"
 
 enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM, PROCESSES, RESUME };
+
+static const double SAVE_SECONDS = 30;
 
 static const struct argp_option options[] = {
     { "gpu",     GPU,     "SPEC",      0, "Of several GPUs this one: a spec, or a word of its name", 0 },
@@ -37,7 +41,8 @@ static const char doc[] =
     "library.  A ratio is the median of the ratios of samples taken in turns; where several processes "
     "measure a row, the median of theirs, with the 95 % interval that these have.  An f32 problem that is "
     "solved by a matrix engine has a second row, by multiply-adds.  doc/method.md says how all this is "
-    "measured.  Interrupted, it reports the rows that it has.\n"
+    "measured.  Interrupted, it reports the rows that it has; while it runs, FILE.part beside the file of "
+    "--json has those until then.\n"
     "\n"
     "Exit status: 0, 1 if a row failed, a device was lost or it was interrupted, 2 if there is no pair of "
     "devices.";
@@ -121,6 +126,67 @@ static void measure_row(struct session *s, struct gap_sheet *sheet, int at, cons
     json_array_append_new(s->benchmarks, row);
 }
 
+/* How it was measured. */
+static void set_regime(const struct session *s, json_t *report)
+{
+    json_t *const context = json_object_get(report, "context");
+
+    json_object_set_new(context, "processes", json_integer(s->workers.count ? s->workers.count : 1));
+    json_object_set_new(context, "budget_s", json_real(s->request->common.budget));
+}
+
+/* once: with what is measured once for the pair. */
+static json_t *make_report(struct session *s, int once)
+{
+    json_t *const report = s->workers.count ? processes_frame(s, once) : session_frame(s, once);
+    json_t *const own = json_object_get(report, "vernier");
+
+    set_regime(s, report);
+    if (s->earlier)
+        resumed_join(report, s->earlier, s->taken_over);
+    json_rows_settle(s->benchmarks);
+    json_object_set(report, "benchmarks", s->benchmarks);
+    json_object_set_new(own, "geomean", gap_geomeans(s->benchmarks));
+    json_object_set_new(own, "parity", gap_parity(s->benchmarks));
+    return report;
+}
+
+/* ---- while it measures ---- */
+
+/* The rows until now, where a lost machine leaves them: FILE.part, of --json FILE. */
+static void part_path(char out[PATH_MAX], const struct session *s)
+{
+    const char *const path = s->request->common.json;
+
+    *out = '\0';
+    if (path && strcmp(path, "-") && snprintf(out, PATH_MAX, "%s.part", path) >= PATH_MAX)
+        *out = '\0';
+}
+
+static void save_part(struct session *s)
+{
+    char path[PATH_MAX], new[PATH_MAX + 8];
+    json_t *report;
+
+    part_path(path, s);
+    if (!*path || vn__seconds() - s->saved < SAVE_SECONDS || s->gap.lost || interrupted)
+        return;
+    snprintf(new, sizeof new, "%s.new", path);
+    report = make_report(s, 0);
+    if (report && !report_json(report, new) && rename(new, path))
+        unlink(new);
+    s->saved = vn__seconds();
+}
+
+static void forget_part(const struct session *s)
+{
+    char path[PATH_MAX];
+
+    part_path(path, s);
+    if (*path)
+        unlink(path);
+}
+
 /* Has the report that is resumed the rows of a problem? */
 static int take_over(struct session *s, struct gap_sheet *sheet, int at)
 {
@@ -154,6 +220,7 @@ static void measure_rows(struct session *s)
         measure_row(s, &sheet, i, "", "", fma);
         if (*fma && !s->gap.lost && !interrupted)      /* the same problem by multiply-adds */
             measure_row(s, &sheet, i, fma, s->w.it[i].text, none);
+        save_part(s);
     }
     if (s->gap.lost)
         complain("a device was lost: the %zu rows until then are reported", json_array_size(s->benchmarks));
@@ -204,15 +271,6 @@ static void say_why_not(const struct session *s)
     json_decref(notes);
 }
 
-/* How it was measured. */
-static void set_regime(const struct session *s, json_t *report)
-{
-    json_t *const context = json_object_get(report, "context");
-
-    json_object_set_new(context, "processes", json_integer(s->workers.count ? s->workers.count : 1));
-    json_object_set_new(context, "budget_s", json_real(s->request->common.budget));
-}
-
 /* 0, or an exit status. */
 static int check_resumed(struct session *s)
 {
@@ -224,22 +282,6 @@ static int check_resumed(struct session *s)
     status = resumed_check(s->earlier, s->request->resume, report);
     json_decref(report);
     return status;
-}
-
-static json_t *make_report(struct session *s)
-{
-    const int once = !s->gap.lost && !interrupted;
-    json_t *const report = s->workers.count ? processes_frame(s, once) : session_frame(s, once);
-    json_t *const own = json_object_get(report, "vernier");
-
-    set_regime(s, report);
-    if (s->earlier)
-        resumed_join(report, s->earlier, s->taken_over);
-    json_rows_settle(s->benchmarks);
-    json_object_set(report, "benchmarks", s->benchmarks);
-    json_object_set_new(own, "geomean", gap_geomeans(s->benchmarks));
-    json_object_set_new(own, "parity", gap_parity(s->benchmarks));
-    return report;
 }
 
 static int write_files(const struct request *r, json_t *report)
@@ -262,9 +304,10 @@ static int run_session(struct session *s)
 
     measure_rows(s);
     say_why_not(s);
-    report = make_report(s);
+    report = make_report(s, !s->gap.lost && !interrupted);
     gap_summary(s->to, report);
-    status = write_files(s->request, report);
+    if (!(status = write_files(s->request, report)))
+        forget_part(s);
     json_decref(report);
     return s->failures || s->gap.lost || interrupted ? EXIT_FAILURE : status;
 }
@@ -273,7 +316,7 @@ static int measure(struct request *r, const char *program)
 {
     struct session s = { .request = r, .program = program, .compare = strdup(r->common.compare),
                          .to = report_stream(r->common.json), .gap = { .budget = r->common.budget },
-                         .benchmarks = json_array() };
+                         .benchmarks = json_array(), .saved = -SAVE_SECONDS };
     const int several = r->processes > 1;
     int status = s.compare ? read_workloads(&s) : EXIT_FAILURE;
 

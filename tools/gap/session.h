@@ -33,6 +33,7 @@ struct session {
     json_t          *first;              /* what the first of several processes said when it opened */
     json_t          *earlier;            /* the report that is resumed, or NULL */
     int              taken_over;         /* rows of it */
+    double           saved;              /* when the rows until then were written */
 };
 
 /* is_first: it measures the roofs, too, and says what the pair is.  0, or an exit status. */
