@@ -185,6 +185,8 @@ char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p
                    int wide, const struct vn_epilogue *e);
 /* Whether `name` is the variant's, or was. */
 int   vn__is_named(const struct vn_variant *v, const char *name);
+/* The name of the i-th constant; 0 past the last. */
+int   vn__constant_at(char word[64], const struct vn_variant *v, int i);
 /* The i-th combination of the constants' values: 0 past the last. */
 int   vn__constants_at(int *c, const struct vn_variant *v, int i);
 /* The i-th word of a list separated by spaces; 0 past its end. */

@@ -66,6 +66,20 @@ int vn__word_at(char word[64], const char *list, int i)
     return 0;
 }
 
+/* In a list of constants, beside their names. */
+static int is_value(const char *word)
+{
+    return *word == '-' || (*word >= '0' && *word <= '9');
+}
+
+int vn__constant_at(char word[64], const struct vn_variant *v, int i)
+{
+    for (int w = 0; vn__word_at(word, v->constants, w); w++)
+        if (!is_value(word) && i-- == 0)
+            return 1;
+    return 0;
+}
+
 int vn__constants_at(int *c, const struct vn_variant *v, int i)
 {
     const char *at = v->constants ? v->constants : "";
@@ -75,12 +89,11 @@ int vn__constants_at(int *c, const struct vn_variant *v, int i)
     memset(c, 0, VN_CONSTANTS * sizeof *c);
     for (int w = 0; ; w++) {
         const int there = vn__word_at(word, at, w);
-        const int is_value = there && (*word == '-' || (*word >= '0' && *word <= '9'));
 
-        if (is_value)
+        if (there && is_value(word)) {
             count++;
-        if (is_value)
             continue;
+        }
         if (n >= 0) {                           /* the values of the n-th are words `first` to w - 1 */
             vn__word_at(word, at, first + i / all % count);
             c[n] = atoi(word);
@@ -98,9 +111,8 @@ static void add_constants(struct vn_builder *b, const struct vn_variant *v, cons
 {
     char word[64];
 
-    for (int w = 0, n = 0; v->constants && vn__word_at(word, v->constants, w); w++)
-        if (*word != '-' && (*word < '0' || *word > '9'))
-            add_define(b, word, c[n++]);
+    for (int i = 0; vn__constant_at(word, v, i); i++)
+        add_define(b, word, c[i]);
 }
 
 static void add_epilogue(struct vn_builder *b, const struct vn_epilogue *e)

@@ -517,9 +517,8 @@ static json_t *kernel_key(const struct contender *c)
     snprintf(text, sizeof text, "%s %s%s", v->name, vn_type_name(c->type), c->wide ? " wide" : "");
     json_object_foreach(json_object_get(c->how, "parameters"), name, value)
         add_word(text, "", (int)json_number_value(value));
-    for (int w = 0, n = 0; v->constants && vn__word_at(word, v->constants, w); w++)
-        if (*word != '-' && (*word < '0' || *word > '9'))
-            add_word(text, word, c->choice.c[n++]);
+    for (int i = 0; vn__constant_at(word, v, i); i++)
+        add_word(text, word, c->choice.c[i]);
     for (size_t i = 0; i < sizeof epilogue / sizeof *epilogue; i++)
         if (*(const int *)((const char *)e + epilogue[i].at))
             add_word(text, epilogue[i].name, *(const int *)((const char *)e + epilogue[i].at));
