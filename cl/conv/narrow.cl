@@ -28,8 +28,9 @@ struct tap_list { int at[TAPS_MOST], begin[PHASES_MOST + 1]; INDEX filter[TAPS_M
 /* sums[channel][pixel] += filter[channel, tap] slab[pixel + tap], over taps and `depth` channels of the
  * source. vectors is a constant at each call. first: from zero. */
 DEVICE void narrow_tile(const int vectors, LOCAL R *RESTRICT sums, int sum_step, LOCAL const R *RESTRICT slab,
-                 int slab_step, int depth, LOCAL const int *RESTRICT at, LOCAL const INDEX *RESTRICT filter,
-                 int taps, GLOBAL const T *RESTRICT gA, INDEX row_step, INDEX channel_step, int first)
+                        int slab_step, int depth, LOCAL const int *RESTRICT at,
+                        LOCAL const INDEX *RESTRICT filter, int taps, GLOBAL const T *RESTRICT gA,
+                        INDEX row_step, INDEX channel_step, int first)
 {
     RV c[CHANNELS][TILE_V];
 
