@@ -54,6 +54,7 @@ struct vn_row {
 /* What a device does in a second, from the `rates` lines of the tune files (tune.c has their names). */
 struct vn_rates {
     double gbps, l2_gbps, l2_mb;  /* of its memory; of its second-level cache, and how much that keeps */
+    double lines;                 /* of 128 bytes, that its second-level cache sends in a nanosecond */
     double launch_ns;             /* a launch that waits for the one before */
     double batch_ns;              /* the divisions by which a work-group finds its matrix of a batch */
     double waves;                 /* of a partial last wave, the share that is lost: 1 if units keep step */

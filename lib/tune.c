@@ -129,10 +129,10 @@ static const struct vn_variant *variant_named(const char *name)
 
 #define RATE(name, member) { name, offsetof(struct vn_rates, member) }
 const struct vn_rate vn__rates[] = {
-    RATE("GBPS", gbps), RATE("L2_GBPS", l2_gbps), RATE("L2_MB", l2_mb), RATE("LAUNCH_NS", launch_ns),
-    RATE("BATCH_NS", batch_ns), RATE("WAVES", waves), RATE("READERS", readers), RATE("LOCAL_KIB", local_kib),
-    RATE("FMA32", fma32), RATE("FMA64", fma64), RATE("MMA16", mma16), RATE("MMA32", mma32),
-    RATE("MMA64", mma64), { NULL, 0 } };
+    RATE("GBPS", gbps), RATE("L2_GBPS", l2_gbps), RATE("L2_MB", l2_mb), RATE("LINES", lines),
+    RATE("LAUNCH_NS", launch_ns), RATE("BATCH_NS", batch_ns), RATE("WAVES", waves), RATE("READERS", readers),
+    RATE("LOCAL_KIB", local_kib), RATE("FMA32", fma32), RATE("FMA64", fma64), RATE("MMA16", mma16),
+    RATE("MMA32", mma32), RATE("MMA64", mma64), { NULL, 0 } };
 
 enum { NAME, DEVICE, BACKEND, TYPE, BUCKET, FIELDS, SHAPE = BUCKET };
 

@@ -7,7 +7,9 @@
  * several tiles, they take TILE_NS more for each, and get EFF_FULL thousandths together; EFF_DRAM, where the
  * operands do not stay in the second-level cache.  Tiles are made in waves, the last of which leaves some
  * units idle; and no wave is done before its share of the bytes is read.  A C whose rows are not 16-byte
- * aligned is stored in smaller pieces, which takes as long as ODD_C thousandths of its bytes more.
+ * aligned is stored in smaller pieces, which takes as long as ODD_C thousandths of its bytes more.  The
+ * memory is read once, but the second-level cache by each tile: where rows begin within its lines, the time
+ * of those that it sends counts instead, if it is longer.
  *
  * Computing and reading overlap, but not wholly: together they take the root of the sum of their squares, by
  * the first terms of its series, for the library does without libm.
@@ -77,18 +79,36 @@ double vn__odd_c_bytes(const struct gemm *g, int thousandths)
                                      (double)vn_type_bytes(g->head.type) * thousandths / 1000;
 }
 
+enum { LINE = 128 };
+
+static int is_off_lines(int64_t bytes)
+{
+    return bytes > LINE && bytes % LINE;
+}
+
+/* From row to row. */
+static int64_t step_bytes(const vn_tensor *t)
+{
+    return (vn__col(t) == 1 ? vn__row(t) : vn__col(t)) * (int64_t)vn_type_bytes(t->type);
+}
+
 double vn__off_lines(int64_t bytes, const struct vn_row *row)
 {
-    enum { LINE = 128 };
-
-    return bytes > LINE && bytes % LINE ? row->cost[VN_OFF_LINES] / 1000.0 : 1;
+    return is_off_lines(bytes) ? row->cost[VN_OFF_LINES] / 1000.0 : 1;
 }
 
 double vn__off_lines_of(const vn_tensor *t, const struct vn_row *row)
 {
-    const int64_t step = vn__col(t) == 1 ? vn__row(t) : vn__col(t);
+    return vn__off_lines(step_bytes(t), row);
+}
 
-    return vn__off_lines(step * (int64_t)vn_type_bytes(t->type), row);
+/* Of rows whose distance is a multiple of 64 bytes every other one lies in two lines, of 32 three of four. */
+double vn__lines_of(const vn_tensor *t, int64_t rows, int64_t block)
+{
+    const int64_t bytes = step_bytes(t), power = bytes & -bytes;
+    const double each = 2 - (double)power / LINE;
+
+    return is_off_lines(bytes) ? each * (double)rows / (double)VN_CEIL_DIV(rows, block) : 0;
 }
 
 double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row)
@@ -120,7 +140,10 @@ double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, con
     const int *const cost = row->cost;
     const double units = site->facts->units, tile = cost[VN_TILE_NS] * 1e-9;
     const double fixed = cost[VN_FIXED_NS] * 1e-9 + t->start;
-    const double share = vn__share_in_l2(t->bytes, site), bytes = t->bytes * vn__byte_seconds(t->bytes, site);
+    const double share = vn__share_in_l2(t->bytes, site);
+    const double once = t->bytes * vn__byte_seconds(t->bytes, site);
+    const double lines = t->tiles * t->lines / (site->rates->lines * 1e9);
+    const double bytes = lines > once ? lines : once;
     const double longest = t->longest > 0 ? t->longest : t->flops;
     const double flops = t->tiles <= units ? longest : t->flops, peak = t->peak * 1e6;
 
@@ -141,14 +164,21 @@ double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, con
     return fixed + vn__together(rounds > each ? rounds : each, bytes);
 }
 
-double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
-                        double peak, int resident, const struct vn_row *row, const struct vn_site *site)
+struct vn_tiles vn__gemm_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
+                               double peak, int resident, const struct vn_row *row,
+                               const struct vn_site *site)
 {
-    const struct vn_tiles t = {
+    return (struct vn_tiles){
         .tiles = (double)VN_CEIL_DIV(g->m, blk_m) * (double)VN_CEIL_DIV(g->n, blk_n) * matrices,
         .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k,
         .bytes = vn__tiles_bytes(g, row), .peak = peak, .start = vn__batch_seconds(g, site),
         .resident = resident };
+}
+
+double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
+                        double peak, int resident, const struct vn_row *row, const struct vn_site *site)
+{
+    const struct vn_tiles t = vn__gemm_tiles(g, blk_m, blk_n, k, matrices, peak, resident, row, site);
 
     return vn__tiles_seconds(&t, row, site);
 }

@@ -65,6 +65,7 @@ struct vn_tiles {
     double flops;                 /* of a tile, its idle parts included; in the mean */
     double longest;               /* of the tile that takes longest; 0: all take as long */
     double bytes;                 /* that all of them read and write at least */
+    double lines;                 /* of L2, that a tile asks for; 0: not counted */
     double peak;                  /* GFLOP/s of a compute unit, on the engine that they use */
     double start;                 /* seconds before the first of a work-group's */
     int    resident;              /* on a compute unit at the same time */
@@ -78,14 +79,21 @@ enum { VN_OFF_LINES = VN_TILE_COSTS, VN_TMA_COST_COUNT };
 
 /* Seconds, by the cost columns of the row; 0 if the row has none. */
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site);
-/* The same for tiles of blk_m x blk_n and `k` of K in each, of so many matrices, which each work-group has to
- * find.                                                                                                   */
+/* Tiles of blk_m x blk_n and `k` of K in each, of so many matrices, which each work-group has to find. */
+struct vn_tiles vn__gemm_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
+                               double peak, int resident, const struct vn_row *row,
+                               const struct vn_site *site);
+/* How long these take, none of their lines counted. */
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                         double peak, int resident, const struct vn_row *row, const struct vn_site *site);
 /* What is left of a rate where rows of an operand begin within a line of the cache, so that each row of a TMA
  * box lies in two: OFF_LINES thousandths.  Rows of at most a line share it.  bytes: from row to row.       */
 double vn__off_lines(int64_t bytes, const struct vn_row *row);
 double vn__off_lines_of(const vn_tensor *t, const struct vn_row *row);
+/* Lines of the cache that TMA asks for, in the mean, for 128 bytes of each row that a tile has of an operand
+ * of so many rows, `block` in a tile: up to two for each row where they begin within a line; else 0, for
+ * their time is in EFF.  Rows beyond the operand are not read.                                           */
+double vn__lines_of(const vn_tensor *t, int64_t rows, int64_t block);
 /* Work-groups of so many work-items that a compute unit runs at the same time,
  * if their registers are not many.                                          */
 int    vn__resident(int items);

@@ -78,9 +78,13 @@ static int64_t groups_of(const int *p, int64_t tiles, const struct vn_site *site
 static double seconds_of(const struct gemm *g, int64_t splits, int64_t span, const struct vn_row *row,
                          const struct vn_site *site)
 {
-    return vn__gemm_seconds(g, blk_m(row->p), row->p[BLK_N], span * BLK_K, (double)(g->batches * splits),
-                            site->rates->mma16 * vn__off_lines_of(&g->a, row) * vn__off_lines_of(&g->b, row),
-                            1, row, site);
+    const int64_t rows = blk_m(row->p), columns = row->p[BLK_N];
+    struct vn_tiles t = vn__gemm_tiles(g, rows, columns, span * BLK_K, (double)(g->batches * splits),
+                                       site->rates->mma16 * vn__off_lines_of(&g->a, row) *
+                                       vn__off_lines_of(&g->b, row), 1, row, site);
+
+    t.lines = (double)span * (vn__lines_of(&g->a, g->m, rows) + vn__lines_of(&g->b, g->n, columns));
+    return vn__tiles_seconds(&t, row, site);
 }
 
 /* Two tensor maps for each work-group. */

@@ -413,6 +413,12 @@ int main(void)
             estimate("gemm_wgmma", VN_F16, 2048, 2048, 4096, "nt"), 1.05, 2.5, "rows within a line");
     compare(estimate("gemm_wgmma", VN_F16, 2048, 2048, 8256, "nt"),
             estimate("gemm_wgmma", VN_F16, 2048, 2048, 8192, "nt"), 1, 1.03, "rows that are whole lines");
+    compare(estimate_batch("gemm_wgmma", VN_F16, 128, 8192, 8200, "nt", 2),
+            estimate_batch("gemm_wgmma", VN_F16, 128, 8192, 8192, "nt", 2), 1.2, 3,
+            "rows within a line that many tiles read");
+    compare(estimate("gemm_wgmma", VN_F16, 128, 8192, 8200, "nt"),
+            estimate("gemm_wgmma", VN_F16, 128, 8192, 8208, "nt"), 1.02, 1.1,
+            "rows of which fewer lie in two lines");
     compare(estimate("gemm_skinny", VN_F16, 10, 4, 1750, "tt"),
             estimate("gemm_skinny", VN_F16, 10, 4, 64, "tt"), 4.5, 9, "steps along K");
     compare(estimate("gemm_skinny_mma", VN_F16, 48, 104, 13120, "nt"),
