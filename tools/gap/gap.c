@@ -271,6 +271,18 @@ static void say_why_not(const struct session *s)
     json_decref(notes);
 }
 
+/* An earlier report of this command; NULL after a sentence. */
+static json_t *load(const char *path)
+{
+    json_t *const report = report_load(path);
+
+    if (!report || json_is_array(json_object_get(json_object_get(report, "vernier"), "pair")))
+        return report;
+    complain("%s is no report of vernier gap: it has no \"vernier\" with a \"pair\"", path);
+    json_decref(report);
+    return NULL;
+}
+
 /* 0, or an exit status. */
 static int check_resumed(struct session *s)
 {
@@ -320,8 +332,8 @@ static int measure(struct request *r, const char *program)
     const int several = r->processes > 1;
     int status = s.compare ? read_workloads(&s) : EXIT_FAILURE;
 
-    if (!status && r->resume)
-        status = resumed_open(&s.earlier, r->resume);
+    if (!status && r->resume && !(s.earlier = load(r->resume)))
+        status = EXIT_USAGE;
     if (!status)
         status = several ? processes_open(&s) : session_open(&s, 1);
     if (!status && s.earlier)
@@ -339,16 +351,11 @@ static int measure(struct request *r, const char *program)
 /* The means and the band are computed again: they follow from the rows. */
 static int rewrite(const struct request *r)
 {
-    json_t *const report = report_load(r->from), *const own = json_object_get(report, "vernier");
+    json_t *const report = load(r->from), *const own = json_object_get(report, "vernier");
     int status;
 
     if (!report)
         return EXIT_USAGE;
-    if (!json_is_array(json_object_get(own, "pair"))) {
-        complain("%s is no report of vernier gap: it has no \"vernier\" with a \"pair\"", r->from);
-        json_decref(report);
-        return EXIT_USAGE;
-    }
     json_object_set_new(own, "geomean", gap_geomeans(json_object_get(report, "benchmarks")));
     json_object_set_new(own, "parity", gap_parity(json_object_get(report, "benchmarks")));
     gap_summary(report_stream(r->common.json), report);

@@ -48,16 +48,6 @@ static void complain_of(const char *path, size_t i, const json_t *theirs, const 
     free(is);
 }
 
-int resumed_open(json_t **out, const char *path)
-{
-    if (!(*out = report_load(path)))
-        return EXIT_USAGE;
-    if (json_is_array(pair_of(*out)))
-        return 0;
-    complain("--resume: %s is no report of vernier gap: it has no \"vernier\" with a \"pair\"", path);
-    return EXIT_USAGE;
-}
-
 int resumed_check(const json_t *earlier, const char *path, const json_t *report)
 {
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
@@ -99,7 +89,7 @@ json_t *resumed_rows(const json_t *earlier, const char *problem)
 
 /* ---- one report of both ---- */
 
-static void raise(json_t *to, const json_t *from, const char *name)
+static void lift(json_t *to, const json_t *from, const char *name)
 {
     if (json_number(from, name) > json_number(to, name))
         json_object_set(to, name, json_object_get(from, name));
@@ -114,12 +104,12 @@ static void raise_roofs(json_t *to, const json_t *from)
 
     for (const char *const *name = (const char *const []){ "gbytes_per_second", "reading_gbytes_per_second",
                                                            "gflops_f32", NULL }; *name; name++)
-        raise(to, from, *name);
+        lift(to, from, *name);
     json_array_foreach(ours, i, our)
         json_array_foreach(theirs, j, their)
             if (json_equal(json_object_get(our, "kind"), json_object_get(their, "kind"))) {
-                raise(our, their, "flops_per_s");
-                raise(our, their, "sustained_flops_per_s");
+                lift(our, their, "flops_per_s");
+                lift(our, their, "sustained_flops_per_s");
             }
 }
 

@@ -61,8 +61,6 @@ json_t *processes_frame(struct session *s, int once);
 
 /* ---- resumed.c: rows of an earlier run ---- */
 
-/* Its report; 0, or an exit status. */
-int     resumed_open (json_t **out, const char *path);
 /* Was it measured with what `report` is?  0, or an exit status after a sentence. */
 int     resumed_check(const json_t *earlier, const char *path, const json_t *report);
 /* That of a problem, and its second one, by multiply-adds; none where they are to be measured again. */
