@@ -118,13 +118,16 @@ void resumed_join(json_t *report, const json_t *earlier, int rows)
     json_t *const context = json_object_get(report, "context"),
            *const kernels = json_object_get(json_object_get(report, "vernier"), "kernels");
     const json_t *const before = json_object_get(earlier, "context");
-    json_t *runs = json_copy(json_object_get(before, "resumed"));
+    json_t *runs = json_copy(json_object_get(before, "resumed")), *run;
+    size_t at;
 
     if (!runs)
         runs = json_array();
+    json_array_foreach(runs, at, run)           /* the earlier one took these over itself */
+        rows -= (int)json_number(run, "rows");
     json_array_append_new(runs, json_pack("{s:O, s:O*, s:i}", "date", json_object_get(before, "date"), "uuid",
                                           json_object_get(json_array_get(pair_of(earlier), 0), "uuid"),
-                                          "rows", rows));
+                                          "rows", rows > 0 ? rows : 0));
     json_object_set_new(context, "resumed", runs);
     json_object_update_missing(kernels, json_object_get(json_object_get(earlier, "vernier"), "kernels"));
     for (size_t i = 0; i < 2; i++)
