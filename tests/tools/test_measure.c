@@ -134,7 +134,7 @@ static void test_turns(void)
     ordered = 0;
     sample_in_turns(r, 3, 3);
     calibrating = f[0].runs - r[0].count + f[1].runs - r[1].count + f[2].runs - r[2].count;
-    check(!strncmp(order + calibrating, "abcbcacab", 9), "each round begins with another: %.9s",
+    check(!strncmp(order + calibrating, "abccbabca", 9), "rounds go forth and back: %.9s",
           order + calibrating);
     check(r[0].count == SAMPLES && r[1].count == SAMPLES, "a second each is %d samples", r[0].count);
     check(r[2].count == 4, "a slow one has %d samples, for it took ten times its share", r[2].count);
@@ -142,6 +142,30 @@ static void test_turns(void)
     f[0].fails_at = f[0].runs + 3;
     sample_in_turns(r, 2, 1);
     check(r[0].failed && !r[1].failed && r[1].count > 1, "one that fails leaves the other");
+}
+
+/* Recorded are the runs that follow, after a second in which both ran. */
+static void test_settling(void)
+{
+    struct fake f[2] = { { .name = 'a', .seconds = 0.25 }, { .name = 'b', .seconds = 0.25 } };
+    static const double waits[] = { 0, 1 };
+
+    for (int i = 0; i < 2; i++) {
+        struct runner r[2];
+        int unrecorded = 0;
+
+        for (int j = 0; j < 2; j++) {
+            f[j].runs = 0;
+            r[j] = (struct runner){ .run = run_fake, .state = &f[j], .least = SAMPLES_SURE,
+                                    .settle = waits[i] };
+        }
+        sample_in_turns(r, 2, 1);
+        for (int j = 0; j < 2; j++)
+            unrecorded += f[j].runs - r[j].count;
+        check(unrecorded == (i ? 10 : 6), "%d runs are not recorded, of these 6 calibrate", unrecorded);
+        check(r[0].count == SAMPLES_SURE && r[1].count == SAMPLES_SURE, "%d and %d samples", r[0].count,
+              r[1].count);
+    }
 }
 
 static int says_stop(void)
@@ -535,6 +559,7 @@ int main(void)
     test_summaries();
     test_calibration();
     test_turns();
+    test_settling();
     test_least();
     test_stop();
     test_json();

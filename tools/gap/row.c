@@ -25,6 +25,8 @@ enum { IS_SAME = 1, IS_BEST = 2 };      /* one of the pair of equal kernels; the
 
 /* Seconds.  Where the interval is that of several processes, longer samples of each would not narrow it. */
 static const double SHORT_SAMPLE = 0.003;
+/* Within half a second a GPU that was idle has come to the clocks of its power cap. */
+static const double SETTLE = 0.5;
 
 struct contest;
 
@@ -477,6 +479,7 @@ static void take_turns(struct contest *t)
             runner[count].most   = s->hold ? HELD : 0;
             runner[count].least  = SAMPLES_SURE;
             runner[count].length = t->gap->processes > 1 ? SHORT_SAMPLE : 0;
+            runner[count].settle = s->hold ? SETTLE : 0;
             c->runner = &runner[count++];
         }
     sample_watched(&t->watched, runner, count, t->gap->budget, t->gap->side[FIRST].info.is_cpu);
@@ -824,10 +827,20 @@ json_t *gap_row_measure(struct contest *t, char fma[32], int *failed)
     return row;
 }
 
+/* What the queues keep for the next call, other processes need for this row. */
+static void drop_workspaces(const struct gap *g)
+{
+    for (int i = 0; i < SIDES; i++)
+        if (g->side[i].queue && !vn_queue_limit_workspace(g->side[i].queue, 0))
+            vn_queue_limit_workspace(g->side[i].queue, SIZE_MAX);
+}
+
 void gap_row_close(struct contest *t)
 {
     if (!t)
         return;
+    if (!fits_beside(t->gap, &t->w->problem))
+        drop_workspaces(t->gap);
     for (int i = 0; i < t->count; i++) {
         if (t->it[i].theirs.peer)
             t->it[i].theirs.peer->finish(t->it[i].prepared);

@@ -90,6 +90,34 @@ static int is_done(const struct runner *r, double share)
         || (r->count > 0 && share > 0 && r->spent >= OVERTIME * share);
 }
 
+/* The one whose turn it is: forth in even rounds, back in odd ones. */
+static struct runner *in_turn(struct runner *r, int count, int round, int i)
+{
+    return &r[(round / 2 + (round % 2 ? count - 1 - i : i)) % count];
+}
+
+/* Rounds that are not recorded, for the longest time that a runner of long runs asks for. */
+static void settle(struct runner *r, int count)
+{
+    double wanted = 0, spent = 0, seconds;
+
+    for (int i = 0; i < count; i++)
+        if (r[i].repeats == 1 && r[i].settle > wanted && !r[i].failed)
+            wanted = r[i].settle;
+    for (int round = 0; spent < wanted; round++)
+        for (int i = 0; i < count; i++) {
+            struct runner *const next = in_turn(r, count, round, i);
+
+            if (next->failed)
+                continue;
+            if (next->run(next->state, next->repeats, &seconds)) {
+                next->failed = 1;
+                return;
+            }
+            spent += seconds;
+        }
+}
+
 static int (*watch)(void);
 
 void sampling_watch(int (*look)(void))
@@ -105,10 +133,11 @@ void sample_in_turns(struct runner *r, int count, double seconds)
 
     for (int i = 0; i < count; i++)
         calibrate(&r[i], share);
+    settle(r, count);
     for (int round = 0; busy; round++) {
         busy = 0;
         for (int i = 0; i < count; i++) {
-            struct runner *const next = &r[(round + i) % count];
+            struct runner *const next = in_turn(r, count, round, i);
 
             if (is_done(next, share))
                 continue;

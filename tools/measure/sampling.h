@@ -26,6 +26,7 @@ struct runner {
     int     most;                     /* repeats; 0: any number */
     int     least;                    /* samples; 0: one */
     double  length;                   /* seconds that a sample takes at least; 0: 10 ms */
+    double  settle;                   /* seconds of rounds before those recorded, where a sample is one run */
     int     repeats;                  /* in a sample: short runs are repeated */
     int     count, failed;
     double  sample[SAMPLES];          /* seconds of one run; sample i of all runners is of one round */
@@ -33,8 +34,11 @@ struct runner {
 };
 
 /* Samples each of the runners in turn until each has spent its share of the seconds and has its least
- * number of samples, or has spent many times its share.  Each round begins with another runner, so that
- * none always follows the same one.                                                                  */
+ * number of samples, or has spent many times its share.  Rounds go forth and back, and each second one begins
+ * with another runner, so that each follows each of the others, and itself, as often.
+ *
+ * A few long runs would all be taken while a GPU that was idle heats up and lowers its clocks, the first of
+ * each at a higher clock than the last: `settle` keeps them waiting.                                      */
 void   sample_in_turns(struct runner *r, int count, double seconds);
 
 /* Called after rounds from now on, every 50 ms or less often; NULL: nothing is.  Where it says 1, sampling

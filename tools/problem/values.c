@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "core.h"
 #include "check/oracle.h"
 #include "values.h"
@@ -28,12 +29,24 @@ static const struct { int bits; double step; } grain[VN_TYPE_COUNT] = {
 
 enum { PERIOD = 1048573 };            /* a prime: no two rows of a matrix are alike for it */
 
+/* In pages of 2 MiB where the system has them: gigabytes in small pages take longer to get than to fill. */
+static void *host_block(size_t bytes)
+{
+    const size_t large = (size_t)2 << 20;
+    void *it;
+
+    if (bytes < large || posix_memalign(&it, large, bytes))
+        return malloc(bytes ? bytes : 1);
+    madvise(it, bytes, MADV_HUGEPAGE);
+    return it;
+}
+
 /* Random up to the period, then copies of that: drawing the numbers would take longer than
  * what is measured.                                                                       */
 static void *random_values(const struct problem *p, int operand, vn_type type, int64_t count, uint64_t seed)
 {
     const size_t each = vn_type_bytes(type);
-    char *const values = malloc((size_t)(count ? count : 1) * each);
+    char *const values = host_block((size_t)count * each);
 
     for (int64_t i = 0; values && i < count && i < PERIOD; i++) {
         const double random = (double)(next(&seed) >> (64 - grain[type].bits)) * grain[type].step - 1;
@@ -123,7 +136,7 @@ int results_open(struct results *out, const struct operands *o, const struct res
 
         if (!is_output(o, i))
             continue;
-        if (!(out->of[i] = malloc(bytes ? bytes : 1))) {
+        if (!(out->of[i] = host_block(bytes))) {
             results_close(out);
             return -1;
         }
