@@ -25,6 +25,7 @@ texts += \
 	%D%/planes_filter.cl \
 	%D%/repack.cl \
 	%D%/run.h \
+	%D%/shallow.cl \
 	%D%/sides.h \
 	%D%/slab.cl \
 	%D%/slab.h \

@@ -329,8 +329,6 @@ static int64_t longest(const struct cut *c)
     return c->whole ? VN_CEIL_DIV(c->tiles, c->units) * c->pairs : VN_CEIL_DIV(c->tiles * c->pairs, c->units);
 }
 
-static double larger(double a, double b) { return a > b ? a : b; }
-
 static double seconds_of(const struct phase *p, const struct source *s, const struct cut *c,
                          const struct vn_row *row, const struct vn_site *site)
 {

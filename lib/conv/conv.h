@@ -9,6 +9,7 @@
 
 static inline int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max_of(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline double  larger(double a, double b)   { return a > b ? a : b; }
 
 enum direction { FORWARD, BACKWARD_DATA, BACKWARD_FILTER };
 enum { DIMS = 3, RANK = 2 + DIMS };     /* each problem is seen with three spatial dimensions */
@@ -174,6 +175,14 @@ const char *vn__plan_conv_repack(struct vn_plan *out, const void *problem, const
                                  const struct vn_site *site);
 vn_status   vn__run_conv_repack(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
+
+/* shallow.c: few channels, on GPUs */
+const char *vn__fits_conv_shallow(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_shallow(int *constants, const void *problem);
+const char *vn__plan_conv_shallow(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                  const struct vn_site *site);
+vn_status   vn__run_conv_shallow(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                 const struct vn_plan *plan);
 
 /* strips.c: depthwise, on GPUs */
 const char *vn__fits_conv_strips(const void *problem, const struct vn_facts *f);

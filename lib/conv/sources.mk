@@ -20,6 +20,7 @@ libcore_la_SOURCES += \
 	%D%/product.c \
 	%D%/repack.c \
 	%D%/repack.h \
+	%D%/shallow.c \
 	%D%/slab.c \
 	%D%/slab.h \
 	%D%/slab_filter.c \

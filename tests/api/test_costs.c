@@ -86,9 +86,9 @@ static void compare(double one, double other, double least, double most, const c
 
 struct shape { int images, channels, size, filters, taps, stride, groups; };
 
-static vn_tensor nhwc(vn_buffer *b, int images, int channels, int size)
+static vn_tensor nhwc(vn_buffer *b, vn_type type, int images, int channels, int size)
 {
-    vn_tensor t = { .buffer = b, .type = VN_F16, .rank = RANK,
+    vn_tensor t = { .buffer = b, .type = type, .rank = RANK,
                     .extent = { images, channels, 1, size, size },
                     .stride = { (int64_t)size * size * channels, 1, (int64_t)size * size * channels,
                                 (int64_t)size * channels, channels } };
@@ -97,8 +97,8 @@ static vn_tensor nhwc(vn_buffer *b, int images, int channels, int size)
 }
 
 /* The variant that would be chosen; *fits: whether the other one could be. */
-static const char *chosen(const char *arch, const char *name, const struct shape *s, enum direction direction,
-                          const char *other, int *fits)
+static const char *chosen_in(vn_type type, const char *arch, const char *name, const struct shape *s,
+                             enum direction direction, const char *other, int *fits)
 {
     static struct vn_backend backend = { .name = "opencl" };
     vn_device device = { .facts = { .family = "nvidia", .units = 132, .items = 1024, .types = 15,
@@ -106,10 +106,10 @@ static const char *chosen(const char *arch, const char *name, const struct shape
     vn_queue queue = { .workspace_limit = (size_t)1 << 40, .device = &device };
     vn_buffer buffer = { .bytes = (size_t)1 << 40, .device = &device };
     const int pad = s->taps / 2, out = (s->size + 2 * pad - s->taps) / s->stride + 1;
-    struct conv c = { .p = { .op = "conv", .type = VN_F16 }, .direction = direction, .alpha = 1,
-                      .groups = s->groups, .x = nhwc(&buffer, s->images, s->channels, s->size),
-                      .w = nhwc(&buffer, s->filters, s->channels / s->groups, s->taps),
-                      .y = nhwc(&buffer, s->images, s->filters, out) };
+    struct conv c = { .p = { .op = "conv", .type = type }, .direction = direction, .alpha = 1,
+                      .groups = s->groups, .x = nhwc(&buffer, type, s->images, s->channels, s->size),
+                      .w = nhwc(&buffer, type, s->filters, s->channels / s->groups, s->taps),
+                      .y = nhwc(&buffer, type, s->images, s->filters, out) };
     struct vn_candidate *list;
     const char *variant = "none";
     int count, best;
@@ -133,6 +133,36 @@ static const char *chosen(const char *arch, const char *name, const struct shape
     free(list);
     vn__choices_close(&device);
     return variant;
+}
+
+static const char *chosen(const char *arch, const char *name, const struct shape *s, enum direction direction,
+                          const char *other, int *fits)
+{
+    return chosen_in(VN_F16, arch, name, s, direction, other, fits);
+}
+
+/* Of few channels, a matrix engine would multiply zeros. */
+static void few_channels(void)
+{
+    static const struct { struct shape s; vn_type type; const char *arch, *variant; } expected[] = {
+        { { 32, 1, 161, 32, 5, 2, 1 },  VN_F32, "sm_90", "conv_shallow"   },
+        { { 1, 1, 161, 64, 5, 2, 1 },   VN_F32, "sm_90", "conv_shallow"   },
+        { { 8, 3, 224, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_shallow"   },
+        { { 8, 3, 224, 64, 3, 1, 1 },   VN_F32, "sm_80", "conv_shallow"   },
+        { { 64, 3, 224, 64, 7, 2, 1 },  VN_F16, "sm_90", "conv_wgmma_few" },
+        { { 8, 16, 56, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_bf16x3"    },
+    };
+    int fits;
+
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const char *const v = chosen_in(expected[i].type, expected[i].arch, "NVIDIA H100 80GB",
+                                        &expected[i].s, FORWARD, expected[i].variant, &fits);
+
+        cases++;
+        failures += strcmp(v, expected[i].variant) != 0;
+        if (strcmp(v, expected[i].variant))
+            printf("FAIL costs: few channels, case %zu: %s is chosen, not %s\n", i, v, expected[i].variant);
+    }
 }
 
 static void choices(void)
@@ -387,6 +417,7 @@ int main(void)
     static const char *const divided[] = { "gemm", "gemm_pipelined", "gemm_skinny", "gemm_skinny_mma" };
 
     choices();
+    few_channels();
     share_tasks();
     compare_attention();
     /* It computes C^T where A alone is K-major. */

@@ -13,6 +13,11 @@ conv_strips  n1c8h9w11k8r3s3:bf16:groups=8:nhwc:pad=1x0:backward-data
 conv_planes  n3c5h7w7k5r3s3:f16:groups=5:pad=1:beta=2
 conv_planes  n1c3h40w37k3r3s3:f32:groups=3:pad=1:stride=2:backward-data
 conv_planes  n1c2h113w112k2r3s3:f32:groups=2:pad=1
+conv_shallow n2c1h23w75k32r5s20:f32:stride=2
+conv_shallow n2c3h17w41k70r3s3:f32:pad=1:nhwc:bias:act=relu
+conv_shallow n1c3h30w29k64r7s7:f16:stride=2:pad=3:nhwc:beta=1
+conv_shallow n3c8h9w70k18r3s3:bf16:groups=2:pad=1:dil=2
+conv_shallow n2c2h20w33k24r3s5:f16:pad=1x2:bias
 conv_strips_filter  n3c48h14w13k48r3s3:f16:groups=48:nhwc:pad=1:stride=2:backward-filter
 conv_planes_filter  n3c20h14w13k20r3s3:f32:groups=20:pad=1:stride=2:backward-filter:beta=1
 conv_planes_filter  n2c3h112w112k3r3s3:f16:groups=3:pad=1:backward-filter
