@@ -139,6 +139,17 @@ void vn__conv_arg_alpha(struct vn_launch *l, const struct conv *c)
     vn__arg_real(l, c->p.type, c->alpha);
 }
 
+const char *vn__fits_elements(const struct conv *c)
+{
+    if (c->is_empty)
+        return "there is nothing to multiply";
+    if (c->math == VN_MATH_BITWISE)
+        return "bitwise mathematics needs the order of sums of conv";
+    return vn__elements(&c->x) > VN_CONV_MOST || vn__elements(&c->y) > VN_CONV_MOST ||
+           c->pad[1] > VN_CONV_MOST / 16 || c->pad[2] > VN_CONV_MOST / 16
+         ? "its elements must stay below 2^31" : NULL;
+}
+
 int64_t vn__conv_tap_step(const struct conv *c, int d)
 {
     return c->direction == BACKWARD_DATA

@@ -64,6 +64,10 @@ int64_t vn__conv_phases (const struct conv *c);     /* that the pixels of the ou
 int64_t vn__conv_columns(const struct conv *c);     /* of the largest phase, which is the first */
 int64_t vn__conv_depth  (const struct conv *c);
 
+/* NULL, or what keeps a problem of two dimensions from kernels with offsets of 32 bits and an order of
+ * sums of their own. */
+const char *vn__fits_elements(const struct conv *c);
+
 /* In backward data, the step from tap to tap that contribute to one phase along dimension d; else 1. */
 int64_t vn__conv_tap_step(const struct conv *c, int d);
 

@@ -46,12 +46,7 @@ const char *vn__fits_conv_narrow(const void *problem, const struct vn_facts *f)
         return "there are more than 16 phases";
     if (c->w.extent[2 + H] > TAPS_MOST || c->w.extent[2 + W] > TAPS_MOST || vn__conv_taps(c) > TAPS_MOST)
         return "its filter has more than 256 taps";
-    if (c->is_empty)
-        return "there is nothing to multiply";
-    if (c->math == VN_MATH_BITWISE)
-        return "bitwise mathematics needs the order of sums of conv";
-    return vn__elements(&c->x) > VN_CONV_MOST || vn__elements(&c->y) > VN_CONV_MOST
-         ? "its elements must stay below 2^31" : NULL;
+    return vn__fits_elements(c);
 }
 
 /* Along a dimension: the source of the first pixel's farthest taps, how far all taps reach, and the pixels of

@@ -34,13 +34,7 @@ const char *vn__fits_conv_shallow(const void *problem, const struct vn_facts *f)
         return "it is for strides of 1 or 2";
     if (c->p.type == VN_F64)
         return "it is for f32 and 16-bit types";
-    if (c->is_empty)
-        return "there is nothing to multiply";
-    if (c->math == VN_MATH_BITWISE)
-        return "bitwise mathematics needs the order of sums of conv";
-    return vn__elements(&c->x) > VN_CONV_MOST || vn__elements(&c->y) > VN_CONV_MOST ||
-           c->pad[1] > VN_CONV_MOST / 16 || c->pad[2] > VN_CONV_MOST / 16
-         ? "its elements must stay below 2^31" : NULL;
+    return vn__fits_elements(c);
 }
 
 void vn__constants_conv_shallow(int *constants, const void *problem)

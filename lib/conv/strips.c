@@ -26,13 +26,7 @@ static const char *fits_depthwise(const struct conv *c)
         return "it is for filters of 3x3 and 5x5";
     if (c->stride[1] != c->stride[2] || c->stride[1] > 2 || c->dilation[1] != 1 || c->dilation[2] != 1)
         return "it is for strides of 1 or 2, and no dilation";
-    if (c->is_empty)
-        return "there is nothing to multiply";
-    if (c->math == VN_MATH_BITWISE)
-        return "bitwise mathematics needs the order of sums of conv";
-    return vn__elements(&c->x) > VN_CONV_MOST || vn__elements(&c->y) > VN_CONV_MOST ||
-           c->pad[1] > VN_CONV_MOST / 16 || c->pad[2] > VN_CONV_MOST / 16
-         ? "its elements must stay below 2^31" : NULL;
+    return vn__fits_elements(c);
 }
 
 const char *vn__fits_strips(const struct conv *c)
