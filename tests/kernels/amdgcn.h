@@ -35,6 +35,7 @@ FUNCTION float2  at_vector(__global const float *p)  { return *(__global const v
 FUNCTION double2 at_vector(__global const double *p) { return *(__global const vector_f64 *)p; }
 FUNCTION float4  at_vector(__private const float *p) { return (float4)(p[0], p[1], p[2], p[3]); }
 FUNCTION double4 at_vector(__private const double *p) { return (double4)(p[0], p[1], p[2], p[3]); }
+FUNCTION uint4   at_vector(__private const uint *p)   { return (uint4)(p[0], p[1], p[2], p[3]); }
 #define vload4(i, p) at_vector(p)
 FUNCTION float2  at_pair(__global const float *p)    { return *(__global const vector_f32 *)p; }
 FUNCTION double2 at_pair(__global const double *p)   { return *(__global const vector_f64 *)p; }
