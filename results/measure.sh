@@ -45,7 +45,7 @@ conv-packed-nhwc     | bench resnet50 --batch 1 --with nhwc:packed --compare one
 conv-b1-filter       | bench resnet50 --batch 1 --direction backward-filter --compare onednn,cudnn
 conv-b256-f16        | bench resnet50 --batch 256 --direction all -t f16 --with nhwc --compare cudnn
 conv-deepbench-f32   | bench deepbench-conv --compare cudnn
-conv-deepbench-f16   | bench deepbench-conv -t f16 --compare cudnn
+conv-deepbench-f16   | bench deepbench-conv -t f16 --with nhwc --compare cudnn
 depthwise-f32        | bench mobilenet --batch 64 --filter depthwise --direction all --compare cudnn
 depthwise-f16        | bench mobilenet --batch 64 --filter depthwise --direction all -t f16 --with nhwc --compare cudnn
 network-b64          | bench resnet50-network --batch 64 -t f16 --with nhwc --compare cudnn
