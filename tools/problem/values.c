@@ -37,7 +37,9 @@ static void *host_block(size_t bytes)
 
     if (bytes < large || posix_memalign(&it, large, bytes))
         return malloc(bytes ? bytes : 1);
+#ifdef MADV_HUGEPAGE
     madvise(it, bytes, MADV_HUGEPAGE);
+#endif
     return it;
 }
 
