@@ -65,7 +65,7 @@ KERNEL(1) void
 conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
                int some, GLOBAL RV *RESTRICT gPacked)
 {
-    LOCAL_ARRAY(RV, sW, BLK_K * THR_V);
+    LOCAL_ARRAY(RV, sW, (BLK_K + 3) * THR_V);
     LOCAL_ARRAY(INDEX, sFilter, BLK_K);
     LOCAL_ARRAY(INDEX, sTo, BLK_K);
 
@@ -126,7 +126,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
           GLOBAL const RV *RESTRICT gPacked)
 {
     LOCAL_ARRAY(R, sSlab, BLK_S + VEC);
-    LOCAL_ARRAY(RV, sW, PACKED ? 1 : BLK_K * THR_V);
+    LOCAL_ARRAY(RV, sW, PACKED ? 1 : (BLK_K + 3) * THR_V);
     LOCAL_ARRAY(RV, sC, BLK_C / VEC);
     LOCAL_ARRAY(int, sPixel, ROWS_MOST);
     LOCAL_ARRAY(INDEX, sPlace, ROWS_MOST);
@@ -208,16 +208,20 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
                 for (int i = 0; i < pieces; i++) {
                     const int k0 = (int)((INT64)i * steps / pieces);
                     const int k1 = (int)((INT64)(i + 1) * steps / pieces);
+                    struct ahead ahead;
 
 #if !PACKED
                     pack_panel(sW, vectors, (int)imin(vectors * VEC, (INDEX)eOut.s3 - v0 * VEC), gA, w,
                                (INDEX)vA.s2, sFilter + k0, k1 - k0, (INDEX)vMeet.s0);
+                    find_ahead(&ahead, gA + w, (INDEX)vA.s2, vectors * VEC, sFilter, k0, k1, steps,
+                               panel + 1 < panel1, tiles);
 #endif
                     for (int j = 0; j < tiles; j++) {
                         const int p0 = j * pixels / tiles, p1 = (j + 1) * pixels / tiles;
 
                         tile_of(vectors, sC + (v0 - vector0) * pixels + p0 * vectors, sSlab, sPixel + p0,
-                                p1 - p0, sStep + k0, k1 - k0, PACKED ? b + k0 * vectors : b, first && i == 0);
+                                p1 - p0, sStep + k0, k1 - k0, PACKED ? b + k0 * vectors : b, first && i == 0,
+                                &ahead);
                     }
                 }
             }

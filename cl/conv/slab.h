@@ -38,6 +38,52 @@ DEVICE RV load_lanes(GLOBAL const T *p)
 #endif
 }
 
+/* Four of them. */
+#if R_IS_T
+UNALIGNED(VECTOR(R, 4), FOUR_LANES, T_BYTES);
+#endif
+DEVICE VECTOR(R, 4) load_four(GLOBAL const T *p)
+{
+#if TYPE == TYPE_F16
+    return (VECTOR(R, 4))(LOAD_BITS(p, 0), LOAD_BITS(p, 1), LOAD_BITS(p, 2), LOAD_BITS(p, 3));
+#elif R_IS_T
+    return VLOAD_ALIGNED(FOUR_LANES, p);
+#else
+    return LOAD_VECTOR(4, p);
+#endif
+}
+
+/* Of rows `step` apart the first four elements of every fourth one, in a vector. */
+#define FOURS_4(g, step)  load_four(g)
+#define FOURS_8(g, step)  (RV)(load_four(g), load_four((g) + 4 * (step)))
+#define FOURS_16(g, step) (RV)(load_four(g), load_four((g) + 4 * (step)), load_four((g) + 8 * (step)), \
+                               load_four((g) + 12 * (step)))
+#define FOURS(g, step)    OF(FOURS, VEC)(g, step)
+
+/* In every four lanes, interleaves the first two of a and b, and the last two: a shuffle within four. */
+#define FIRST_OF_4(v)     (v).s01
+#define FIRST_OF_8(v)     (v).s0145
+#define FIRST_OF_16(v)    (v).s014589cd
+#define LAST_OF_4(v)      (v).s23
+#define LAST_OF_8(v)      (v).s2367
+#define LAST_OF_16(v)     (v).s2367abef
+#define ZIP_FOURS(first, last, a, b)                                          \
+    ((first).even = OF(FIRST_OF, VEC)(a), (first).odd = OF(FIRST_OF, VEC)(b), \
+     (last).even = OF(LAST_OF, VEC)(a), (last).odd = OF(LAST_OF, VEC)(b))
+
+/* The first four columns of VEC rows, `step` apart. */
+DEVICE void load_columns(RV to[4], GLOBAL const T *g, INDEX step)
+{
+    const RV r0 = FOURS(g, step), r1 = FOURS(g + step, step), r2 = FOURS(g + 2 * step, step);
+    const RV r3 = FOURS(g + 3 * step, step);
+    RV even[2], odd[2];
+
+    ZIP_FOURS(even[0], even[1], r0, r2);
+    ZIP_FOURS(odd[0], odd[1], r1, r3);
+    ZIP_FOURS(to[0], to[1], even[0], odd[0]);
+    ZIP_FOURS(to[2], to[3], even[1], odd[1]);
+}
+
 /* Transposes VEC vectors of VEC elements, by perfect shuffles. */
 DEVICE void transpose_lanes(RV v[VEC])
 {
@@ -51,6 +97,30 @@ DEVICE void transpose_lanes(RV v[VEC])
     }
 }
 
+/* Transposes VEC rows of VEC elements, `step` apart, of which those past `last` repeat it, to vectors `pitch`
+ * vectors apart: the first n of them, and up to 3 more. Rows are prefetched, `ahead` elements further. */
+DEVICE void transpose_rows(LOCAL RV *to, int pitch, int n, GLOBAL const T *g, INDEX step, int last,
+                           INDEX ahead)
+{
+    RV lanes[VEC];
+
+    if (last == VEC - 1) {
+        UNROLL for (int i = 0; i < VEC; i++)
+            PREFETCH(g + i * step + ahead);
+        for (int k = 0; k < n; k += 4) {
+            load_columns(lanes, g + k, step);
+            UNROLL for (int j = 0; j < 4; j++)
+                to[(k + j) * pitch] = lanes[j];
+        }
+        return;
+    }
+    UNROLL for (int i = 0; i < VEC; i++)
+        lanes[i] = load_lanes(g + (i < last ? i : last) * step);
+    transpose_lanes(lanes);
+    for (int k = 0; k < n; k++)
+        to[k * pitch] = lanes[k];
+}
+
 /* ---- the tile ------------------------------------------------------------------- */
 
 #if PACKED
@@ -59,11 +129,75 @@ DEVICE void transpose_lanes(RV v[VEC])
 #define PANEL LOCAL
 #endif
 
+/* What is packed next, which tiles prefetch to the second-level cache: `each` lines for every CHUNK steps.
+ * A step has `lines` of them, `apart` elements from each other. Of step k of `depth`, which are at at[],
+ * `left` are to come, from `next` on. */
+#define CHUNK 32
+#define LINE  (64 / T_BYTES)
+#define PREFETCH_SECOND(p) __builtin_prefetch((const void *)(UINT64)(p), 0, 2)
+struct ahead {
+    GLOBAL const T *g, *next;
+    LOCAL const INDEX *at;
+    INDEX apart;
+    int lines, left, k, depth, each;
+};
+
+/* The first step after k that begins in another line. */
+DEVICE int next_line(LOCAL const INDEX *at, int k, int depth)
+{
+    int n = k + 1;
+
+    while (n < depth && at[n] >= at[k] && at[n] < at[k] + LINE)
+        n++;
+    return n;
+}
+
+/* After steps [k0, k1) of `rows` rows, the first of them at g: the next of their `steps`; or else, if `more`,
+ * as many of the rows behind them. They are prefetched by `tiles` tiles. */
+DEVICE void find_ahead(struct ahead *a, GLOBAL const T *g, INDEX row_step, int rows, LOCAL const INDEX *at,
+                       int k0, int k1, int steps, int more, int tiles)
+{
+    const int chunks = tiles * ((k1 - k0 + CHUNK - 1) / CHUNK), is_last = k1 >= steps;
+    int first, second;
+
+    a->g = g + (is_last ? rows * row_step : 0);
+    a->at = at + (is_last ? 0 : k1);
+    a->depth = is_last ? k1 - k0 : (int)imin(k1 - k0, steps - k1);
+    a->apart = row_step < LINE ? LINE : row_step;
+    a->lines = row_step < LINE ? (rows * (int)row_step + LINE - 1) / LINE : rows;
+    a->left = a->lines;
+    a->k = a->each = 0;
+    if (a->depth == 0 || (is_last && !more))
+        return;
+    first = next_line(a->at, 0, a->depth);
+    second = first < a->depth ? next_line(a->at, first, a->depth) - first : 0;
+    a->next = a->g + a->at[0];
+    a->each = (a->lines * (1 + a->depth / (first > second ? first : second)) + chunks - 1) / chunks;
+}
+
+DEVICE void prefetch_ahead(struct ahead *a)
+{
+    for (int n = a->each, now; n > 0 && a->left; n -= now) {
+        now = n < a->left ? n : a->left;
+        for (int i = 0; i < now; i++, a->next += a->apart)
+            PREFETCH_SECOND(a->next);
+        a->left -= now;
+        if (a->left)
+            break;
+        a->k = next_line(a->at, a->k, a->depth);
+        if (a->k < a->depth) {
+            a->next = a->g + a->at[a->k];
+            a->left = a->lines;
+        }
+    }
+}
+
 /* sums[pixel][vector] += slab[pixel + step] b[step][vector], over `depth` steps, for `rows` pixels of which
- * the first `height` count; rows and vectors are constants at each call. first: from zero.              */
+ * the first `height` count; rows and vectors are constants at each call. first: from zero. PACKED: nothing is
+ * prefetched. */
 DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOCAL const R *RESTRICT slab,
                  LOCAL const int *RESTRICT pixel, int height, LOCAL const int *RESTRICT step, int depth,
-                 PANEL const RV *RESTRICT b, int first)
+                 PANEL const RV *RESTRICT b, int first, struct ahead *ahead)
 {
     LOCAL const R *a[THR_M];
     RV c[THR_M][THR_V];
@@ -75,22 +209,26 @@ DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOC
     UNROLL for (int j = 0; j < THR_V; j++)
         if (i < rows && j < vectors)
             c[i][j] = first ? (RV)(ZERO) : sums[(i < height ? i : height - 1) * vectors + j];
-    NO_UNROLL for (int k = 0; k < depth; k++) {
-        const INT64 at = step[k];
-        RV rB[THR_V];
+    for (LOCAL const int *const last = step + depth, *end; step < last; ) {
+        if (!PACKED)
+            prefetch_ahead(ahead);
+        end = PACKED || last - step < CHUNK ? last : step + CHUNK;
+        NO_UNROLL for (; step < end; step++, b += vectors) {
+            const INT64 at = *step;
+            RV rB[THR_V];
 
-        UNROLL for (int j = 0; j < THR_V; j++)
-            if (j < vectors)
-                rB[j] = b[j];
-        UNROLL for (int i = 0; i < THR_M; i++)
-            if (i < rows) {
-                const RV rA = (RV)(a[i][at]);
+            UNROLL for (int j = 0; j < THR_V; j++)
+                if (j < vectors)
+                    rB[j] = b[j];
+            UNROLL for (int i = 0; i < THR_M; i++)
+                if (i < rows) {
+                    const RV rA = (RV)(a[i][at]);
 
-                UNROLL for (int j = 0; j < THR_V; j++)
-                    if (j < vectors)
-                        c[i][j] = FMA(rA, rB[j], c[i][j]);
-            }
-        b += vectors;
+                    UNROLL for (int j = 0; j < THR_V; j++)
+                        if (j < vectors)
+                            c[i][j] = FMA(rA, rB[j], c[i][j]);
+                }
+        }
     }
     UNROLL for (int i = 0; i < THR_M; i++)
     UNROLL for (int j = 0; j < THR_V; j++)
@@ -102,12 +240,13 @@ DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOC
  * or all but one. */
 #define TILE_ROWS(vectors)                                                                               \
     if (height == THR_M)                                                                                 \
-        tile(THR_M, vectors, sums, slab, pixel, THR_M, step, depth, b, first);                           \
+        tile(THR_M, vectors, sums, slab, pixel, THR_M, step, depth, b, first, ahead);                    \
     else                                                                                                 \
-        tile(THR_M - 1, vectors, sums, slab, pixel, height, step, depth, b, first)
+        tile(THR_M - 1, vectors, sums, slab, pixel, height, step, depth, b, first, ahead)
 
 DEVICE void tile_of(int vectors, LOCAL RV *sums, LOCAL const R *slab, LOCAL const int *pixel, int height,
-                    LOCAL const int *step, int depth, PANEL const RV *b, int first)
+                    LOCAL const int *step, int depth, PANEL const RV *b, int first,
+                    struct ahead *ahead)
 {
     if (vectors == THR_V) {
         TILE_ROWS(THR_V);
@@ -253,42 +392,47 @@ DEVICE int run_of(VIEW v, int channels)
     return (INDEX)v.s3 < (INDEX)v.s6 ? channels : 1;
 }
 
+/* Packs steps [k, k + n) of a vector of rows, of which those behind `last` repeat it. */
+DEVICE void pack_elements(LOCAL RV *panel, int pitch, int n, GLOBAL const T *g, INDEX row, INDEX row_step,
+                          int last, LOCAL const INDEX *at)
+{
+    for (int i = 0; i < VEC; i++)
+        for (int j = 0; j < n; j++)
+            ((LOCAL R *)(panel + j * pitch))[i] =
+                LOAD_BITS(g, row + (i < last ? i : last) * row_step + at[j]);
+}
+
 /* Packs `depth` steps of `vectors` vectors of output channels, of which `rows` are, into a panel. Lanes past
  * the last row repeat it, for nobody stores them. Steps that follow each other in the filter are transposed,
- * up to VEC at a time; no element from `limit` on is read. Runs may be far apart: the next are prefetched. */
+ * up to VEC at a time; no element from `limit` on is read. Runs may be far apart: the next are prefetched.
+ * Rows whose distance is a power of two share a set of the cache, so each vector of them is packed whole. */
 DEVICE void pack_panel(LOCAL RV *panel, int vectors, int rows, GLOBAL const T *g, INDEX from, INDEX row_step,
-                        LOCAL const INDEX *at, int depth, INDEX limit)
+                       LOCAL const INDEX *at, int depth, INDEX limit)
 {
-    for (int k = 0, n; k < depth; k += n) {
-        for (n = 1; n < VEC && k + n < depth && at[k + n] == at[k] + n; n++)
-            ;
+    enum { AHEAD = 8 };
 
-        const INDEX ahead = at[k + (row_step == 1 ? 8 : 2 * n) < depth ? k + (row_step == 1 ? 8 : 2 * n)
-                                                                        : depth - 1] - at[k];
-
+    for (int k = 0; row_step == 1 && k < depth; k++, panel += vectors)
         for (int v = 0; v < vectors; v++) {
-            const int last = rows - 1 - v * VEC < VEC - 1 ? rows - 1 - v * VEC : VEC - 1;
-            const INDEX row = from + at[k] + v * VEC * row_step;
+            const INDEX row = from + v * VEC;
 
-            if (row_step == 1 && row + VEC <= limit) {
-                n = 1;
-                panel[k * vectors + v] = load_lanes(g + row);
-                PREFETCH(g + row + ahead);
-            } else if (n > VEC / 4 && row + last * row_step + VEC <= limit) {
-                RV lanes[VEC];
-
-                UNROLL for (int i = 0; i < VEC; i++) {
-                    lanes[i] = load_lanes(g + row + (i < last ? i : last) * row_step);
-                    PREFETCH(g + row + (i < last ? i : last) * row_step + ahead);
-                }
-                transpose_lanes(lanes);
-                for (int i = 0; i < n; i++)
-                    panel[(k + i) * vectors + v] = lanes[i];
+            if (row + at[k] + VEC <= limit) {
+                panel[v] = load_lanes(g + row + at[k]);
+                PREFETCH(g + row + at[k + AHEAD < depth ? k + AHEAD : depth - 1]);
             } else
-                for (int i = 0; i < VEC; i++)
-                    for (int j = 0; j < n; j++)
-                        ((LOCAL R *)(panel + (k + j) * vectors + v))[i] =
-                            LOAD_BITS(g, row + (i < last ? i : last) * row_step + at[k + j] - at[k]);
+                pack_elements(panel + v, vectors, 1, g, row, 1, (int)imin(rows - v * VEC, VEC) - 1, at + k);
+        }
+    for (int v = 0; row_step != 1 && v < vectors; v++) {
+        const int last = (int)imin(rows - v * VEC, VEC) - 1;
+        const INDEX row = from + v * VEC * row_step;
+
+        for (int k = 0, n; k < depth; k += n) {
+            for (n = 1; n < VEC && k + n < depth && at[k + n] == at[k] + n; n++)
+                ;
+            if (n > VEC / 4 && row + at[k] + last * row_step + VEC <= limit)
+                transpose_rows(panel + k * vectors + v, vectors, n, g + row + at[k], row_step, last,
+                               at[k + 2 * n < depth ? k + 2 * n : depth - 1] - at[k]);
+            else
+                pack_elements(panel + k * vectors + v, vectors, n, g, row, row_step, last, at + k);
         }
     }
 }

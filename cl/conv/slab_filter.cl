@@ -67,7 +67,7 @@ conv_slab_filter(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT 
                  GLOBAL RV *RESTRICT gSum)
 {
     LOCAL_ARRAY(R, sSlab, BLK_S + VEC);
-    LOCAL_ARRAY(RV, sDY, BLK_K * THR_V);
+    LOCAL_ARRAY(RV, sDY, (BLK_K + 3) * THR_V);
     LOCAL_ARRAY(RV, sC, BLK_C / VEC);
     LOCAL_ARRAY(int, sRow, ROWS_MOST);
     LOCAL_ARRAY(INDEX, sPlace, ROWS_MOST);
@@ -126,14 +126,17 @@ conv_slab_filter(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT 
                 for (int i = 0; i < pieces || (first && i == 0); i++) {
                     const int k0 = pieces ? (int)((INT64)i * pixels / pieces) : 0;
                     const int k1 = pieces ? (int)((INT64)(i + 1) * pixels / pieces) : 0;
+                    struct ahead ahead;
 
                     pack_panel(sDY, vectors, (int)imin(vectors * VEC, filters - v0 * VEC), gB, from,
                                (INDEX)vB.s3, sFrom + k0, k1 - k0, (INDEX)eBox.s0);
+                    find_ahead(&ahead, gB + from, (INDEX)vB.s3, vectors * VEC, sFrom, k0, k1, pixels,
+                               panel + 1 < cell.panel1, tiles);
                     for (int j = 0; j < tiles; j++) {
                         const int m0 = j * rows / tiles, m1 = (j + 1) * rows / tiles;
 
                         tile_of(vectors, sums + m0 * vectors, sSlab, sRow + m0, m1 - m0, sPixel + k0, k1 - k0,
-                                sDY, first && i == 0);
+                                sDY, first && i == 0, &ahead);
                     }
                 }
             }

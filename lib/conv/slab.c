@@ -33,7 +33,8 @@ struct vn_reach vn__slab_reach(const struct conv *c, int d)
 const char *vn__slab_fits(const struct conv *c, const int *p, const struct vn_facts *f)
 {
     enum { ROW_BYTES = 4 + 3 * 8, STEP_BYTES = 4 + 8 };     /* of lists of places and offsets */
-    const size_t vec = (size_t)p[VN_SLAB_VEC], panel = (size_t)(p[VN_SLAB_BLK_K] * p[VN_SLAB_THR_V]) * vec;
+    const size_t vec = (size_t)p[VN_SLAB_VEC];
+    const size_t panel = (size_t)((p[VN_SLAB_BLK_K] + 3) * p[VN_SLAB_THR_V]) * vec;
     const size_t elements = (size_t)p[VN_SLAB_BLK_S] + vec + panel + (size_t)p[VN_SLAB_BLK_C];
     const size_t bytes = elements * (c->p.type == VN_F64 ? 8 : 4) +
                          (size_t)p[VN_SLAB_BLK_C] / vec * ROW_BYTES + VN_STEPS_MOST * STEP_BYTES;
