@@ -10,6 +10,7 @@ texts += \
 	%D%/filter_sum.cl \
 	%D%/filter_tiles.h \
 	%D%/gather.h \
+	%D%/gather_filter.cl \
 	%D%/im2col.h \
 	%D%/matrix.cl \
 	%D%/matrix.h \

@@ -232,6 +232,13 @@ const char *vn__plan_conv_spread(struct vn_plan *out, const void *problem, const
 vn_status   vn__run_conv_spread(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
 
+/* gather_filter.c: CPUs, backward filter of a filter of 1x1 that goes in steps */
+const char *vn__fits_conv_gather_filter(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_gather_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
+vn_status   vn__run_conv_gather_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan);
+
 /* taps.c: backward data with few channels, as products of all taps and their sum */
 const char *vn__fits_conv_taps(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_taps(struct vn_plan *out, const void *problem, const struct vn_row *row,

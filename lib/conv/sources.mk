@@ -8,6 +8,7 @@ libcore_la_SOURCES += \
 	%D%/cpu.c \
 	%D%/filter.c \
 	%D%/filter.h \
+	%D%/gather_filter.c \
 	%D%/im2col.c \
 	%D%/im2col.h \
 	%D%/matrix.c \

@@ -29,6 +29,9 @@ conv_slab_packed  n1c8h6w6k8r1s1:f32:nhwc
 conv_spread  n2c18h21w75k38r1s1:f32:stride=2:backward-data:bias:act=relu
 conv_spread  n2c21h11w9k13r1s1:f16:nhwc:stride=2:pad=1:backward-data:beta=2
 conv_spread  n1c3d5h4w37k9t1r1s1:f64:stride=2x1x3:pad=1:backward-data
+conv_gather_filter  n2c18h21w75k38r1s1:f32:groups=2:stride=2:backward-filter:beta=2
+conv_gather_filter  n2c21h11w9k13r1s1:f16:nhwc:stride=3:backward-filter
+conv_gather_filter  n1c3d5h4w37k9t1r1s1:f64:stride=2x1x3:backward-filter
 conv_slab_filter  n2c21h13w11k37r3s3:f32:pad=1:stride=2:backward-filter
 conv_slab_filter  n1c9h30w31k24r3s3:f32:pad=1:backward-filter
 conv_narrow  n2c4h13w9k33r5s2:f64:pad=2:nhwc:backward-data:stride=3
