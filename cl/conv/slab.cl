@@ -46,24 +46,41 @@ DEVICE INDEX taps_ahead(VIEW eTaps, const struct taps *d, const struct taps *h, 
             taps_like(all_h, r, h->step) * taps_before(all_w, s, w->step));
 }
 
+/* A tap along one dimension: number `tap` of those of its remainder, `first`. */
+struct tap { INDEX first, tap; };
+
+/* To the next of `taps`; whether there is one, else to the first. */
+DEVICE int next_tap(struct tap *t, INDEX step, INDEX taps)
+{
+    if (++t->first == step) {
+        t->first = 0;
+        t->tap++;
+    }
+    if (t->tap * step + t->first < taps)
+        return 1;
+    t->first = t->tap = 0;
+    return 0;
+}
+
 /* Where a packed filter has a tap of a channel, in steps of a panel. */
 DEVICE INDEX place_of_step(VIEW eTaps, const struct taps *d, const struct taps *h, const struct taps *w,
-                           INDEX c, INDEX t, INDEX r, INDEX s)
+                           INDEX c, struct tap t, struct tap r, struct tap s)
 {
     const INDEX channels = (INDEX)eTaps.s3, c0 = c / VEC * VEC;
-    const INDEX like_h = taps_like((INDEX)eTaps.s5, r % h->step, h->step);
-    const INDEX like_w = taps_like((INDEX)eTaps.s6, s % w->step, w->step);
-    const INDEX like = taps_like((INDEX)eTaps.s4, t % d->step, d->step) * like_h * like_w;
-    const INDEX tap = (t / d->step * like_h + r / h->step) * like_w + s / w->step;
+    const INDEX like_h = taps_like((INDEX)eTaps.s5, r.first, h->step);
+    const INDEX like_w = taps_like((INDEX)eTaps.s6, s.first, w->step);
+    const INDEX like = taps_like((INDEX)eTaps.s4, t.first, d->step) * like_h * like_w;
+    const INDEX tap = (t.tap * like_h + r.tap) * like_w + s.tap;
 
-    return taps_ahead(eTaps, d, h, w, t % d->step, r % h->step, s % w->step) * channels + c0 * like +
+    return taps_ahead(eTaps, d, h, w, t.first, r.first, s.first) * channels + c0 * like +
            tap * imin(VEC, channels - c0) + c - c0;
 }
 
-/* Packs the filter; a work-group takes `some` channels of a panel. */
+/* Packs the filter; a work-group takes `some` channels of a panel. streams: vectors as long as a line are
+ * stored past the caches. */
 KERNEL(1) void
 conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet,
-               int some, GLOBAL RV *RESTRICT gPacked)
+               int some, int streams, GLOBAL RV *RESTRICT gPacked)
 {
     LOCAL_ARRAY(RV, sW, (BLK_K + 3) * THR_V);
     LOCAL_ARRAY(INDEX, sFilter, BLK_K);
@@ -75,40 +92,46 @@ conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW
     const INDEX channels = (INDEX)eTaps.s3, taps = (INDEX)(eTaps.s4 * eTaps.s5 * eTaps.s6);
     const INDEX c0 = (INDEX)GROUP_ID(0) * some, count = imin(some, channels - c0);
     const INDEX from = FIRST_CHANNEL(vA, GROUP_ID(2), c0) + v0 * VEC * (INDEX)vA.s2;
+    const int past = streams && sizeof(RV) == LINE * T_BYTES;
     const int by_tap = vA.s3 < vA.s6;           /* in the order of the filter, so that it is read in runs */
     GLOBAL RV *const to = gPacked + (GROUP_ID(2) * all_vectors + v0) * taps * channels;
+    const INDEX most = by_tap || taps > BLK_K ? BLK_K : BLK_K / taps * taps;    /* whole channels */
+    struct tap t = { 0, 0 }, r = { 0, 0 }, s = { 0, 0 };
     struct taps in_d, in_h, in_w;
-    INDEX c = 0, t = 0, r = 0, s = 0;
+    INDEX c = 0;
 
     FIND_TAPS(&in_d, &in_h, &in_w, 0, 0, 0);
-    for (INDEX k0 = 0; k0 < taps * count; k0 += BLK_K) {
-        const int depth = (int)imin(BLK_K, taps * count - k0);
+    for (INDEX k0 = 0; k0 < taps * count; k0 += most) {
+        const int depth = (int)imin(most, taps * count - k0);
 
         for (int k = 0; k < depth; k++) {
-            sFilter[k] = c * (INDEX)vA.s3 + t * (INDEX)vA.s4 + r * (INDEX)vA.s5 + s * (INDEX)vA.s6;
+            /* behind the same tap of the channel before, in a run */
+            for (; !by_tap && k >= taps && k < depth && (c0 + c) % VEC; c++)
+                for (INDEX i = 0; i < taps; i++, k++) {
+                    sFilter[k] = sFilter[k - taps] + (INDEX)vA.s3;
+                    sTo[k] = sTo[k - taps] + vectors;
+                }
+            if (k >= depth)
+                break;
+            sFilter[k] = c * (INDEX)vA.s3 + (t.tap * in_d.step + t.first) * (INDEX)vA.s4 +
+                         (r.tap * in_h.step + r.first) * (INDEX)vA.s5 +
+                         (s.tap * in_w.step + s.first) * (INDEX)vA.s6;
             sTo[k] = place_of_step(eTaps, &in_d, &in_h, &in_w, c0 + c, t, r, s) * vectors;
             if (by_tap && ++c < count)
                 continue;
             c = by_tap ? 0 : c;
-            if (++s == (INDEX)eTaps.s6) {
-                s = 0;
-                r++;
-            }
-            if (r == (INDEX)eTaps.s5) {
-                r = 0;
-                t++;
-            }
-            if (!by_tap && t == (INDEX)eTaps.s4) {
-                t = 0;
+            if (!next_tap(&s, in_w.step, (INDEX)eTaps.s6) && !next_tap(&r, in_h.step, (INDEX)eTaps.s5) &&
+                !next_tap(&t, in_d.step, (INDEX)eTaps.s4) && !by_tap)
                 c++;
-            }
         }
         pack_panel(sW, vectors, (int)imin(vectors * VEC, (INDEX)eOut.s3 - v0 * VEC), gA, from, (INDEX)vA.s2,
                    sFilter, depth, (INDEX)vMeet.s0);
-        for (int k = 0; k < depth; k++)
-            UNROLL for (int v = 0; v < THR_V; v++)
-                if (v < vectors)
-                    to[sTo[k] + v] = sW[k * vectors + v];
+        for (int k = 0; past && k < depth; k++)
+            for (int v = 0; v < vectors; v++)
+                VSTORE_STREAM(RV, to + sTo[k] + v, sW[k * vectors + v]);
+        for (int k = 0; !past && k < depth; k++)
+            for (int v = 0; v < vectors; v++)
+                to[sTo[k] + v] = sW[k * vectors + v];
     }
 }
 
@@ -185,18 +208,19 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
 #endif
 
         for (INDEX c0 = 0; c0 < channels && t.count * r.count * s.count; c0 += some) {
-            const int count = (int)imin(some, channels - c0);
+            const int count = (int)imin(some, channels - c0), run = PACKED ? VEC : run_of(vA, count);
+            const INDEX meet = t.count * r.count * s.count;
+            const int unit = run == 1 && meet <= BLK_K ? (int)meet : 1;     /* pieces have whole channels */
 
             fill_slab(sSlab, &slab, nn, count, gB, (INDEX)vB.s0 + group * (INDEX)vB.s1 + n0 * (INDEX)vB.s2 +
                       c0 * (INDEX)vB.s3, vB, (INDEX)eIn.s0);
             if (count != listed)
-                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, PACKED ? VEC : run_of(vA, count),
-                                   vA);
+                steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, run, vA);
             listed = count;
             for (int panel = panel0; panel < panel1; panel++) {
                 const int v0 = (int)((INT64)panel * all_vectors / all_panels);
                 const int vectors = (int)((INT64)(panel + 1) * all_vectors / all_panels) - v0;
-                const int pieces = (steps + BLK_K - 1) / BLK_K;
+                const int whole = steps / unit, pieces = (whole + BLK_K / unit - 1) / (BLK_K / unit);
 #if PACKED
                 GLOBAL const RV *const b = gPacked + ((group * all_vectors + v0) * taps + ahead * vectors) *
                                            channels + c0 * t.count * r.count * s.count * vectors;
@@ -206,8 +230,8 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
 #endif
 
                 for (int i = 0; i < pieces; i++) {
-                    const int k0 = (int)((INT64)i * steps / pieces);
-                    const int k1 = (int)((INT64)(i + 1) * steps / pieces);
+                    const int k0 = (int)((INT64)i * whole / pieces) * unit;
+                    const int k1 = (int)((INT64)(i + 1) * whole / pieces) * unit;
                     struct ahead ahead;
 
 #if !PACKED

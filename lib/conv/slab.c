@@ -296,6 +296,7 @@ static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const void *p
     const struct conv *const c = problem;
     struct vn_launch l = { .items = 1 };
     const int64_t vectors = VN_CEIL_DIV(vn__conv_rows(c), it->p[VN_SLAB_VEC]);
+    const struct vn_layout layout = vn__layout_conv_slab(c, it->p);
 
     (void)at;                                   /* 0 */
     l.groups[0] = VN_CEIL_DIV(channels_of(c), SOME);
@@ -303,6 +304,7 @@ static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const void *p
     l.groups[2] = c->groups;
     vn__conv_arg_filter(&l, c);
     vn__arg_int(&l, SOME);
+    vn__arg_int(&l, layout.bytes > q->device->facts.local_bytes);   /* no second-level cache holds it */
     vn__arg_buffer(&l, packed);
     return vn__launch(q, it, 1, &l);
 }
