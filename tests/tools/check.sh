@@ -44,6 +44,25 @@ done
 [ "$(sed -n 's/^passed *//p' $out/text.1 | cut -c 1-50)" != "$(sed -n 's/^passed *//p' $out/text.2 | cut -c 1-50)" ] ||
     fail "two seeds begin with the same group"
 
+# shards: each group is in one of them, whatever their number, and with threads, too
+groups()
+{
+    sed -n 's/^passed *\(.*[^ ]\)  *[0-9]* cases*  .*/\1/p' "$@" | sort
+}
+whats="$problem gemm:3x2x4:f32:nt softmax:3x5:f32"
+./vernier check $whats > $out/all || fail "vernier check $whats: exit status $?"
+./vernier check $whats --shard 1/2 --jobs 2 > $out/part.1 || fail "--shard 1/2: exit status $?"
+./vernier check $whats --shard 2/2 > $out/part.2 || fail "--shard 2/2: exit status $?"
+groups $out/all > $out/groups.all
+groups $out/part.1 $out/part.2 > $out/groups.parts
+cmp $out/groups.all $out/groups.parts || fail "two shards do not run what one process runs"
+[ "$(groups $out/part.1 | wc -l)" = 5 ] && [ "$(groups $out/part.2 | wc -l)" = 4 ] ||
+    fail "nine groups are not five and four"
+./vernier check $whats --shard 12/12 > $out/part.3 || fail "a shard without a group: exit status $?"
+for shard in 0/2 3/2 2 1/2/3 1/0 one; do
+    refuses 2 "--shard is \"$shard\"" $problem --shard $shard
+done
+
 # interrupted after its first group, it reports that
 in_background $out/text $out/said ./vernier check --tap $out/tap --junit $out/xml --json $out/json
 command=$!

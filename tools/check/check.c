@@ -13,19 +13,19 @@
 #include "report/report.h"
 #include "suite.h"
 
-enum { WHATS = 64, JOBS_MOST = 256 };
+enum { WHATS = 64, JOBS_MOST = 256, SHARDS_MOST = 1000 };
 
 struct request {
     struct common common;                         /* its device and json */
     const char *variant, *tap, *junit;
-    int         jobs, whats;
+    int         jobs, whats, shard, shards;
     const char *what[WHATS];
     enum suite_extent extent;
     uint64_t    seed;
     double      budget;                           /* seconds; 0: no end */
 };
 
-enum { VARIANT = 256, JOBS, QUICK, FULL, SMALL, BUDGET, TAP, JUNIT, SEED };
+enum { VARIANT = 256, JOBS, QUICK, FULL, SMALL, BUDGET, TAP, JUNIT, SEED, SHARD };
 
 static const struct argp_option options[] = {
     { "variant", VARIANT, "NAME", 0, "Run this variant only, not each in its turn", 0 },
@@ -36,6 +36,8 @@ static const struct argp_option options[] = {
     { "small",  SMALL, NULL,   0, "Few cases with no size above 24, for simulators", 0 },
     { "budget", BUDGET, "TIME", 0,
       "Stop after 30, 60s, 10m or 2h, and until then run groups of cases spread evenly over all", 0 },
+    { "shard",  SHARD, "I/N",  0,
+      "Run a share of the groups, the I-th of N: so N processes run all", 0 },
     { "seed",   SEED,  "N",    0,
       "Draw other problems and other data, and begin a --budget with another group; 1 unless said", 0 },
     { "tap",    TAP,   "FILE", 0, "Write the Test Anything Protocol too; - is standard output", 0 },
@@ -74,6 +76,16 @@ static int parse_jobs(const char *arg, struct argp_state *state)
     return (int)n;
 }
 
+static void parse_shard(struct request *r, const char *arg, struct argp_state *state)
+{
+    char end;
+
+    if (sscanf(arg, "%d/%d%c", &r->shard, &r->shards, &end) != 2 || r->shard < 1 || r->shard > r->shards ||
+        r->shards > SHARDS_MOST)
+        argp_error(state, "--shard is \"%s\"; it must be I/N, with I from 1 to N, and N up to %d", arg,
+                   SHARDS_MOST);
+}
+
 static int is_stdout(const char *path)
 {
     return path && !strcmp(path, "-");
@@ -94,6 +106,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case FULL:  r->extent = SUITE_FULL;             return 0;
     case SMALL: r->extent = SUITE_SMALL;            return 0;
     case SEED:  r->seed   = parse_seed(arg, state); return 0;
+    case SHARD: parse_shard(r, arg, state);         return 0;
     case TAP:   r->tap    = arg;                    return 0;
     case JUNIT: r->junit  = arg;                    return 0;
     case BUDGET: r->budget = option_seconds(state, "budget", arg); return 0;
@@ -400,6 +413,8 @@ int check_main(int argc, char **argv)
     s->extent      = r.extent;
     s->variant     = r.variant;
     s->seed        = r.seed;
+    s->shard       = r.shards ? r.shard - 1 : 0;
+    s->shards      = r.shards;
     s->stop        = &interrupted;
     s->deadline    = r.budget > 0 ? began + r.budget : 0;
     s->group_begun = say_begun;

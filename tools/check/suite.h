@@ -38,6 +38,7 @@ struct suite {
     uint64_t           seed;
     enum suite_extent  extent;
     const char        *variant;                   /* only this one; NULL: all */
+    int                shard, shards;             /* of several processes this one, from 0; 0: there is one */
     long               count[KIND_COUNT], failed, passed_over, refused, vacuous;
     long               specials;                  /* met so far; short suites run one in 3 or 6 */
     int                met, only;                 /* groups met; run this one (from 1), 0: all, -1: none */

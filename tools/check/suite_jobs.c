@@ -20,6 +20,7 @@ struct pool {
     struct suite            *to;                  /* who asked, and is told of each group */
     const struct suite_part *parts;
     int                      part_count;
+    int                      all;                 /* groups, of which others may run some */
     int                      first, step;         /* of the order: group first + k step, modulo all */
 };
 
@@ -45,14 +46,22 @@ static int divisor(int a, int b)
 
 /* The multiples of the golden ratio lie evenly on a circle, however many of them (Knuth, The Art of Computer
  * Programming, volume 3, section 6.4); a step without a common divisor with all meets each group once.    */
-static void spread(struct pool *pool, int all)
+static void spread(struct pool *pool)
 {
     struct random r = { pool->to->seed };
 
-    pool->first = (int)random_below(&r, all);
-    pool->step  = (int)lround(all * 0.6180339887498949);
-    while (pool->step < 1 || divisor(pool->step, all) > 1)
+    pool->first = (int)random_below(&r, pool->all);
+    pool->step  = (int)lround(pool->all * 0.6180339887498949);
+    while (pool->step < 1 || divisor(pool->step, pool->all) > 1)
         pool->step++;
+}
+
+/* Shard i has the groups i, i + shards, ... of the order. */
+static int of_shard(const struct suite *s, int all)
+{
+    const int shards = s->shards > 1 ? s->shards : 1;
+
+    return all > s->shard ? (all - s->shard + shards - 1) / shards : 0;
 }
 
 /* ---- threads ---- */
@@ -87,7 +96,8 @@ static int take(struct pool *pool)
     pthread_mutex_lock(&pool->lock);
     if (to->handed < to->planned && !(to->stop && *to->stop) &&
         !(to->handed && to->deadline && vn__seconds() > to->deadline))
-        taken = 1 + (int)((pool->first + (int64_t)pool->step * to->handed++) % to->planned);
+        taken = 1 + (int)((pool->first + (int64_t)pool->step * (to->shard + (int64_t)to->handed++ *
+                           (to->shards > 1 ? to->shards : 1))) % pool->all);
     pthread_mutex_unlock(&pool->lock);
     return taken;
 }
@@ -172,13 +182,14 @@ vn_status suite_run(struct suite *s, const struct suite_part *parts, int count, 
     struct pool pool = { .to = s, .parts = parts, .part_count = count, .step = 1 };
     vn_status status = VN_OK;
 
-    s->planned = s->handed = 0;
+    s->handed = 0;
     for (int i = 0; i < count; i++) {
         run_part(s, &parts[i], NONE);
-        s->planned += s->met;
+        pool.all += s->met;
     }
-    if (s->planned && (jobs > 1 || s->deadline))
-        spread(&pool, s->planned);
+    s->planned = of_shard(s, pool.all);
+    if (s->planned && (jobs > 1 || s->deadline || s->shards > 1))
+        spread(&pool);
     pthread_mutex_init(&pool.lock, NULL);
     if (jobs > 1)
         status = run_threads(&pool, jobs);
