@@ -92,7 +92,7 @@ conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW
     const INDEX channels = (INDEX)eTaps.s3, taps = (INDEX)(eTaps.s4 * eTaps.s5 * eTaps.s6);
     const INDEX c0 = (INDEX)GROUP_ID(0) * some, count = imin(some, channels - c0);
     const INDEX from = FIRST_CHANNEL(vA, GROUP_ID(2), c0) + v0 * VEC * (INDEX)vA.s2;
-    const int past = streams && sizeof(RV) == LINE * T_BYTES;
+    const int past = streams & (sizeof(RV) == LINE * T_BYTES);
     const int by_tap = vA.s3 < vA.s6;           /* in the order of the filter, so that it is read in runs */
     GLOBAL RV *const to = gPacked + (GROUP_ID(2) * all_vectors + v0) * taps * channels;
     const INDEX most = by_tap || taps > BLK_K ? BLK_K : BLK_K / taps * taps;    /* whole channels */
