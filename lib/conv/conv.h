@@ -232,6 +232,14 @@ const char *vn__plan_conv_spread(struct vn_plan *out, const void *problem, const
 vn_status   vn__run_conv_spread(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
 
+/* ... and, for gather_filter.c too, of the pixels that a filter of 1x1 with steps meets: whether their
+ * channels are contiguous; the strides of a tensor of them, in the order of x; their elements, INT64_MAX
+ * where there are too many; and NULL, or why no product can be made of them. */
+int         vn__met_by_channel(const struct conv *c);
+void        vn__met_in_order(vn_tensor *t, const struct conv *c);
+int64_t     vn__met_elements(const struct conv *c);
+const char *vn__fits_met(const struct conv *c);
+
 /* gather_filter.c: CPUs, backward filter of a filter of 1x1 that goes in steps */
 const char *vn__fits_conv_gather_filter(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_gather_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,

@@ -10,18 +10,10 @@
 enum { FILTERS, MANY_PIXELS };                  /* its costs */
 enum { WORKSPACE_ALIGN = 256 };
 
-static int is_by_channel(const struct conv *c)
-{
-    return c->x.stride[1] == 1 && c->x.stride[RANK - 1] != 1;
-}
-
 /* The gradient over the copy, which is at `start` of `from`. */
 static struct conv part_of(const struct conv *c, vn_buffer *from, int64_t start)
 {
-    static const int orders[2][RANK] = { { 4, 3, 2, 1, 0 }, { 1, 4, 3, 2, 0 } };
-    const int *const order = orders[is_by_channel(c)];
     struct conv p = *c;
-    int64_t step = 1;
 
     p.x.buffer = from;
     p.x.start = start;
@@ -29,52 +21,26 @@ static struct conv part_of(const struct conv *c, vn_buffer *from, int64_t start)
         p.x.extent[2 + d] = c->y.extent[2 + d];
         p.stride[d] = p.dilation[d] = 1;
     }
-    for (int i = 0; i < RANK; i++) {
-        p.x.stride[order[i]] = step;
-        step *= p.x.extent[order[i]];
-    }
+    vn__met_in_order(&p.x, c);
     vn__conv_settle(&p);
     return p;
 }
 
-/* Of the copy; INT64_MAX where there are too many. */
-static int64_t elements_of(const struct conv *c)
-{
-    int64_t elements;
-
-    return vn__mul(&elements, vn__conv_pixels(&c->y), c->x.extent[1]) ? elements : INT64_MAX;
-}
-
 static size_t bytes_of(const struct conv *c)
 {
-    return (size_t)elements_of(c) * vn_type_bytes(c->x.type);
+    return (size_t)vn__met_elements(c) * vn_type_bytes(c->x.type);
 }
 
 const char *vn__fits_conv_gather_filter(const void *problem, const struct vn_facts *f)
 {
     const struct conv *c = problem;
     const char *const why = vn__fits_vectors(problem, f);
-    int64_t steps = 1;
 
     if (why)
         return why;
     if (c->direction != BACKWARD_FILTER)
         return "it is for gradients of filters";
-    if (c->math == VN_MATH_BITWISE)
-        return "bitwise mathematics needs the order of sums of conv";
-    if (c->is_empty)
-        return "there is nothing to multiply";
-    for (int d = 0; d < DIMS; d++) {
-        if (c->w.extent[2 + d] != 1)
-            return "its filter has several taps";
-        if (c->pad[d])
-            return "images must not be padded";
-        steps = max_of(steps, c->stride[d]);
-    }
-    if (steps == 1)
-        return "its filter meets each pixel";
-    return elements_of(c) > VN_CONV_MOST || vn__conv_pixels(&c->x) > VN_CONV_MOST
-         ? "the pixels and channels must stay below 2^31" : NULL;
+    return c->pad[0] || c->pad[1] || c->pad[2] ? "images must not be padded" : vn__fits_met(c);
 }
 
 const char *vn__plan_conv_gather_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -88,7 +54,7 @@ const char *vn__plan_conv_gather_filter(struct vn_plan *out, const void *problem
     out->workspace = VN_CEIL_DIV(own, WORKSPACE_ALIGN) * WORKSPACE_ALIGN + bytes_of(c);
     if (c->w.extent[0] / c->groups < row->cost[FILTERS])
         return "few filters do not repay a copy of the pixels";
-    return is_by_channel(c) && vn__conv_pixels(&c->y) >= row->cost[MANY_PIXELS]
+    return vn__met_by_channel(c) && vn__conv_pixels(&c->y) >= row->cost[MANY_PIXELS]
          ? "conv_slab_filter copies contiguous channels of many pixels as fast" : NULL;
 }
 
@@ -96,7 +62,7 @@ vn_status vn__run_conv_gather_filter(vn_queue *q, const struct vn_choice *it, co
                                      const struct vn_plan *plan)
 {
     const struct conv *c = problem;
-    const int by_channel = is_by_channel(c);
+    const int by_channel = vn__met_by_channel(c);
     struct vn_launch l = { .groups = { by_channel ? c->y.extent[2] * c->y.extent[3] : c->x.extent[1],
                                        c->y.extent[0], 1 }, .items = 1 };
     struct conv all = *c;                       /* channels of all groups */

@@ -12,59 +12,36 @@
 enum { FEW_PIXELS, FEW_PACKED };                /* its costs */
 enum { WORKSPACE_ALIGN = 256, BEHIND = 256 };   /* BEHIND: bytes of a vector, past the product */
 
-static int is_by_channel(const struct conv *c)
+/* ---- what gather_filter.c shares: the pixels that a filter of 1x1 with steps meets ---- */
+
+int vn__met_by_channel(const struct conv *c)
 {
     return c->x.stride[1] == 1 && c->x.stride[RANK - 1] != 1;
 }
 
-/* The product: its output is at `start` of `to`. */
-static struct conv product_of(const struct conv *c, vn_buffer *to, int64_t start)
+void vn__met_in_order(vn_tensor *t, const struct conv *c)
 {
     static const int orders[2][RANK] = { { 4, 3, 2, 1, 0 }, { 1, 4, 3, 2, 0 } };
-    const int *const order = orders[is_by_channel(c)];
-    struct conv p = { .p = { .op = c->p.op, .type = c->p.type }, .direction = BACKWARD_DATA, .math = c->math,
-                      .alpha = 1, .groups = 1, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
-                      .x = c->y, .w = c->w, .y = c->y };
+    const int *const order = orders[vn__met_by_channel(c)];
     int64_t step = 1;
 
-    p.x.buffer = to;
-    p.x.start = start;
-    p.x.type = c->p.type == VN_F64 ? VN_F64 : VN_F32;
-    p.x.extent[1] = c->x.extent[1];
     for (int i = 0; i < RANK; i++) {
-        p.x.stride[order[i]] = step;
-        step *= p.x.extent[order[i]];
+        t->stride[order[i]] = step;
+        step *= t->extent[order[i]];
     }
-    p.residual = p.x;
-    vn__conv_settle(&p);
-    return p;
 }
 
-/* INT64_MAX where there are too many. */
-static int64_t elements_of(const struct conv *c)
+int64_t vn__met_elements(const struct conv *c)
 {
     int64_t elements;
 
     return vn__mul(&elements, vn__conv_pixels(&c->y), c->x.extent[1]) ? elements : INT64_MAX;
 }
 
-static size_t bytes_of(const struct conv *c)
+const char *vn__fits_met(const struct conv *c)
 {
-    return (size_t)elements_of(c) * (c->p.type == VN_F64 ? sizeof(double) : sizeof(float)) + BEHIND;
-}
-
-const char *vn__fits_conv_spread(const void *problem, const struct vn_facts *f)
-{
-    const struct conv *c = problem;
-    const char *const why = vn__fits_vectors(problem, f);
     int64_t steps = 1;
 
-    if (why)
-        return why;
-    if (c->direction != BACKWARD_DATA)
-        return "it is for gradients of images";
-    if (c->groups != 1)
-        return "it has one group";
     if (c->math == VN_MATH_BITWISE)
         return "bitwise mathematics needs the order of sums of conv";
     if (c->is_empty)
@@ -76,10 +53,49 @@ const char *vn__fits_conv_spread(const void *problem, const struct vn_facts *f)
     }
     if (steps == 1)
         return "its filter meets each pixel";
-    if (c->x.stride[1] != 1 && c->x.stride[RANK - 1] != 1)
-        return "rows of pixels, or channels, must be contiguous";
-    return elements_of(c) > VN_CONV_MOST || vn__conv_pixels(&c->x) > VN_CONV_MOST
+    return vn__met_elements(c) > VN_CONV_MOST || vn__conv_pixels(&c->x) > VN_CONV_MOST
          ? "the pixels and channels must stay below 2^31" : NULL;
+}
+
+/* ---- conv_spread ---- */
+
+/* The product: its output is at `start` of `to`. */
+static struct conv product_of(const struct conv *c, vn_buffer *to, int64_t start)
+{
+    struct conv p = { .p = { .op = c->p.op, .type = c->p.type }, .direction = BACKWARD_DATA, .math = c->math,
+                      .alpha = 1, .groups = 1, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
+                      .x = c->y, .w = c->w, .y = c->y };
+
+    p.x.buffer = to;
+    p.x.start = start;
+    p.x.type = c->p.type == VN_F64 ? VN_F64 : VN_F32;
+    p.x.extent[1] = c->x.extent[1];
+    vn__met_in_order(&p.x, c);
+    p.residual = p.x;
+    vn__conv_settle(&p);
+    return p;
+}
+
+static size_t bytes_of(const struct conv *c)
+{
+    return (size_t)vn__met_elements(c) * (c->p.type == VN_F64 ? sizeof(double) : sizeof(float)) + BEHIND;
+}
+
+const char *vn__fits_conv_spread(const void *problem, const struct vn_facts *f)
+{
+    const struct conv *c = problem;
+    const char *why = vn__fits_vectors(problem, f);
+
+    if (why)
+        return why;
+    if (c->direction != BACKWARD_DATA)
+        return "it is for gradients of images";
+    if (c->groups != 1)
+        return "it has one group";
+    if ((why = vn__fits_met(c)))
+        return why;
+    return c->x.stride[1] != 1 && c->x.stride[RANK - 1] != 1
+         ? "rows of pixels, or channels, must be contiguous" : NULL;
 }
 
 const char *vn__plan_conv_spread(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -87,7 +103,7 @@ const char *vn__plan_conv_spread(struct vn_plan *out, const void *problem, const
 {
     const struct conv *c = problem;
     const struct conv p = product_of(c, c->x.buffer, 0);
-    const int64_t pixels = vn__conv_pixels(&c->y) / (is_by_channel(c) ? 1 : c->y.extent[0]);
+    const int64_t pixels = vn__conv_pixels(&c->y) / (vn__met_by_channel(c) ? 1 : c->y.extent[0]);
     size_t own = 0;
 
     vn__part_seconds(site, vn__conv_variants, &p, &own);
@@ -100,7 +116,7 @@ vn_status vn__run_conv_spread(vn_queue *q, const struct vn_choice *it, const voi
                               const struct vn_plan *plan)
 {
     const struct conv *c = problem;
-    const int by_channel = is_by_channel(c);
+    const int by_channel = vn__met_by_channel(c);
     struct vn_launch l = { .groups = { by_channel ? c->x.extent[2] * c->x.extent[3] : c->x.extent[1],
                                        c->x.extent[0], 1 }, .items = 1 };
     const struct vn_choice *choice;
@@ -124,7 +140,7 @@ vn_status vn__run_conv_spread(vn_queue *q, const struct vn_choice *it, const voi
     vn__conv_arg_steps(&l, c);
     vn__conv_arg_alpha(&l, c);
     vn__arg_buffer(&l, room);
-    vn__arg_view(&l, (int64_t[8]){ start, 0, elements_of(c) / c->y.extent[0], channel,
+    vn__arg_view(&l, (int64_t[8]){ start, 0, vn__met_elements(c) / c->y.extent[0], channel,
                                    c->y.extent[4] * c->y.extent[3] * pixel, c->y.extent[4] * pixel, pixel });
     vn__arg_int(&l, by_channel);
     return vn__launch(q, it, 0, &l);
