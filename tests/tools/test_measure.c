@@ -144,27 +144,28 @@ static void test_turns(void)
     check(r[0].failed && !r[1].failed && r[1].count > 1, "one that fails leaves the other");
 }
 
-/* Recorded are the runs that follow, after a second in which both ran. */
-static void test_settling(void)
+/* A sample of long runs is as long as its lead, which goes before it and is not recorded. */
+static void test_lead(void)
 {
-    struct fake f[2] = { { .name = 'a', .seconds = 0.25 }, { .name = 'b', .seconds = 0.25 } };
-    static const double waits[] = { 0, 1 };
+    static const struct { double lead; int repeats, calls; } cases[] = { { 0, 1, 1 }, { 0.25, 1, 2 },
+                                                                         { 0.6, 3, 2 } };
 
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fake f[2] = { { .name = 'a', .seconds = 0.25 }, { .name = 'b', .seconds = 0.25 } };
+        const int calls = cases[i].calls, rounds = SAMPLES_SURE + (calls > 1);
         struct runner r[2];
-        int unrecorded = 0;
 
-        for (int j = 0; j < 2; j++) {
-            f[j].runs = 0;
-            r[j] = (struct runner){ .run = run_fake, .state = &f[j], .least = SAMPLES_SURE,
-                                    .settle = waits[i] };
-        }
-        sample_in_turns(r, 2, 1);
         for (int j = 0; j < 2; j++)
-            unrecorded += f[j].runs - r[j].count;
-        check(unrecorded == (i ? 10 : 6), "%d runs are not recorded, of these 6 calibrate", unrecorded);
-        check(r[0].count == SAMPLES_SURE && r[1].count == SAMPLES_SURE, "%d and %d samples", r[0].count,
-              r[1].count);
+            r[j] = (struct runner){ .run = run_fake, .state = &f[j], .least = SAMPLES_SURE,
+                                    .lead = cases[i].lead };
+        sample_in_turns(r, 2, 6);
+        for (int j = 0; j < 2; j++) {
+            check(r[j].repeats == cases[i].repeats && r[j].median == 0.25, "%d runs of %g s are a sample",
+                  r[j].repeats, r[j].median);
+            check(f[j].runs - 3 >= rounds * calls && f[j].runs - 3 == (r[j].count + (calls > 1)) * calls,
+                  "lead %g: %d samples of %d calls, after 3 that calibrate", cases[i].lead, r[j].count,
+                  f[j].runs);
+        }
     }
 }
 
@@ -559,7 +560,7 @@ int main(void)
     test_summaries();
     test_calibration();
     test_turns();
-    test_settling();
+    test_lead();
     test_least();
     test_stop();
     test_json();

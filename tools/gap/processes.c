@@ -11,7 +11,7 @@
 #include "core.h"
 #include "session.h"
 
-enum { RENEWALS = 2 };                   /* how often other processes measure a row again */
+enum { RENEWALS = 4 };                   /* how often other processes measure a row again */
 
 /* The half width that the interval of a toolchain gap shall have, where launches do not decide the time. */
 static const double PRECISION = 0.02, SHORT = 50e-6;

@@ -25,8 +25,8 @@ enum { IS_SAME = 1, IS_BEST = 2 };      /* one of the pair of equal kernels; the
 
 /* Seconds.  Where the interval is that of several processes, longer samples of each would not narrow it. */
 static const double SHORT_SAMPLE = 0.003;
-/* Within half a second a GPU that was idle has come to the clocks of its power cap. */
-static const double SETTLE = 0.5;
+/* Within a tenth of a second a GPU has come to the clock at which a kernel meets its power cap. */
+static const double LEAD = 0.1;
 
 struct contest;
 
@@ -479,7 +479,7 @@ static void take_turns(struct contest *t)
             runner[count].most   = s->hold ? HELD : 0;
             runner[count].least  = SAMPLES_SURE;
             runner[count].length = t->gap->processes > 1 ? SHORT_SAMPLE : 0;
-            runner[count].settle = s->hold ? SETTLE : 0;
+            runner[count].lead   = s->hold ? LEAD : 0;
             c->runner = &runner[count++];
         }
     sample_watched(&t->watched, runner, count, t->gap->budget, t->gap->side[FIRST].info.is_cpu);

@@ -41,14 +41,23 @@ vn_status stopwatch_stop(double *seconds, struct stopwatch *s)
     return status;
 }
 
+/* Of as many runs as are recorded, the same before them where the clock depends on what ran last. */
+static int run_sample(struct runner *r, double *seconds)
+{
+    for (int i = r->led ? 0 : 1; i < 2; i++)
+        if (r->run(r->state, r->repeats, seconds)) {
+            r->failed = 1;
+            return -1;
+        }
+    return 0;
+}
+
 static void take_sample(struct runner *r)
 {
     double seconds;
 
-    if (r->run(r->state, r->repeats, &seconds)) {
-        r->failed = 1;
+    if (run_sample(r, &seconds))
         return;
-    }
     r->sample[r->count++] = seconds / r->repeats;
     r->spent += seconds;
 }
@@ -65,6 +74,7 @@ static int is_long_enough(struct runner *r, double length, double share)
             r->failed = 1;
             return 1;
         }
+        r->once = seconds / r->repeats;
         if (seconds < length)
             return 0;
     }
@@ -75,11 +85,16 @@ static void calibrate(struct runner *r, double share)
 {
     const int most = r->most ? r->most : MOST_REPEATS;
 
-    r->count = r->failed = 0;
+    r->count = r->failed = r->led = 0;
     r->spent = 0;
     r->repeats = 1;
     while (r->repeats < most && !is_long_enough(r, r->length > 0 ? r->length : SAMPLE_SECONDS, share))
         r->repeats = r->repeats < most / 2 ? 2 * r->repeats : most;
+    if (r->repeats == 1 && r->lead > 0 && !r->failed) {
+        r->led = 1;
+        while (r->repeats < most && r->repeats * r->once < r->lead)
+            r->repeats++;
+    }
 }
 
 static int is_done(const struct runner *r, double share)
@@ -96,26 +111,14 @@ static struct runner *in_turn(struct runner *r, int count, int round, int i)
     return &r[(round / 2 + (round % 2 ? count - 1 - i : i)) % count];
 }
 
-/* Rounds that are not recorded, for the longest time that a runner of long runs asks for. */
+/* A round that is not recorded: a GPU that was idle lowers its clocks while it heats up. */
 static void settle(struct runner *r, int count)
 {
-    double wanted = 0, spent = 0, seconds;
+    double seconds;
 
     for (int i = 0; i < count; i++)
-        if (r[i].repeats == 1 && r[i].settle > wanted && !r[i].failed)
-            wanted = r[i].settle;
-    for (int round = 0; spent < wanted; round++)
-        for (int i = 0; i < count; i++) {
-            struct runner *const next = in_turn(r, count, round, i);
-
-            if (next->failed)
-                continue;
-            if (next->run(next->state, next->repeats, &seconds)) {
-                next->failed = 1;
-                return;
-            }
-            spent += seconds;
-        }
+        if (r[i].led && !r[i].failed)
+            run_sample(&r[i], &seconds);
 }
 
 static int (*watch)(void);
