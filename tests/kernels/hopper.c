@@ -316,6 +316,8 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n3c64h17w19k64r3s3:f16:nhwc:pad=1:backward-data" },
         { REAL,  "conv:n2c40h23w57k72r2s3:bf16:nhwc:dil=1x2:bias:act=relu" },
         { EXACT, "conv:n3c16h11w13k64r2s4:f16:nhwc:pad=0-1x1-3" },
+        { EXACT, "conv:n2c8h3w4k7r1s2:f16:nhwc:dil=1x2:pad=2x3" },  /* rows of the output are longer */
+        { REAL,  "conv:n1c8h13w4k7r1s2:bf16:nhwc:dil=3x2:pad=0x3:packed:act=tanh" },
     } },
     { "conv_window_phases", 1, "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1:stride=2:backward-data", 0, 1, NULL, {
         { EXACT, "conv:n3c3h29w31k64r7s7:f16:nhwc:pad=3:stride=2:backward-data" },
