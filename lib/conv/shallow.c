@@ -8,7 +8,7 @@
 #include "strips.h"
 
 enum { BLK_K, THR_K, THR_H, LANES, EXTRA, FILTERS, WINDOW };    /* its parameters */
-enum { EFF, FIXED_NS, TILE_NS, LAST_PS };       /* its costs */
+enum { EFF, FIXED_NS, TILE_NS };       /* its costs */
 enum { TILES, ACROSS, DOWN, GROUPS, TOGETHER }; /* the plan's numbers */
 enum { MOST_CHANNELS = 4, VECTOR = 8 };         /* of the source; channels that are stored at once */
 enum { TENANTS = 4 };                           /* work-groups of a compute unit: each takes several tiles */
@@ -65,7 +65,6 @@ const char *vn__plan_conv_shallow(struct vn_plan *out, const void *problem, cons
     const int *const p = row->p;
     const int64_t taps = c->w.extent[1] * c->w.extent[3] * c->w.extent[4];
     const int64_t pitch = (p[LANES] + p[EXTRA]) * stride_of(c), units = site->facts->units;
-    const int is_last = c->y.stride[1] == 1 && vn_type_bytes(c->y.type) == 2;
     const int64_t blocks = c->groups * VN_CEIL_DIV(c->y.extent[1] / c->groups, p[BLK_K]);
     double waves, flops, tile;
 
@@ -83,8 +82,7 @@ const char *vn__plan_conv_shallow(struct vn_plan *out, const void *problem, cons
     flops = 2.0 * (double)(taps * p[BLK_K] * p[THR_H] * p[LANES]);
     tile  = flops / (row->cost[EFF] * 1e-3 * site->rates->fma32 * 1e9) + row->cost[TILE_NS] * 1e-9;
     out->seconds = row->cost[FIXED_NS] * 1e-9 +
-                   larger(larger(waves, 1) * tile, vn__move_seconds(c->p.bytes, 1000, site)) +
-                   (is_last ? row->cost[LAST_PS] * 1e-12 * (double)vn__elements(&c->y) : 0);
+                   larger(larger(waves, 1) * tile, vn__move_seconds(c->p.bytes, 1000, site));
     return strcmp(site->facts->family, "cpu") ? NULL : "it is for GPUs, unless it is named";
 }
 

@@ -244,7 +244,7 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_shallow", .fits = vn__fits_conv_shallow, .plan = vn__plan_conv_shallow,
       .run = vn__run_conv_shallow, .texts = EPILOGUE "cl/conv/conv.h cl/conv/shallow.cl",
       .entries = "conv_shallow", .params = "BLK_K THR_K THR_H LANES EXTRA FILTERS WINDOW",
-      .costs = "EFF FIXED_NS TILE_NS LAST_PS", .constants = "STRIDE 1 2  CHANNELS_LAST 0 1",
+      .costs = "EFF FIXED_NS TILE_NS", .constants = "STRIDE 1 2  CHANNELS_LAST 0 1",
       .constants_of = vn__constants_conv_shallow, .defines = "#define DIRECTION 0\n" },
     { .name = "conv_planes", .fits = vn__fits_conv_planes, .plan = vn__plan_conv_planes,
       .run = vn__run_conv_planes,

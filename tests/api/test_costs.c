@@ -149,6 +149,8 @@ static void few_channels(void)
         { { 1, 1, 161, 64, 5, 2, 1 },   VN_F32, "sm_90", "conv_shallow"   },
         { { 8, 3, 224, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_shallow"   },
         { { 8, 3, 224, 64, 3, 1, 1 },   VN_F32, "sm_80", "conv_shallow"   },
+        { { 32, 1, 161, 32, 5, 2, 1 },  VN_F16, "sm_90", "conv_shallow"   },
+        { { 1, 3, 224, 64, 3, 1, 1 },   VN_F16, "sm_90", "conv_shallow"   },
         { { 64, 3, 224, 64, 7, 2, 1 },  VN_F16, "sm_90", "conv_wgmma_few" },
         { { 8, 16, 56, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_bf16x3"    },
     };
