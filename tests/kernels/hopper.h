@@ -308,7 +308,8 @@ static void map_cache(const unsigned long long *) { }
 
 // bytes: of a copy of contiguous bytes, else 0.
 struct copy { tensor t; unsigned to, full; int from[5], offset[3], turns, bytes; };
-static copy copies[256];
+enum { MOST_COPIES = 1024 };                  // under way at once
+static copy copies[MOST_COPIES];
 static int copy_count;
 
 static unsigned swizzled(unsigned at) { return at ^ (at >> 7 & 7) << 4; }
@@ -389,7 +390,7 @@ static void start_copy(uint32_t to, const unsigned long long *from, int rank, bo
     c.t = read_map(m);
     c.to = to;
     c.turns = (int)drawn(drawn(4) ? 4 : 60);
-    if (to % 128 || c.t.rank != rank || im2col != (c.t.pixels > 0) || copy_count == 256)
+    if (to % 128 || c.t.rank != rank || im2col != (c.t.pixels > 0) || copy_count == MOST_COPIES)
         refuse("a copy that TMA does not take");
     for (int i = 0; im2col && i < rank - 2; i++)
         if (c.offset[i] < 0 || c.offset[i] >> 16 / (rank - 2) || c.from[1 + i] < c.t.lower[i] ||
@@ -414,7 +415,7 @@ static void copy_bytes(uint32_t to, const void *from, int bytes, uint32_t full)
 {
     copy c = { { }, to, full, { }, { }, (int)drawn(drawn(4) ? 4 : 60), bytes };
 
-    if (to % 16 || (uint64_t)from % 16 || bytes % 16 || copy_count == 256)
+    if (to % 16 || (uint64_t)from % 16 || bytes % 16 || copy_count == MOST_COPIES)
         refuse("contiguous bytes that TMA does not take");
     c.t.address = (uint64_t)from;
     copies[copy_count++] = c;
