@@ -10,7 +10,7 @@
 #include "conv.h"
 
 enum { IMAGES = 3, SHAPES = 7, LAYOUTS = 96 };  /* layouts of each shape */
-enum { MOST = 88 * 72 * 3 * 3 };                /* elements of the largest tensor */
+enum { MOST = IMAGES * 40 * 2 * 9 * 40 };       /* elements of the largest tensor */
 
 /* vector: what pixels begin at multiples of, if channels are contiguous. */
 static const struct { int channels, filters, stride, taps, pad, height, width, vector; } shapes[SHAPES] = {
@@ -229,6 +229,22 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
             c->bias.stride[d] = 0;
 }
 
+/* Whether buffers of MOST elements hold all of them. */
+static int has_room(const struct conv *c)
+{
+    const vn_tensor *const all[] = { &c->x, &c->w, &c->y, &c->residual, &c->bias };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int64_t last[RANK];
+
+        for (int d = 0; d < RANK; d++)
+            last[d] = all[i]->extent[d] - 1;
+        if (offset_of(last, all[i]) >= MOST)
+            return 0;
+    }
+    return 1;
+}
+
 static vn_status run(vn_queue *q, const struct vn_choice *it, struct conv *c)
 {
     struct vn_plan plan;
@@ -240,7 +256,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct conv *c)
         memset(constants, 0, sizeof constants);
         if (it->variant->constants_of)
             it->variant->constants_of(constants, c);
-        found = !memcmp(constants, it->c, sizeof constants) &&
+        found = has_room(c) && !memcmp(constants, it->c, sizeof constants) &&
                 !it->variant->fits(c, &q->device->facts) && vn__plan(&plan, q, it, c) == VN_OK;
     }
     if (!found)

@@ -278,7 +278,7 @@ static tensor read_map(const map &m)
         t.step[i] = there ? (int)(m.word[13] >> 3 * i & 7) + 1 : 1;
         if (i && there)
             t.stride[i] = ((uint64_t)m.word[2 + i] | (uint64_t)(m.word[7] >> 4 * (i - 1) & 15) << 32) << 4;
-        if (there && ((!t.pixels && t.step[i] != 1) || (i && !t.stride[i])))
+        if (there && ((!t.pixels && t.step[i] != 1) || (i && t.extent[i] > 1 && !t.stride[i])))
             refuse("a map has a dimension that TMA does not take");
     }
     for (int i = 0, bits = 16 / (t.rank - 2 ? t.rank - 2 : 1) ; t.pixels && i < t.rank - 2; i++) {
