@@ -36,8 +36,8 @@ int64_t vn__conv_taps_along  (const struct conv *c, int d, int64_t phase);
 /* How many elements of x some tap reads: with a stride, a small filter jumps over pixels. */
 double vn__conv_met(const struct conv *c);
 
-/* The zeros that a row needs before its first pixel, or behind its last, or to be as long as the output's row,
- * whichever are most.                                                                                      */
+/* The zeros that a row needs before its first pixel, or behind its last, or to be as long as the output's
+ * row, whichever are most.                                                                              */
 int64_t vn__im2col_zeros(const struct im2col *i, int d);
 /* Arguments: the buffer, VIEW and extents of the source; those of the filter; eGrid, vFirst, vWindow, of
  * window_of().  s0, s1 of eGrid are the caller's.                                                      */

@@ -26,7 +26,7 @@ struct runner {
     int     most;                     /* repeats; 0: any number */
     int     least;                    /* samples; 0: one */
     double  length;                   /* seconds that a sample takes at least; 0: 10 ms */
-    double  lead;                     /* seconds of its runs before each sample, where one run is long enough */
+    double  lead;                     /* seconds of its runs before a sample, where one run is long enough */
     int     repeats;                  /* in a sample: short runs are repeated, and led ones */
     int     count, failed, led;
     double  once;                     /* seconds of a run, when repeats were found */
@@ -38,9 +38,9 @@ struct runner {
  * number of samples, or has spent many times its share.  Rounds go forth and back, and each second one begins
  * with another runner, so that each follows each of the others, and itself, as often.
  *
- * A GPU at its power cap sets its clock by what ran in the last tenth of a second.  Where one run is a sample,
- * that would be another runner: `lead` has each sample follow as many of its own runs, and makes both that
- * long.  One such round goes before those that are recorded.                                              */
+ * A GPU at its power cap sets its clock by what ran in the last tenth of a second.  Where one run is a
+ * sample, that would be another runner: `lead` has each sample follow as many of its own runs, and makes both
+ * that long.  One such round goes before those that are recorded.                                        */
 void   sample_in_turns(struct runner *r, int count, double seconds);
 
 /* Called after rounds from now on, every 50 ms or less often; NULL: nothing is.  Where it says 1, sampling
