@@ -217,12 +217,13 @@ static void test_csv(const json_t *report)
 static json_t *row_of_process(double seconds, const char *variant)
 {
     return json_pack("{s:s, s:s, s:f, s:f, s:f, s:{s:f}, s:s, s:[{s:s, s:s, s:b, s:b, s:f, s:f, s:[f, f]}],"
-                     " s:{s:{s:f, s:f, s:f}, s:{s:{s:f, s:f, s:f}}}, s:{s:f}}",
+                     " s:{s:{s:f, s:f, s:f, s:f, s:f}, s:{s:{s:f, s:f, s:f}}}, s:{s:f}}",
         "name", "gemm:1x1x1:f32:nn", "variant", variant, "real_time", seconds, "flops", 2e9, "bytes", 4e9,
         "roof", "seconds", 0.5, "disturbed", seconds < 1 ? "a reason" : "",
         "runs", "device", "opencl:0", "variant", variant, "same", 1, "best", 1, "kernel_time", seconds,
         "median_s", seconds, "samples_s", seconds, seconds,
         "gaps", "toolchain", "ratio", seconds, "first_s", seconds, "second_s", 1.0,
+        "first_mhz", 1300 / seconds, "second_mhz", 1500.0,
         "library", "cublas", "ratio", seconds / 2, "first_s", seconds, "second_s", 2.0,
         "library_gap", "cublas", seconds / 2);
 }
@@ -243,6 +244,8 @@ static void test_processes(void)
     check_near(json_number(joined, "gflops"), 2, "the speed");
     check_near(json_number(joined, "roofline"), 0.5, "the share of the roof");
     check_near(json_number(joined, "toolchain_gap"), 1, "the ratio");
+    check_near(json_number(gap, "first_mhz"), 1300, "the clock of device 1");
+    check_near(json_number(gap, "second_mhz"), 1500, "the clock of device 2");
     check_near(json_number_value(json_array_get(interval, 0)), 0.9, "the least ratio");
     check_near(json_number_value(json_array_get(interval, 1)), 1.3, "the largest ratio");
     check_near(json_number(gap, "ratio_coverage"), 0.75, "what three cover");

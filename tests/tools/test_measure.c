@@ -144,7 +144,13 @@ static void test_turns(void)
     check(r[0].failed && !r[1].failed && r[1].count > 1, "one that fails leaves the other");
 }
 
-/* A sample of long runs is as long as its lead, which goes before it and is not recorded. */
+static double says_clock(void)
+{
+    return 1410;
+}
+
+/* A sample of long runs is as long as its lead, which goes before it and is not recorded; behind it the clock
+ * is read.                                                                                               */
 static void test_lead(void)
 {
     static const struct { double lead; int repeats, calls; } cases[] = { { 0, 1, 1 }, { 0.25, 1, 2 },
@@ -158,10 +164,13 @@ static void test_lead(void)
         for (int j = 0; j < 2; j++)
             r[j] = (struct runner){ .run = run_fake, .state = &f[j], .least = SAMPLES_SURE,
                                     .lead = cases[i].lead };
+        sampling_clock(says_clock);
         sample_in_turns(r, 2, 6);
+        sampling_clock(NULL);
         for (int j = 0; j < 2; j++) {
             check(r[j].repeats == cases[i].repeats && r[j].median == 0.25, "%d runs of %g s are a sample",
                   r[j].repeats, r[j].median);
+            check(r[j].mhz[0] == (calls > 1 ? 1410 : 0), "a clock of %g MHz", r[j].mhz[0]);
             check(f[j].runs - 3 >= rounds * calls && f[j].runs - 3 == (r[j].count + (calls > 1)) * calls,
                   "lead %g: %d samples of %d calls, after 3 that calibrate", cases[i].lead, r[j].count,
                   f[j].runs);

@@ -214,6 +214,9 @@ static void remark(struct table *t, const json_t *row, const json_t *gap, int fi
     if (first && json_number(row, "processes") > 0 && json_is_true(json_object_get(row, "few")))
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%.0f process%s", n ? "; " : "",
                               json_number(row, "processes"), json_number(row, "processes") == 1 ? "" : "es");
+    if (json_number(gap, "first_mhz") > 0)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.0f and %.0f MHz", n ? "; " : "",
+                              json_number(gap, "first_mhz"), json_number(gap, "second_mhz"));
     if (first && *json_text(row, "disturbed"))
         snprintf(text + n, sizeof text - n, "%sdisturbed: %.80s", n ? "; " : "", json_text(row, "disturbed"));
     if (*text)

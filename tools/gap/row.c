@@ -46,6 +46,7 @@ struct contender {
     double          wall[SAMPLES];        /* of its samples, beside them: `walls` of them */
     int             walls;
     struct timing   kernel, by_wall;      /* what was measured of it; by_wall: ours alone */
+    double          mhz;                  /* the device's clock behind samples of long runs; 0: not known */
     struct runner  *runner;
     struct series   series;
 };
@@ -458,6 +459,7 @@ static void note_times(struct contender *c, const struct runner *r)
         return;
     }
     c->kernel = timing_of(r->sample, r->count, r->repeats);
+    c->mhz = summary_of(r->mhz, r->count).median;
     if (!c->theirs.peer)
         c->by_wall = timing_of(c->wall, c->walls, r->repeats);
 }
@@ -626,6 +628,9 @@ static json_t *gap_json(const struct contender *over, const struct contender *un
         "engines", engine_of(over), engine_of(under),
         "like", engines_are_like(engine_of(over), engine_of(under)),
         "clock", by_wall || !over->contest->gap->side[FIRST].by_events ? "wall" : "device"));
+    if (!by_wall && over->mhz > 0 && under->mhz > 0)
+        json_object_update_new(out, json_pack("{s:f, s:f}", "first_mhz", over->mhz,
+                                              "second_mhz", under->mhz));
     return out;
 }
 

@@ -264,6 +264,8 @@ static void join_gap(json_t *into, json_t *const *row, int count, const char *na
     join_figure(into, from, n, "ratio", "ratio_interval", "ratio_coverage");
     join_figure(into, from, n, "first_s", NULL, NULL);
     join_figure(into, from, n, "second_s", NULL, NULL);
+    join_figure(into, from, n, "first_mhz", NULL, NULL);
+    join_figure(into, from, n, "second_mhz", NULL, NULL);
     json_object_set_new(into, "ratios", ratios);
 }
 

@@ -107,6 +107,13 @@ json_t *clocks_read(void)
                      "watts", milliwatts * 1e-3, "celsius", (int)celsius);
 }
 
+double clocks_sm(void)
+{
+    unsigned mhz = 0;
+
+    return nvml.library && !nvml.clock(nvml.device, CLOCK_SM, &mhz) ? mhz : 0;
+}
+
 void clocks_forget(void)
 {
     nvml.seen = 0;

@@ -14,6 +14,8 @@
 int     clocks_open (const vn_device_info *info);
 /* {"sm_mhz", "memory_mhz", "watts", "celsius"}, or NULL where clocks_open() failed. */
 json_t *clocks_read (void);
+/* The clock of its compute units in MHz, or 0. */
+double  clocks_sm   (void);
 void    clocks_close(void);
 
 /* Why the device ran slower than it could: clocks_watch() looks at a moment, clocks_throttled() says what

@@ -52,12 +52,20 @@ static int run_sample(struct runner *r, double *seconds)
     return 0;
 }
 
+static double (*clock_now)(void);
+
+void sampling_clock(double (*mhz)(void))
+{
+    clock_now = mhz;
+}
+
 static void take_sample(struct runner *r)
 {
     double seconds;
 
     if (run_sample(r, &seconds))
         return;
+    r->mhz[r->count] = r->led && clock_now ? clock_now() : 0;
     r->sample[r->count++] = seconds / r->repeats;
     r->spent += seconds;
 }

@@ -31,6 +31,7 @@ struct runner {
     int     count, failed, led;
     double  once;                     /* seconds of a run, when repeats were found */
     double  sample[SAMPLES];          /* seconds of one run; sample i of all runners is of one round */
+    double  mhz[SAMPLES];             /* the clock behind each led sample; 0: not known */
     double  spent, median;
 };
 
@@ -46,4 +47,6 @@ void   sample_in_turns(struct runner *r, int count, double seconds);
 /* Called after rounds from now on, every 50 ms or less often; NULL: nothing is.  Where it says 1, sampling
  * ends with what there is.                                                                              */
 void   sampling_watch(int (*look)(void));
+/* Called behind each led sample from now on; says the clock of the device, or 0.  NULL: nobody does. */
+void   sampling_clock(double (*mhz)(void));
 #endif

@@ -98,8 +98,10 @@ void sample_watched(struct watched *out, struct runner *r, int count, double sec
 
     *out = (struct watched){ .machine = NULL };
     sampling_watch(look);
+    sampling_clock(clocks_sm);
     while (watch_once(out, r, count, seconds, on_cpu) && ++tries < TRIES && !interrupted)
         ;
     sampling_watch(NULL);
+    sampling_clock(NULL);
     json_object_set_new(out->machine, "tries", json_integer(tries < TRIES ? tries + 1 : TRIES));
 }
