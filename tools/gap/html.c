@@ -436,15 +436,19 @@ static const char *why_not(const json_t *row)
     return "";
 }
 
-/* What the libraries launched: "cublas: HGMMA, nvjet_hsh_..."; or why a ratio is missing. */
+/* The clocks of long runs, and what the libraries launched: "1305 and 1410 MHz; cublas: HGMMA, nvjet_...";
+ * or why a ratio is missing.                                                                            */
 static const char *note_of(char *out, size_t size, const json_t *row)
 {
-    const json_t *run, *kernel;
+    const json_t *const gap = gap_named(row, "toolchain"), *run, *kernel;
     size_t i, j, n = 0;
 
     if (*why_not(row))
         return why_not(row);
     *out = '\0';
+    if (json_number(gap, "first_mhz") > 0)
+        n = (size_t)snprintf(out, size, "%.0f and %.0f MHz", json_number(gap, "first_mhz"),
+                             json_number(gap, "second_mhz"));
     json_array_foreach(json_object_get(row, "runs"), i, run)
         json_array_foreach(json_object_get(run, "kernels"), j, kernel)
             if (n < size)
@@ -597,7 +601,8 @@ static const char *const method[] = {
     "the algorithms that libraries find differ between processes by more than samples of one; other "
     "processes measured it again where the interval of the toolchain gap was wider than ±2 %. Intervals "
     "are of 95 %, by order statistics of the processes, or of the samples of a single one, and hold for the "
-    "median; a row with fewer than five says so.",
+    "median; a row with fewer than five says so. On a GPU, samples of runs of 3 ms or more follow a tenth of "
+    "a second of the same kernel, and the clock is read behind them: these rows are of continuous launches.",
     "What else ran is read before and after each row. A row that was disturbed is measured again, and marked "
     "if that does not help.",
     "Kernel time is the time between two events of the device around a batch of calls, which begins when all "
