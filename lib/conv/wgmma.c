@@ -675,9 +675,12 @@ const char *vn__fits_conv_window(const void *problem, const struct vn_facts *f)
         return why;
     if (seen.rank != 4 || vn__conv_phases(c) != 1 || seen.source.extent[1] > BLK_K)
         return "it is for images of two dimensions, of at most 64 channels, and strides of 1";
-    for (int d = 1; d < DIMS; d++)
+    for (int d = 1; d < DIMS; d++) {
         if (seen.step[d] != 1 || seen.first[d] > 0)
             return "its first tap must not begin behind the first pixel, and strides must be 1";
+        if (!vn__conv_taps_along(c, d, 0))
+            return "no tap of the filter meets the output";
+    }
     if (window_pitch(&seen) > MOST_BOX)
         return "rows of the source with their padding must have at most 256 pixels";
     return seen.images * window_rows(&seen) > VN_CONV_MOST / 2 / window_pitch(&seen)

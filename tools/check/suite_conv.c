@@ -226,6 +226,7 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "n2c2w3k3s3",         ":stride=2147483647:pad=1:beta=1", 0 },
         { "n1c40w1600k17s2",    ":dil=1500:beta=1", 1 },
         { "n2c8h3w4k7r1s2",     ":nhwc:dil=1x2:pad=2x3", 0 },
+        { "n1c8h5w1k8r2s1",     ":nhwc:stride=1x2:pad=0x1-0", 0 },
         { "n1c3h5w7k4r3s3",     ":alpha=0", 0 },
         { "n1c3h5w7k4r3s3",     ":alpha=nan:pad=1", 0 },
         { "n2c3h5w7k4r1s1",     ":nhwc:beside=rows", 0 },
