@@ -308,7 +308,7 @@ static void map_cache(const unsigned long long *) { }
 
 // bytes: of a copy of contiguous bytes, else 0.
 struct copy { tensor t; unsigned to, full; int from[5], offset[3], turns, bytes; };
-enum { MOST_COPIES = 1024 };                  // under way at once
+enum { MOST_COPIES = 1024 };                  // in flight at once
 static copy copies[MOST_COPIES];
 static int copy_count;
 
