@@ -449,6 +449,10 @@ vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct
     if (l->nargs > VN_ARGS)
         return vn__fail(VN_FAILED, "%s has %d arguments; a launch holds %d", it->variant->name, l->nargs,
                         VN_ARGS);
+    if (l->groups[0] < 1 || l->groups[1] < 1 || l->groups[2] < 1)
+        return vn__fail(VN_FAILED, "%s would launch %lld x %lld x %lld work-groups; there must be one",
+                        it->variant->name, (long long)l->groups[0], (long long)l->groups[1],
+                        (long long)l->groups[2]);
     if (q->noting)
         vn__note_launch(q, it, kernel, l);
     if (q->preparing)

@@ -175,9 +175,8 @@ void vn__arg_im2col_filter(struct vn_launch *l, const struct im2col *i) { arg_te
 int64_t vn__im2col_zeros(const struct im2col *i, int d)
 {
     const int64_t more = i->count[d] - i->source.extent[2 + d], before = -i->first[d];
-    const int64_t behind = more + i->reach[d] - before, most = behind > before ? behind : before;
 
-    return most > more ? most : more;
+    return max_of(more, max_of(before, more + i->reach[d] - before));
 }
 
 void vn__arg_im2col_window(struct vn_launch *l, const struct im2col *i, int64_t s0, int64_t s1)

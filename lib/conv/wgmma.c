@@ -330,7 +330,7 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
     out->v[SPAN] = VN_CEIL_DIV(most * slices, wanted);
     if (out->v[SPAN] < 1)
         out->v[SPAN] = 1;
-    out->v[SPLITS] = wanted == 1 ? 1 : VN_CEIL_DIV(most * slices, out->v[SPAN]);
+    out->v[SPLITS] = wanted == 1 || most == 0 ? 1 : VN_CEIL_DIV(most * slices, out->v[SPAN]);
     if (!vn__mul(&out->v[TILES], down, across) ||
         !vn__mul(&out->v[TILES], out->v[TILES], phases * out->v[SPLITS]) ||
         out->v[TILES] > INT_MAX / 2) {

@@ -312,6 +312,7 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n1c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data" },
         { EXACT, "conv:n1c200h9w8k67r3s2:f16:nhwc:pad=1:beta=1" },
         { REAL,  "conv:n2c72h9w7k136r3s3:bf16:nhwc:pad=1:bias:act=relu" },
+        { EXACT, "conv:n1c8h5w1k8r2s1:f16:stride=1x2:pad=0x1-0:nhwc:backward-data" },  /* meets no tap */
     } },
     { "conv_window", 3, "conv:n2c64h17w13k64r3s3:f16:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n3c64h17w19k64r3s3:f16:nhwc:pad=1" },
