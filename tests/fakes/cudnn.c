@@ -9,7 +9,8 @@
 
 static int stands_for;
 
-enum { WINOGRAD = 4, GEMM_BASED = 1, NEEDED = 2048 };      /* algorithms; 4 is left out in each direction */
+/* Algorithms, of which 4 is left out in each direction; bytes. */
+enum { WINOGRAD = 4, GEMM_BASED = 1, IMPLICIT = 0, NEEDED = 2048 };
 enum { ACTIVATION_RELU = 1, WINOGRAD_NOTE = 5, STRICT_NAN = 9 };
 enum { HEURISTICS_RESULTS = 202, PLAN_WORKSPACE = 402, ENGINE_NOTES = 1303 };
 
@@ -176,15 +177,20 @@ cudnnStatus cudnnSetConvolutionMathType(cudnnDescriptor d, int math)
     return 0;
 }
 
-/* Sorted by time; the first may not be used. */
+/* Sorted by time; the first may not be used.  Every other search finds the best one slow, as one that loads
+ * its kernels meanwhile.                                                                                 */
 static void tell(int wanted, int *found, cudnnFound *out)
 {
-    FAKE_NEEDS(wanted >= 2);
+    const int loads = fake.searches++ % 2 == 0;
+    const cudnnFound best = { .algorithm = GEMM_BASED, .milliseconds = loads ? 30 : 2, .workspace = NEEDED,
+                              .math = CUDNN_FMA };
+    const cudnnFound next = { .algorithm = IMPLICIT, .milliseconds = 3, .math = CUDNN_FMA };
+
+    FAKE_NEEDS(wanted >= 3);
     out[0] = (cudnnFound){ .algorithm = WINOGRAD, .milliseconds = 1, .math = CUDNN_FMA };
-    out[1] = (cudnnFound){ .algorithm = GEMM_BASED, .milliseconds = 2, .workspace = NEEDED,
-                           .math = CUDNN_FMA };
-    *found = 2;
-    fake.searches++;
+    out[1] = loads ? next : best;
+    out[2] = loads ? best : next;
+    *found = 3;
 }
 
 #define SEARCH(name)                                            \
@@ -209,7 +215,9 @@ SEARCH(cudnnGetConvolutionBackwardFilterAlgorithm_v7)
         FAILS();                                                                        \
         IN_CONTEXT();                                                                   \
         FAKE_NEEDS(h && alpha && first && a && second && b && conv && beta && third && c); \
-        FAKE_NEEDS(algorithm == GEMM_BASED && workspace && bytes == NEEDED);            \
+        FAKE_NEEDS(algorithm == IMPLICIT ||                                             \
+                   (algorithm == GEMM_BASED && workspace && bytes == NEEDED));          \
+        fake.slow += algorithm == IMPLICIT;                                             \
         fake.foreign++;                                                                 \
         return 0;                                                                       \
     }
@@ -225,7 +233,9 @@ cudnnStatus cudnnConvolutionBiasActivationForward(cudnnHandle h, const void *alp
     FAILS();
     IN_CONTEXT();
     FAKE_NEEDS(h && alpha && dx && x && dw && w && conv && beta && dz && z && dbias && bias && dy && y);
-    FAKE_NEEDS(activation && algorithm == GEMM_BASED && workspace && bytes == NEEDED);
+    FAKE_NEEDS(activation && (algorithm == IMPLICIT || (algorithm == GEMM_BASED && workspace &&
+                                                       bytes == NEEDED)));
+    fake.slow += algorithm == IMPLICIT;
     fake.foreign++;
     return 0;
 }

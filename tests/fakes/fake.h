@@ -20,6 +20,7 @@ struct fake {
 
     int   contexts, depth, streams, events, modules, buffers, programs, handles, descriptors;     /* open */
     int   launches, foreign, compiled, loaded, searches;
+    int   slow;                     /* of the foreign ones: by an algorithm that is not the fastest */
 
     int   driver_version, devices, cublas_major, cublaslt_major;
     size_t cudnn_version;
