@@ -299,6 +299,8 @@ static vn_status run_pack(vn_queue *q, const struct vn_choice *it, const void *p
     const struct vn_layout layout = vn__layout_conv_slab(c, it->p);
 
     (void)at;                                   /* 0 */
+    if (!channels_of(c))
+        return VN_OK;                           /* the filter is empty */
     l.groups[0] = VN_CEIL_DIV(channels_of(c), SOME);
     l.groups[1] = VN_CEIL_DIV(vectors, it->p[VN_SLAB_THR_V]);
     l.groups[2] = c->groups;
