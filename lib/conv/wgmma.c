@@ -327,10 +327,9 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
     double loads;
 
     out->v[ORDER] = order_of(c, &all, &most);
-    out->v[SPAN] = VN_CEIL_DIV(most * slices, wanted);
-    if (out->v[SPAN] < 1)
-        out->v[SPAN] = 1;
-    out->v[SPLITS] = wanted == 1 || most == 0 ? 1 : VN_CEIL_DIV(most * slices, out->v[SPAN]);
+    most = max_of(1, most * slices);            /* a phase that no tap meets has one, empty */
+    out->v[SPAN] = VN_CEIL_DIV(most, wanted);
+    out->v[SPLITS] = VN_CEIL_DIV(most, out->v[SPAN]);
     if (!vn__mul(&out->v[TILES], down, across) ||
         !vn__mul(&out->v[TILES], out->v[TILES], phases * out->v[SPLITS]) ||
         out->v[TILES] > INT_MAX / 2) {
