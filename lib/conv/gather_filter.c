@@ -40,7 +40,10 @@ const char *vn__fits_conv_gather_filter(const void *problem, const struct vn_fac
         return why;
     if (c->direction != BACKWARD_FILTER)
         return "it is for gradients of filters";
-    return c->pad[0] || c->pad[1] || c->pad[2] ? "images must not be padded" : vn__fits_met(c);
+    for (int d = 0; d < DIMS; d++)              /* y may be longer than x gives pixels: padding of the end */
+        if (c->pad[d] || (c->y.extent[2 + d] - 1) * c->stride[d] >= c->x.extent[2 + d])
+            return "images must not be padded";
+    return vn__fits_met(c);
 }
 
 const char *vn__plan_conv_gather_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,

@@ -27,8 +27,8 @@ static struct whole whole_of(const struct conv *c, const int *p)
 {
     const int64_t vectors = VN_CEIL_DIV(c->w.extent[0] / c->groups, p[VN_SLAB_VEC]);
 
-    return (struct whole){ VN_REACHES(c), c->is_empty ? 1 : c->y.extent[0], c->w.extent[1], vn__conv_taps(c),
-                           vectors, VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]) };
+    return (struct whole){ VN_REACHES(c), c->y.extent[0], c->w.extent[1], vn__conv_taps(c), vectors,
+                           VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]) };
 }
 
 /* Tasks of so many panels, and at most so many channels and splits; NULL, or why not. Boxes are smaller where
@@ -63,7 +63,7 @@ static const char *cut_up(struct cut *cut, const struct conv *c, const struct wh
         cut->boxes *= cut->pixels.count[i];
     if (cut->boxes > INT_MAX / 2)
         return "it has more than 2^30 boxes of pixels";
-    cut->splits = c->is_empty ? 1 : min_of(splits, cut->boxes);
+    cut->splits = min_of(splits, cut->boxes);
     return cut->cells > INT_MAX / 2 / cut->splits ? "it has more than 2^30 tasks" : NULL;
 }
 
@@ -83,8 +83,6 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
     const double runs = vectors * p[VN_SLAB_VEC] * (double)(c->w.stride[1] == 1 ? w->taps : 1);
     double box = 1, boxes, task, even, sums = 0;
 
-    if (c->is_empty)
-        return 0;
     for (int i = 0; i <= DIMS; i++)
         box *= (double)cut->pixels.box[i];
     boxes = (double)VN_CEIL_DIV(cut->boxes, cut->splits);
@@ -110,7 +108,7 @@ static const char *find_cut(struct vn_plan *out, const struct conv *c, const str
     const struct whole w = whole_of(c, p);
     const int64_t width = min_of(w.vectors, p[VN_SLAB_THR_V]) * p[VN_SLAB_VEC];
     const int64_t most = min_of(most_splits, max_of(1, vn__conv_pixels(&c->y) / LEAST_PIXELS));
-    const char *why = vn__slab_fits(c, p, site->facts);
+    const char *why = c->is_empty ? "there is nothing to multiply" : vn__slab_fits(c, p, site->facts);
     double least = INFINITY;
 
     out->seconds = -1;                          /* until there is one */
@@ -173,7 +171,7 @@ static void arg_cut(struct vn_launch *l, const struct conv *c, const struct cut 
     const struct vn_boxes *const p = &cut->pixels;
     const size_t bytes = (size_t)vn__elements(&c->w) * vn_type_bytes(c->w.type);
     const int streams = c->beta == 0 && bytes > q->device->facts.local_bytes;
-    const int64_t limit = c->is_empty ? 0 : (int64_t)(c->y.buffer->bytes / vn_type_bytes(c->y.type));
+    const int64_t limit = (int64_t)(c->y.buffer->bytes / vn_type_bytes(c->y.type));
 
     vn__arg_view(l, (int64_t[8]){ limit, cut->splits, p->box[0], cut->panels, p->box[1], p->box[2],
                                   p->box[3], streams });

@@ -234,6 +234,8 @@ static void specials(struct suite *s, enum direction direction, vn_type type, co
         { "n1c3h5w7k4r3s3",     ":beta=nan", 0 },
         { "n1c3h5w7k40r3s3",    ":packed:pad=1:bias", 0 },
         { "n2c4h5w7k6r2s2",     ":packed:nhwc:groups=2", 0 },
+        { "n2c8h11w4k6r1s1",    ":stride=2x1:pad=0-3x0:nhwc", 0 },    /* padding behind alone */
+        { "n2c4h4w16k6r1s1",    ":stride=1x2:pad=0x0-1:beta=1", 0 },
         { "n1c3h5w7k4r3s3",     ":alpha=0:beta=2:bias:nhwc", 0 },
         { "n0c3h5w7k4r3s3",     "", 0 },
         { "n2c0h5w7k4r3s3",     ":beta=1:bias", 0 },
