@@ -292,14 +292,12 @@ timed                = $(SHELL) $(srcdir)/%D%/timed.sh
 LOG_COMPILER         = $(timed)
 SH_LOG_COMPILER      = $(timed) $(SHELL)
 AM_TESTS_FD_REDIRECT = 9>&1
-# PoCL before 5.0 takes SIGFPE, so that a division by zero goes unnoticed.
 AM_TESTS_ENVIRONMENT = \
 	unset VERNIER_LOG VERNIER_TRACE; \
 	VERNIER_TUNE=/dev/null; export VERNIER_TUNE; \
 	VERNIER_DEVICE=$${VERNIER_DEVICE-Portable}; export VERNIER_DEVICE; \
 	VERNIER_CACHE_DIR='$(abs_builddir)/%D%/cache'; export VERNIER_CACHE_DIR; \
 	POCL_CACHE_DIR='$(abs_builddir)/%D%/cache/pocl'; export POCL_CACHE_DIR; \
-	POCL_SIGFPE_HANDLER=0; export POCL_SIGFPE_HANDLER; \
 	counted='$(test_programs) $(test_scripts:.sh=)'; export counted; \
 	CC='$(CC)'; export CC; MAKE='$(MAKE)'; export MAKE;
 

@@ -9,9 +9,6 @@
  * column of the tile and THR_K channels of it; the work-items of a warp share their channels, so that a warp
  * reads a tap once.
  *
- *     a row of a window, STRIDE 2:    columns 0 2 4 ... | 1 3 5 ...
- *                                     adjacent work-items read adjacent elements
- *
  * Sums run channel by channel and tap by tap, one fused multiply-add each.
  *
  *     vTiles   s0 tiles of all images, s1 tiles across an image, s2 down; s3 work-groups that share them;
@@ -20,39 +17,6 @@
  * Parameters, from conv.tune: BLK_K, THR_K, THR_H, LANES as above; EXTRA, columns of a window beside those
  * that LANES outputs begin at, in units of STRIDE; FILTERS and WINDOW, the elements of local memory for each.
  */
-#define BLOCKS  (BLK_K / THR_K)                 /* of channels, a work-item's each */
-#define ITEMS   (LANES * BLOCKS)
-#define PHASE   (LANES + EXTRA)                 /* columns of a window with one remainder modulo STRIDE */
-#define PITCH   (STRIDE * PHASE)
-#define ACROSS  ((PITCH + LANES - 1) / LANES)   /* elements of a row of a window that a work-item copies */
-#define FLIGHT  4                               /* rows, or taps, whose loads are in flight together */
-#define VEC     8                               /* channels that are stored at once */
-
-/* Where column x of a window is, in a row of it. */
-DEVICE int window_column(int x)
-{
-    return x % STRIDE * PHASE + x / STRIDE;
-}
-
-#if CHANNELS_LAST
-/* Elements of 16 bits as words: not every compiler stores a vector of f16 at once. */
-DEVICE void store_channels(GLOBAL TC *to, const R *v)
-{
-#if C_BYTES == 2
-    UINT16 bits[VEC];
-    UINT32 words[VEC / 2];
-
-    UNROLL for (int i = 0; i < VEC; i++)
-        STORE_C((TC *)bits, i, v[i]);
-    UNROLL for (int i = 0; i < VEC / 2; i++)
-        words[i] = bits[2 * i] | (UINT32)bits[2 * i + 1] << 16;
-    VSTORE_ALIGNED(VECTOR(UINT32, 4), to, VLOAD(4, words));
-#else
-    OF(STORE_ALIGNED, TYPE_C)(VEC, to, VLOAD(VEC, v));
-#endif
-}
-#endif
-
 KERNEL(ITEMS) void
 conv_shallow(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB, CONV_PARAMS,
              VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, VIEW vTiles)
@@ -97,29 +61,10 @@ conv_shallow(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, 
             UNROLL for (int i = 0; i < THR_K; i++)
                 sum[j][i] = ZERO;
         for (int c0 = 0; c0 < channels; c0 += together) {
-            const int here = channels - c0 < together ? channels - c0 : together, count = here * rows;
+            const int here = channels - c0 < together ? channels - c0 : together;
 
             BARRIER();                          /* nobody reads the windows before */
-            for (int q0 = block; q0 < count; q0 += FLIGHT * BLOCKS) {
-                R v[FLIGHT][ACROSS];
-
-                UNROLL for (int u = 0; u < FLIGHT; u++) {
-                    const int q = q0 + u * BLOCKS, c = q / rows, y = y0 + q - c * rows;
-                    const int is_row = q < count && y >= 0 && y < (int)eIn.s5;
-                    const INDEX from = is_row ? OFFSET(vB, group, image, c0 + c, 0, y, 0) : 0;
-
-                    UNROLL for (int i = 0; i < ACROSS; i++) {
-                        const int x = x0 + lane + i * LANES;
-
-                        v[u][i] = is_row && x >= 0 && x < (int)eIn.s6 ? LOAD(gB, from + x * (INDEX)vB.s6)
-                                                                      : ZERO;
-                    }
-                }
-                UNROLL for (int u = 0; u < FLIGHT; u++)
-                    UNROLL for (int i = 0; i < ACROSS; i++)
-                        if (q0 + u * BLOCKS < count && lane + i * LANES < PITCH)
-                            sWindow[(q0 + u * BLOCKS) * PITCH + window_column(lane + i * LANES)] = v[u][i];
-            }
+            copy_windows(sWindow, gB, vB, eIn, group, image, c0, here, rows, y0, x0);
             BARRIER();
             for (int c = 0; c < here; c++)
                 for (int r = 0; r < taps_h; r++) {

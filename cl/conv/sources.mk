@@ -27,6 +27,8 @@ texts += \
 	%D%/repack.cl \
 	%D%/run.h \
 	%D%/shallow.cl \
+	%D%/shallow.h \
+	%D%/shallow_mma.cl \
 	%D%/sides.h \
 	%D%/slab.cl \
 	%D%/slab.h \

@@ -112,6 +112,13 @@ static const vn_tensor *role(const struct conv *c, size_t at)
     return (const vn_tensor *)((const char *)c + at);
 }
 
+int vn__conv_has_bias_of_channels(const struct conv *c)
+{
+    const int64_t *const s = c->bias.stride;
+
+    return c->has_bias && (s[0] | s[2] | s[3] | s[4]) == 0;
+}
+
 void vn__conv_arg_output(struct vn_launch *l, const struct conv *c)
 {
     const vn_tensor *out = vn__conv_output(c);

@@ -56,6 +56,9 @@ enum { VN_CONV_MOST = INT32_MAX - 4096 };
 /* Completes a problem whose tensors and numbers are given: joins rows of pixels, sizes it up. */
 void vn__conv_settle(struct conv *c);
 
+/* Whether the bias has one value for each channel of the output (cl/conv/sides.h). */
+int vn__conv_has_bias_of_channels(const struct conv *c);
+
 const vn_tensor *vn__conv_output(const struct conv *c);
 int64_t vn__conv_pixels (const vn_tensor *t);
 int64_t vn__conv_taps   (const struct conv *c);
@@ -186,6 +189,12 @@ void        vn__constants_conv_shallow(int *constants, const void *problem);
 const char *vn__plan_conv_shallow(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                   const struct vn_site *site);
 vn_status   vn__run_conv_shallow(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                 const struct vn_plan *plan);
+const char *vn__fits_conv_shallow_mma(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_shallow_mma(int *constants, const void *problem);
+const char *vn__plan_conv_shallow_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                  const struct vn_site *site);
+vn_status   vn__run_conv_shallow_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
                                  const struct vn_plan *plan);
 
 /* strips.c: depthwise, on GPUs */

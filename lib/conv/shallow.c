@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shallow.c - the variant conv_shallow: images of few channels, forward, by multiply-adds on GPUs.
+ * shallow.c - the variants conv_shallow and conv_shallow_mma: images of few channels, forward, on GPUs; by
+ * multiply-adds, and in 16-bit types by the matrix engine of NVIDIA's sm_80 and up.
  */
 #include <string.h>
 
@@ -9,9 +10,12 @@
 
 enum { BLK_K, THR_K, THR_H, LANES, EXTRA, FILTERS, WINDOW };    /* its parameters */
 enum { EFF, FIXED_NS, TILE_NS };       /* its costs */
+enum { MMA_THR_H = 1, MMA_LANES, MMA_EXTRA, MMA_WINDOW };      /* of conv_shallow_mma, after BLK_K ... */
+enum { MMA_FIXED_NS, FILTER_NS, MMA_TILE_NS, STEP_NS, COPY_NS };       /* ... its costs */
 enum { TILES, ACROSS, DOWN, GROUPS, TOGETHER }; /* the plan's numbers */
 enum { MOST_CHANNELS = 4, VECTOR = 8 };         /* of the source; channels that are stored at once */
 enum { TENANTS = 4 };                           /* work-groups of a compute unit: each takes several tiles */
+enum { STEP = 16, MMA_ITEMS = 256, MMA_TENANTS = 2, FILTER_WORDS = 64, FLIGHT = 4 };
 
 /* Of planes whose rows do not move, the stride has no meaning. */
 static int64_t stride_of(const struct conv *c)
@@ -51,11 +55,26 @@ static int64_t seen(const struct conv *c, int d, int64_t outputs)
     return (outputs - 1) * stride_of(c) + (c->w.extent[2 + d] - 1) * c->dilation[d] + 1;
 }
 
-static int64_t tiles_of(int64_t *down, int64_t *across, const struct conv *c, const int *p)
+/* Tiles of `rows` by `columns`, shared by `tenants` work-groups of each unit; returns tiles of a unit. */
+static double cut_up(struct vn_plan *out, const struct conv *c, int rows, int columns, int64_t blocks,
+                     int units, int tenants)
 {
-    *down   = VN_CEIL_DIV(c->y.extent[3], p[THR_H]);
-    *across = VN_CEIL_DIV(c->y.extent[4], p[LANES]);
-    return c->y.extent[0] * *down * *across;
+    out->v[DOWN]   = VN_CEIL_DIV(c->y.extent[3], rows);
+    out->v[ACROSS] = VN_CEIL_DIV(c->y.extent[4], columns);
+    out->v[TILES]  = c->y.extent[0] * out->v[DOWN] * out->v[ACROSS];
+    out->v[GROUPS] = min_of(out->v[TILES], VN_CEIL_DIV((int64_t)units * tenants, blocks));
+    return larger((double)(out->v[TILES] * blocks) / units, 1);
+}
+
+static int64_t taps_of(const struct conv *c)
+{
+    return c->w.extent[1] * c->w.extent[3] * c->w.extent[4];
+}
+
+/* Blocks of output channels, of all groups. */
+static int64_t blocks_of(const struct conv *c, int channels)
+{
+    return c->groups * VN_CEIL_DIV(c->y.extent[1] / c->groups, channels);
 }
 
 const char *vn__plan_conv_shallow(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -63,9 +82,7 @@ const char *vn__plan_conv_shallow(struct vn_plan *out, const void *problem, cons
 {
     const struct conv *c = problem;
     const int *const p = row->p;
-    const int64_t taps = c->w.extent[1] * c->w.extent[3] * c->w.extent[4];
-    const int64_t pitch = (p[LANES] + p[EXTRA]) * stride_of(c), units = site->facts->units;
-    const int64_t blocks = c->groups * VN_CEIL_DIV(c->y.extent[1] / c->groups, p[BLK_K]);
+    const int64_t taps = taps_of(c), pitch = (p[LANES] + p[EXTRA]) * stride_of(c);
     double waves, flops, tile;
 
     out->seconds = -1;
@@ -76,13 +93,11 @@ const char *vn__plan_conv_shallow(struct vn_plan *out, const void *problem, cons
     out->v[TOGETHER] = p[WINDOW] / (seen(c, 1, p[THR_H]) * pitch);
     if (seen(c, 2, p[LANES]) > pitch || out->v[TOGETHER] == 0)
         return "its window does not fit local memory";
-    out->v[TILES]  = tiles_of(&out->v[DOWN], &out->v[ACROSS], c, p);
-    out->v[GROUPS] = min_of(out->v[TILES], VN_CEIL_DIV(units * TENANTS, blocks));
-    waves = (double)(out->v[TILES] * blocks) / (double)units;
+    waves = cut_up(out, c, p[THR_H], p[LANES], blocks_of(c, p[BLK_K]), site->facts->units, TENANTS);
     flops = 2.0 * (double)(taps * p[BLK_K] * p[THR_H] * p[LANES]);
     tile  = flops / (row->cost[EFF] * 1e-3 * site->rates->fma32 * 1e9) + row->cost[TILE_NS] * 1e-9;
     out->seconds = row->cost[FIXED_NS] * 1e-9 +
-                   larger(larger(waves, 1) * tile, vn__move_seconds(c->p.bytes, 1000, site));
+                   larger(waves * tile, vn__move_seconds(c->p.bytes, 1000, site));
     return strcmp(site->facts->family, "cpu") ? NULL : "it is for GPUs, unless it is named";
 }
 
@@ -98,5 +113,67 @@ vn_status vn__run_conv_shallow(vn_queue *q, const struct vn_choice *it, const vo
 
     vn__conv_arg_problem(&l, c);
     vn__arg_view(&l, (int64_t[8]){ v[TILES], v[ACROSS], v[DOWN], v[GROUPS], v[TOGETHER] });
+    return vn__launch(q, it, 0, &l);
+}
+
+/* ---- conv_shallow_mma ---- */
+
+static int64_t steps_of(const struct conv *c)
+{
+    return VN_CEIL_DIV(taps_of(c), STEP);
+}
+
+const char *vn__fits_conv_shallow_mma(const void *problem, const struct vn_facts *f)
+{
+    const struct conv *c = problem;
+    const char *why = vn__fits_conv_shallow(problem, f);
+
+    if (why || (why = vn__fits_conv_gather(c, f)))
+        return why;
+    return vn__strips_channels_last(&c->y) && (c->y.extent[1] / c->groups) % VECTOR == 0
+         ? NULL : "channels of the output must be contiguous, and a multiple of 8 in each group";
+}
+
+void vn__constants_conv_shallow_mma(int *constants, const void *problem)
+{
+    constants[0] = (int)stride_of(problem);
+    constants[1] = (int)steps_of(problem);
+    constants[2] = vn__conv_has_bias_of_channels(problem);
+}
+
+const char *vn__plan_conv_shallow_mma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                      const struct vn_site *site)
+{
+    const struct conv *c = problem;
+    const int *const p = row->p;
+    const int64_t pitch = (p[MMA_LANES] + p[MMA_EXTRA]) * stride_of(c), steps = steps_of(c);
+    const int64_t rows = c->w.extent[1] * seen(c, 1, p[MMA_THR_H]);     /* of all windows */
+    const int64_t copies = VN_CEIL_DIV(rows, FLIGHT * MMA_ITEMS / p[MMA_LANES]);
+    double waves, tile;
+
+    out->seconds = -1;
+    if (steps > FILTER_WORDS / (p[BLK_K] / 4))
+        return "its taps do not fit the registers";
+    if (seen(c, 2, p[MMA_LANES]) > pitch || rows * pitch > p[MMA_WINDOW])
+        return "its windows do not fit local memory";
+    waves = cut_up(out, c, p[MMA_THR_H], p[MMA_LANES], blocks_of(c, p[BLK_K]), site->facts->units,
+                   MMA_TENANTS);
+    tile = row->cost[MMA_TILE_NS] + (double)steps * row->cost[STEP_NS] + (double)copies * row->cost[COPY_NS];
+    out->seconds = (row->cost[MMA_FIXED_NS] + (double)steps * row->cost[FILTER_NS]) * 1e-9 +
+                   larger(waves * tile * 1e-9, vn__move_seconds(c->p.bytes, 1000, site));
+    return NULL;
+}
+
+vn_status vn__run_conv_shallow_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                   const struct vn_plan *plan)
+{
+    const struct conv *c = problem;
+    const int64_t *const v = plan->v;
+    struct vn_launch l = { .groups = { v[GROUPS], VN_CEIL_DIV(c->y.extent[1] / c->groups, it->p[BLK_K]),
+                                       c->groups },
+                           .items = MMA_ITEMS };
+
+    vn__conv_arg_problem(&l, c);
+    vn__arg_view(&l, (int64_t[8]){ v[TILES], v[ACROSS], v[DOWN], v[GROUPS] });
     return vn__launch(q, it, 0, &l);
 }

@@ -9,16 +9,20 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, SHAPES = 7, LAYOUTS = 96 };  /* layouts of each shape */
+enum { IMAGES = 3, SHAPES = 23, LAYOUTS = 96 };  /* layouts of each shape */
 enum { MOST = IMAGES * 40 * 2 * 9 * 40 };       /* elements of the largest tensor */
 
-/* vector: what pixels begin at multiples of, if channels are contiguous. */
+/* vector: what pixels begin at multiples of, if channels are contiguous.  FEW: few channels, whose taps are 1
+ * to 8 steps of 16. */
+#define FEW(channels, taps) { channels, 56, 1, taps, (taps) / 2, 9, 11, 1 }, \
+                            { channels, 56, 2, taps, (taps) / 2, 9, 11, 1 }
 static const struct { int channels, filters, stride, taps, pad, height, width, vector; } shapes[SHAPES] = {
     { 72, 88, 2, 3, 1, 9, 11, 1 }, { 3, 88, 2, 3, 1, 9, 11, 1 }, { 40, 48, 1, 3, 1, 9, 11, 1 },
     { 3, 56, 2, 3, 1, 9, 11, 1 },               /* few channels, and filters that fit one slice */
     { 72, 88, 1, 1, 0, 1, 104, 1 },             /* one tap, and a row of pixels, as they are joined */
     { 40, 48, 2, 1, 0, 9, 40, 1 },              /* pixels that the filter does not meet */
     { 42, 53, 2, 3, 1, 9, 11, 8 },              /* channels that do not fill their last vector */
+    FEW(1, 3), FEW(2, 3), FEW(1, 6), FEW(1, 7), FEW(2, 6), FEW(1, 9), FEW(1, 10), FEW(1, 11),
 };
 
 static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }

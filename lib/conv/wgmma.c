@@ -193,9 +193,7 @@ const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f)
 /* Whether the bias is the same for all pixels; whether the output is written across. */
 static void take_output(int *out, const struct conv *c)
 {
-    const int64_t *const s = c->bias.stride;
-
-    out[0] = c->has_bias && (s[0] | s[2] | s[3] | s[4]) == 0;
+    out[0] = vn__conv_has_bias_of_channels(c);
     out[1] = is_across(c);
 }
 

@@ -445,6 +445,16 @@ static const struct tested all_tested[] = {
         { REAL,  "conv:n2c136h14w9k72r1s1:f16:nhwc:stride=2:gap=8" },
         { EXACT, "conv:n2c40h9w7k24r3s3:f16:nhwc:pad=3-1x0-2:bias=full:act=relu" },
     } },
+    { "conv_shallow_mma", 4, "conv:n8c3h64w64k64r3s3:f16:nhwc:pad=1", 0, 1, NULL, {
+        { EXACT, "conv:n2c3h17w41k72r3s3:f16:pad=1:nhwc:bias:act=relu" },
+        { EXACT, "conv:n2c1h23w75k32r5s20:f16:nhwc:stride=2" },
+        { REAL,  "conv:n1c4h30w29k64r4s4:bf16:stride=2:pad=3-1:nhwc:beta=1" },
+        { EXACT, "conv:n3c8h9w70k32r3s3:bf16:nhwc:groups=2:pad=1:dil=2" },
+        { EXACT, "conv:n2c2h20w33k24r3s5:f16>f32:nhwc:pad=1x2:bias=full:gap=8" },
+        { SPECIAL, "conv:n1c3h9w11k40r3s3:bf16:nhwc:pad=1" },            /* one of three is tried */
+        { SPECIAL, "conv:n1c1h19w21k16r5s5:f16:nhwc:stride=2:pad=2" },
+        { SPECIAL, "conv:n1c4h20w9k64r1s1:f16:nhwc" },
+    } },
     { "conv_mma_splitk", 2, "conv:n1c200h6w5k64r3s3:bf16:nhwc:pad=1", 0, 2, NULL, {
         { EXACT, "conv:n1c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data:beta=1" },
         { EXACT, "conv:n2c200h9w8k67r3s2:f16:nhwc:pad=1:beta=1:bias:act=relu" },
