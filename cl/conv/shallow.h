@@ -7,7 +7,7 @@
  * a row of PITCH elements for each row of the source that the tile sees, with zeros for padding.
  *
  * Takes  LANES ITEMS STRIDE CHANNELS_LAST; EXTRA, columns of a window beside those that LANES outputs begin
- *        at, in units of STRIDE; WINDOW_T, the type of an element, and LOAD_WINDOW(p, i)
+ *        at, in units of STRIDE; WINDOW_T, the type of an element, and LOAD_WINDOW, LOAD or LOAD_RAW
  * Gives  BLOCKS PITCH FLIGHT VEC window_column() copy_windows() store_channels()
  */
 #define BLOCKS  (ITEMS / LANES)                 /* rows of windows that are copied at a time */
@@ -16,6 +16,7 @@
 #define ACROSS  ((PITCH + LANES - 1) / LANES)   /* elements of a row of a window that a work-item copies */
 #define FLIGHT  4                               /* rows, or taps, whose loads are in flight together */
 #define VEC     8                               /* channels that are stored at once */
+#define LOAD_RAW(p, i) ((GLOBAL const T_BITS *)(p))[i]
 
 /* Where column x of a window is, in a row of it. */
 DEVICE int window_column(int x)

@@ -250,7 +250,7 @@ const struct vn_variant vn__conv_variants[] = {
       .constants = "STRIDE 1 2  STEPS 2  BIAS_OF_CHANNELS 0 1",
       .constants_of = vn__constants_conv_shallow_mma,
       .defines = "#define DIRECTION 0\n#define CHANNELS_LAST 1\n#define ITEMS 256\n"
-                 "#define WINDOW_T T_BITS\n#define LOAD_WINDOW(p, i) ((GLOBAL const T_BITS *)(p))[i]\n",
+                 "#define WINDOW_T T_BITS\n#define LOAD_WINDOW LOAD_RAW\n",
       .engine = "HMMA" },
     { .name = "conv_shallow", .fits = vn__fits_conv_shallow, .plan = vn__plan_conv_shallow,
       .run = vn__run_conv_shallow, .texts = EPILOGUE "cl/conv/conv.h cl/conv/shallow.h cl/conv/shallow.cl",
@@ -258,7 +258,7 @@ const struct vn_variant vn__conv_variants[] = {
       .costs = "EFF FIXED_NS TILE_NS", .constants = "STRIDE 1 2  CHANNELS_LAST 0 1",
       .constants_of = vn__constants_conv_shallow,
       .defines = "#define DIRECTION 0\n#define ITEMS (LANES * (BLK_K / THR_K))\n"
-                 "#define WINDOW_T R\n#define LOAD_WINDOW(p, i) LOAD(p, i)\n" },
+                 "#define WINDOW_T R\n#define LOAD_WINDOW LOAD\n" },
     { .name = "conv_planes", .fits = vn__fits_conv_planes, .plan = vn__plan_conv_planes,
       .run = vn__run_conv_planes,
       .texts = EPILOGUE "cl/conv/conv.h cl/conv/strip.h cl/conv/adjacent.h cl/conv/planes.cl",
