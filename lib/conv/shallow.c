@@ -41,12 +41,18 @@ const char *vn__fits_conv_shallow(const void *problem, const struct vn_facts *f)
     return vn__fits_elements(c);
 }
 
+/* Whether channels of the output are stored as vectors. */
+static int stores_vectors(const struct conv *c)
+{
+    return vn__strips_channels_last(&c->y) && (c->y.extent[1] / c->groups) % VECTOR == 0;
+}
+
 void vn__constants_conv_shallow(int *constants, const void *problem)
 {
     const struct conv *c = problem;
 
     constants[0] = (int)stride_of(c);
-    constants[1] = vn__strips_channels_last(&c->y) && (c->y.extent[1] / c->groups) % VECTOR == 0;
+    constants[1] = stores_vectors(c);
 }
 
 /* Rows and columns of the source that so many outputs and all taps see. */
@@ -55,10 +61,12 @@ static int64_t seen(const struct conv *c, int d, int64_t outputs)
     return (outputs - 1) * stride_of(c) + (c->w.extent[2 + d] - 1) * c->dilation[d] + 1;
 }
 
-/* Tiles of `rows` by `columns`, shared by `tenants` work-groups of each unit; returns tiles of a unit. */
+/* Tiles of `rows` by `columns` for `blocks` of channels of each group, shared by `tenants` work-groups of a
+ * unit; returns tiles of a unit. */
 static double cut_up(struct vn_plan *out, const struct conv *c, int rows, int columns, int64_t blocks,
                      int units, int tenants)
 {
+    blocks *= c->groups;
     out->v[DOWN]   = VN_CEIL_DIV(c->y.extent[3], rows);
     out->v[ACROSS] = VN_CEIL_DIV(c->y.extent[4], columns);
     out->v[TILES]  = c->y.extent[0] * out->v[DOWN] * out->v[ACROSS];
@@ -71,10 +79,10 @@ static int64_t taps_of(const struct conv *c)
     return c->w.extent[1] * c->w.extent[3] * c->w.extent[4];
 }
 
-/* Blocks of output channels, of all groups. */
+/* Blocks of so many output channels, of one group. */
 static int64_t blocks_of(const struct conv *c, int channels)
 {
-    return c->groups * VN_CEIL_DIV(c->y.extent[1] / c->groups, channels);
+    return VN_CEIL_DIV(c->y.extent[1] / c->groups, channels);
 }
 
 const char *vn__plan_conv_shallow(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -107,8 +115,7 @@ vn_status vn__run_conv_shallow(vn_queue *q, const struct vn_choice *it, const vo
     const struct conv *c = problem;
     const int *const p = it->p;
     const int64_t *const v = plan->v;
-    struct vn_launch l = { .groups = { v[GROUPS], VN_CEIL_DIV(c->y.extent[1] / c->groups, p[BLK_K]),
-                                       c->groups },
+    struct vn_launch l = { .groups = { v[GROUPS], blocks_of(c, p[BLK_K]), c->groups },
                            .items = p[LANES] * (p[BLK_K] / p[THR_K]) };
 
     vn__conv_arg_problem(&l, c);
@@ -130,7 +137,7 @@ const char *vn__fits_conv_shallow_mma(const void *problem, const struct vn_facts
 
     if (why || (why = vn__fits_conv_gather(c, f)))
         return why;
-    return vn__strips_channels_last(&c->y) && (c->y.extent[1] / c->groups) % VECTOR == 0
+    return stores_vectors(c)
          ? NULL : "channels of the output must be contiguous, and a multiple of 8 in each group";
 }
 
@@ -169,8 +176,7 @@ vn_status vn__run_conv_shallow_mma(vn_queue *q, const struct vn_choice *it, cons
 {
     const struct conv *c = problem;
     const int64_t *const v = plan->v;
-    struct vn_launch l = { .groups = { v[GROUPS], VN_CEIL_DIV(c->y.extent[1] / c->groups, it->p[BLK_K]),
-                                       c->groups },
+    struct vn_launch l = { .groups = { v[GROUPS], blocks_of(c, it->p[BLK_K]), c->groups },
                            .items = MMA_ITEMS };
 
     vn__conv_arg_problem(&l, c);
