@@ -160,5 +160,5 @@ gemm_mma(int M, int N, int K, VIEW eC, R alpha,
 
     const struct output c = OUTPUT(t.batch);
 
-    store_fragments(&c, m0 + m1, n0 + n1, t.m0, t.n0, rC);
+    store_fragments(&c, m0 + m1, n0 + n1, t.m0, t.n0, ADD_SPLITS(rC), rC);
 }

@@ -14,6 +14,7 @@ texts += \
 	%D%/gemm.tune \
 	%D%/matrix.cl \
 	%D%/mma.cl \
+	%D%/mma_splitk.cl \
 	%D%/padded.cl \
 	%D%/pipelined.cl \
 	%D%/repack.h \

@@ -34,4 +34,5 @@ texts += \
 	%D%/store_row.h \
 	%D%/stream.h \
 	%D%/team.h \
-	%D%/tensor_map.h
+	%D%/tensor_map.h \
+	%D%/word_operand.h

@@ -2,8 +2,8 @@
  *
  * A lane has, of each 8 x 8 block (i, j) of its warp, two adjacent columns of a row (fragment.h).
  *
- * Takes  fragment.h, epilogue.h, STORE_PAIR_* (cl/atoms/nvidia)
- * Gives  store_fragment_row(), store_fragments()
+ * Takes  fragment.h, split.h, epilogue.h, STORE_PAIR_* (cl/atoms/nvidia)
+ * Gives  store_fragment_row(), store_fragments(); FRAGMENT_ROOM store_by_rows()
  */
 
 /* Of a row that begins at `at`, what a lane has of it, from its column n on; columns before n_from are
@@ -27,8 +27,9 @@ DEVICE void store_fragment_row(const struct output *o, INDEX at, int n, int n_fr
     }
 }
 
-/* m, n: where the warp's tile begins; rows before m_from and columns before n_from are another tile's. */
-DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, int n_from,
+/* The OWN_M blocks of rows that a set of warps has.  m, n: where they begin; rows before m_from and columns
+ * before n_from are another tile's; kept: of which pairs (split.h). */
+DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, int n_from, UINT32 kept,
                             R d[BLOCKS_M][BLOCKS_N][2])
 {
     const int in_pairs = n % 2 == 0 && o->col == 1 && o->row % 2 == 0 && (UINT64)o->c % (2 * C_BYTES) == 0;
@@ -36,18 +37,68 @@ DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, in
 
     m += (int)(ITEM % 32 / 4);
     n += (int)(ITEM % 4) * 2;
-    UNROLL for (int i = 0; i < BLOCKS_M; i++)
+    UNROLL for (int i = 0; i < OWN_M; i++)
     UNROLL for (int j = 0; j < BLOCKS_N; j++)
     UNROLL for (int e = 0; e < 2; e++) {
         const int row = m + 8 * i, column = n + 8 * j + e;
 
         d[i][j][e] = epilogue(o, row < last_m ? row : last_m, column < last_n ? column : last_n, d[i][j][e]);
     }
-    UNROLL for (int i = 0; i < BLOCKS_M; i++) {
+    UNROLL for (int i = 0; i < OWN_M; i++) {
         const int row = m + 8 * i;
         const INDEX at = row * o->row;
 
         if (row >= m_from && row < o->M)
-            store_fragment_row(o, at, n, n_from, in_pairs, ~(UINT32)0, d[i]);
+            store_fragment_row(o, at, n, n_from, in_pairs, KEPT_ROW(kept, i), d[i]);
+    }
+}
+
+/* ---- through local memory -------------------------------------------------------------------------- */
+
+#define FRAGMENT_PITCH (BLK_N + 8)              /* lanes write to different banks */
+#define FRAGMENT_ROOM  (4 * BLK_M * FRAGMENT_PITCH)     /* bytes, of sums in f32 */
+#define ROW_LANES      (BLK_N < 64 ? BLK_N / 2 : 32)    /* that store a row */
+
+/* Stores columns column and column + 1, where they are in the tile and in C, of the row that is at `at`. */
+DEVICE void store_pair(const struct output *o, LOCAL const float *sums, INDEX at, int m, int n0, int column)
+{
+    const int left = BLK_N < o->N - n0 ? BLK_N : o->N - n0;
+    const int first = column >= 0 && column < left, second = column + 1 < left;
+    const R x = first ? epilogue(o, m, n0 + column, sums[column]) : ZERO;
+    const R y = second ? epilogue(o, m, n0 + column + 1, sums[column + 1]) : ZERO;
+
+    if (first && second) {
+        OF(STORE_PAIR, TYPE_C)(o->c + at + column, x, y);
+    } else if (first) {
+        STORE_C(o->c, at + column, x);
+    } else if (second)
+        STORE_C(o->c, at + column + 1, y);
+}
+
+/* The same as store_fragments(), by a work-group that has all sums, in f32, and to contiguous rows of any
+ * alignment: lanes store adjacent pairs.  m, n: where the set's blocks begin in the tile at (m0, n0); sums:
+ * anything may have been there. */
+DEVICE void store_by_rows(const struct output *o, LOCAL float *sums, int m0, int n0, int m, int n,
+                          R d[BLOCKS_M][BLOCKS_N][2])
+{
+    const int lane = (int)ITEM % ROW_LANES;
+
+    m += (int)(ITEM % 32 / 4);
+    n += (int)(ITEM % 4) * 2;
+    BARRIER();
+    UNROLL for (int i = 0; i < OWN_M; i++)
+    UNROLL for (int j = 0; j < BLOCKS_N; j++)
+    UNROLL for (int e = 0; e < 2; e++)
+        sums[(m + 8 * i) * FRAGMENT_PITCH + n + 8 * j + e] = d[i][j][e];
+    BARRIER();
+    for (int row = (int)ITEM / ROW_LANES; row < BLK_M && m0 + row < o->M; row += ITEMS / ROW_LANES) {
+        LOCAL const float *const from = sums + row * FRAGMENT_PITCH;
+        const INDEX at = (m0 + row) * o->row + n0;
+        const int odd = (int)((UINT64)(o->c + at) / C_BYTES % 2);
+
+        UNROLL for (int i = 0; i < BLK_N / 2; i += ROW_LANES)
+            store_pair(o, from, at, m0 + row, n0, 2 * (i + lane) - odd);
+        if (odd && lane == 0)                   /* the last, which has no other */
+            store_pair(o, from, at, m0 + row, n0, BLK_N - 1);
     }
 }

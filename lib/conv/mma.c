@@ -4,7 +4,6 @@
  * not, by the matrix engine of NVIDIA's sm_80 and up, out of registers.
  */
 #include <limits.h>
-#include <math.h>
 
 #include "gemm/gemm.h"
 #include "im2col.h"
@@ -12,7 +11,7 @@
 
 enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N, STAGES, PARTS_K = STAGES + 3 };     /* parameters */
 enum { LOADS = VN_TILE_COSTS, UNGROUPED };      /* cost columns of conv_mma after the tiles' */
-enum { EFF, EFF_FULL, FIXED_NS, SPLIT_NS, SPLIT_LOADS, ODD_C };         /* those of conv_mma_splitk */
+enum { ODD_C = VN_SPLITS_COSTS, BACK };         /* of conv_mma_splitk, after those of splits */
 enum { TILES, SPAN, SPLITS };                   /* of a plan */
 enum { VECTOR = 8, BYTES = 2 };                 /* elements of a vector; of an element */
 
@@ -195,74 +194,29 @@ const char *vn__fits_conv_mma_splitk(const void *problem, const struct vn_facts 
                                                       : vn__fits_conv_mma(problem, f);
 }
 
-/* Work-groups that a compute unit runs at the same time: what their local memory leaves room for. */
-static double residents_of(const int *p, const struct vn_site *site)
-{
-    enum { OTHER = 8192 };                      /* bytes, beside the stages */
-    const int64_t stages = (int64_t)(p[BLK_M] + p[BLK_N]) * p[BLK_K] * BYTES * p[STAGES];
-    const int64_t room = (int64_t)(site->rates->local_kib * 1024) / (stages + OTHER);
-    const int64_t most = vn__resident(vn__conv_mma_items(p) * p[PARTS_K]);
-
-    return room < 1 ? 1 : (double)(room < most ? room : most);
-}
-
-/* Of tiles with `slices` slices, in work-groups of `span`.  A compute unit reads at SPLIT_LOADS thousandths
- * of its share of L2's rate, and multiplies at EFF thousandths of its peak with one work-group, at EFF_FULL
- * with several; a level of the tree of splits takes SPLIT_NS. */
-static double seconds_of(const struct conv *c, double tiles, int64_t slices, int64_t span,
-                         const struct vn_row *row, const struct vn_site *site)
-{
-    const int *const p = row->p, *const cost = row->cost;
-    const double units = site->facts->units, k = (double)(span * p[BLK_K]);
-    const double all = tiles * (double)VN_CEIL_DIV(slices, span), groups = ceil(all / units);
-    const double waves = ceil(all / (units * residents_of(p, site)));
-    const double flops = 2.0 * p[BLK_M] * p[BLK_N] * k / (site->rates->mma16 * 1e6);
-    const double alone = flops * waves / cost[EFF], full = flops * groups / cost[EFF_FULL];
-    const double loads = (p[BLK_M] + p[BLK_N]) * k * BYTES * groups * units /
-                         (site->rates->l2_gbps * 1e6 * cost[SPLIT_LOADS]);
-    const double bytes = c->p.bytes + odd_bytes(vn__conv_output(c), cost[ODD_C]);
-    const double read = bytes * vn__byte_seconds(c->p.bytes, site);
-    int levels = 0;
-
-    while ((int64_t)1 << levels < VN_CEIL_DIV(slices, span))
-        levels++;
-    return (cost[FIXED_NS] * waves + cost[SPLIT_NS] * levels) * 1e-9 +
-           vn__together(alone > full ? alone : full, loads > read ? loads : read);
-}
-
-/* As many splits as take the least time, of those that there are slots for. */
 const char *vn__plan_conv_mma_splitk(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                      const struct vn_site *site)
 {
-    enum { MOST_SPLITS = 32 };
     const struct conv *c = problem;
     const int *const p = row->p;
     const char *const why = count_tiles(out, c, p);
-    const int64_t pairs = p[BLK_M] * p[BLK_N] / 2;
+    const int64_t slice = (int64_t)(p[BLK_M] + p[BLK_N]) * p[BLK_K] * BYTES;
+    struct vn_splits s = {
+        .tiles = (double)out->v[TILES], .flops = 2.0 * p[BLK_M] * p[BLK_N] * p[BLK_K],
+        .loads = (double)slice, .memory = c->p.bytes,
+        .bytes = c->p.bytes + odd_bytes(vn__conv_output(c), row->cost[ODD_C]), .local = slice * p[STAGES],
+        .items = vn__conv_mma_items(p) * p[PARTS_K], .pairs = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
     double all, most;
-    int64_t slices;
 
     if (why)
         return why;
     count_taps(c, &all, &most);
-    slices = VN_CEIL_DIV((int64_t)most * channels_of(c), p[BLK_K]);
-    out->v[SPAN] = slices > 1 ? slices : 1;
-    out->v[SPLITS] = 1;
-    if (row->cost[EFF] <= 0 || row->cost[EFF_FULL] <= 0 || row->cost[SPLIT_LOADS] <= 0)
-        return NULL;
-    out->seconds = seconds_of(c, (double)out->v[TILES], slices, out->v[SPAN], row, site);
-    for (int64_t wanted = 2; wanted <= MOST_SPLITS && wanted <= slices; wanted++) {
-        const int64_t span = VN_CEIL_DIV(slices, wanted), splits = VN_CEIL_DIV(slices, span);
-        const double seconds = seconds_of(c, (double)out->v[TILES], slices, span, row, site);
-
-        if (out->v[TILES] * (splits - 1) > VN_SLOTS / pairs)
-            break;
-        if (seconds < out->seconds) {
-            out->seconds = seconds;
-            out->v[SPAN] = span;
-            out->v[SPLITS] = splits;
-        }
+    s.slices = VN_CEIL_DIV((int64_t)most * channels_of(c), p[BLK_K]);
+    if (c->direction == BACKWARD_DATA && row->cost[BACK] > 0) {     /* each row of the filter is found */
+        s.flops *= 1000.0 / row->cost[BACK];
+        s.loads *= 1000.0 / row->cost[BACK];
     }
+    out->seconds = vn__plan_splits(&out->v[SPAN], &out->v[SPLITS], &s, row, site);
     return NULL;
 }
 

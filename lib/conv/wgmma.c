@@ -26,6 +26,7 @@ enum { TILES, GROUPS, ORDER, SPLITS, SPAN };    /* values of a plan; SPAN: slice
 enum { ROW = 128, WARPGROUP_M = 64, MOST_GROUPS = 1024, MOST_PHASES = 16 };
 enum { BLK_K = 64, VECTOR = 8, HALF_VECTOR = 4 };           /* elements of 16 bits; ROW: bytes of a slice */
 enum { LOADS = VN_TILE_COSTS, REPACK };         /* costs behind those of tiles; of conv_wgmma_few the last */
+enum { BACK_NS = LOADS + 1, WINDOW_BACK_NS = VN_TILE_COSTS };   /* the last of conv_wgmma, conv_window */
 
 /* ---- fits ----------------------------------------------------------------------------- */
 
@@ -351,10 +352,20 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
     return NULL;
 }
 
+/* Backward data finds its taps and phases first. */
+static void add_backward(struct vn_plan *plan, const struct conv *c, int ns)
+{
+    if (c->direction == BACKWARD_DATA && plan->seconds > 0)
+        plan->seconds += ns * 1e-9;
+}
+
 const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
-    return vn__share_conv_tiles(out, problem, 1, row, site);
+    const char *const why = vn__share_conv_tiles(out, problem, 1, row, site);
+
+    add_backward(out, problem, row->cost[BACK_NS]);
+    return why;
 }
 
 /* ---- the launch ------------------------------------------------------------------------ */
@@ -715,6 +726,7 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
         .flops = 2.0 * (double)blk_m(p) * p[BLK_N] * BLK_K * (double)vn__conv_taps(c) };
 
     out->seconds = vn__tiles_seconds(&t, row, site);
+    add_backward(out, c, row->cost[WINDOW_BACK_NS]);
     return NULL;
 }
 

@@ -118,6 +118,23 @@ double vn__byte_seconds(double bytes, const struct vn_site *site);
 double vn__fma_peak(const struct gemm *g, const struct vn_site *site);
 double vn__mma_peak(const struct gemm *g, const struct vn_site *site);
 
+/* What kernels do that add the splits of a sum in one launch (splits.c); of the slices of K of a tile: flops,
+ * and bytes that are read of L2.  memory: bytes of the operands; bytes: the same, and what storing C takes
+ * beyond them; local: of local memory; pairs: of accumulators of a tile. */
+struct vn_splits {
+    double  tiles, flops, loads, memory, bytes;
+    int64_t slices, local, pairs;
+    int     items;
+};
+/* Their first costs. */
+enum { VN_SPLITS_EFF, VN_SPLITS_EFF_FULL, VN_SPLITS_FIXED_NS, VN_SPLITS_WAVE_NS, VN_SPLITS_LEVEL_NS,
+       VN_SPLITS_LOADS, VN_SPLITS_COSTS };
+#define VN_SPLITS_COST_NAMES "EFF EFF_FULL FIXED_NS WAVE_NS SPLIT_NS LOADS"
+/* Seconds with as many splits as take the least, of those that there are slots for; 0 if the row has no
+ * costs. */
+double vn__plan_splits(int64_t *span, int64_t *splits, const struct vn_splits *s, const struct vn_row *row,
+                       const struct vn_site *site);
+
 /* What kernels for CPUs do: launches; flops, the idle parts of tiles included; bytes of A that are packed or
  * read, of B that are read, in all passes, and of C; and for how many cores there is work.  odd: an operand
  * that is not read along contiguous rows.                                                                 */
@@ -181,6 +198,7 @@ VN_VARIANT(matrix_mfma); VN_VARIANT(matrix_wmma); VN_VARIANT(matrix_dpas); /* ma
 VN_VARIANT(pipelined); VN_CONSTANTS_OF(pipelined); int vn__turns_pipelined(const void *problem);
                                                          /* pipelined.c: f32, f64 by multiply-adds, sm_80 */
 VN_VARIANT(mma);       VN_CONSTANTS_OF(mma);             /* mma.c: matrix engines of sm_80 and up */
+VN_VARIANT(mma_splitk);                                  /* mma_splitk.c: few tiles, rows of any alignment */
 VN_VARIANT(batched);   VN_CONSTANTS_OF(batched);         /* batched.c: many small matrices */
 VN_VARIANT(batched_fma);
 VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma);           /* wgmma.c: 16-bit types on sm_90 */

@@ -14,11 +14,13 @@ libcore_la_SOURCES += \
 	%D%/gemm.h \
 	%D%/matrix.c \
 	%D%/mma.c \
+	%D%/mma_splitk.c \
 	%D%/pack.c \
 	%D%/padded.c \
 	%D%/pipelined.c \
 	%D%/skinny.c \
 	%D%/splitk.c \
+	%D%/splits.c \
 	%D%/tf32.c \
 	%D%/tiled.c \
 	%D%/trial.c \

@@ -21,10 +21,12 @@
                  "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
                  "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
 #define MMA      "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
+#define SPLIT_STORE "cl/tile/slots.h cl/tile/split.h cl/tile/store_fragment.h "
 #define SKINNY   EPILOGUE MMA "cl/atoms/nvidia/warp.h cl/tile/slots.h cl/gemm/skinny.h "
 
 #define MAJORS   "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1"
 #define WGMMA    "BLK_N STAGES WARPGROUPS RASTER"
+#define MMA_PARAMS "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K"
 #define TILED    "BLK_M BLK_N BLK_K THR_M THR_N"
 #define MATRIX   "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES"
 #define PANELS   "THR_M THR_V VEC BLK_M BLK_N BLK_K"
@@ -139,10 +141,16 @@ const struct vn_variant vn__gemm_variants[] = {
                  "#define ITEM ((unsigned int)LOCAL_ID())\n#define VEC (16 / T_BYTES)\n" },
     { .name = "gemm_mma", HOOKS(mma), .trial = vn__trial_gemm,
       .texts = TILES MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/slices.h cl/tile/stages.h "
-                         "cl/tile/store_fragment.h cl/gemm/mma.cl",
-      .entries = "gemm_mma", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K",
-      .costs = VN_TILES_COSTS " ODD EDGE", CONSTANTS(mma, MAJORS),
-      .engine = "HMMA", .engine_f32 = "HMMA tf32" },
+                         SPLIT_STORE "cl/gemm/mma.cl",
+      .entries = "gemm_mma", .params = MMA_PARAMS, .costs = VN_TILES_COSTS " ODD EDGE",
+      CONSTANTS(mma, MAJORS), .defines = "#define SPLITK 0\n", .engine = "HMMA", .engine_f32 = "HMMA tf32" },
+    { .name = "gemm_mma_splitk", HOOKS(mma_splitk), .trial = vn__trial_gemm,
+      .texts = TILES MMA "cl/tile/fragment.h cl/tile/word_operand.h " SPLIT_STORE "cl/gemm/mma_splitk.cl",
+      .entries = "gemm_mma_splitk", .params = MMA_PARAMS " PARTS_K",
+      .costs = VN_SPLITS_COST_NAMES " ODD_C", CONSTANTS(mma, MAJORS),
+      .defines = "#define SPLITK 1\n#define STAGE (WORD_BYTES(BLK_M, MN_MAJOR_A) + "
+                 "WORD_BYTES(BLK_N, MN_MAJOR_B))\n",
+      .engine = "HMMA" },
 
     /* AMD's and Intel's */
     { .name = "gemm_mfma", HOOKS(matrix_mfma), .trial = vn__trial_gemm,

@@ -489,6 +489,17 @@ static const struct tested all_tested[] = {
         { REAL,  "gemm:72x40x96:bf16:tn:batch=2:beta=1:bias=row:act=gelu" },
         { EXACT, "gemm:130x72x104:bf16>f32:nt:batch=2" },
     } },
+    { "gemm_mma_splitk", 9, "gemm:309x27x6391:f16:nt", 0, 3, NULL, {
+        { EXACT, "gemm:71x69x1001:f16:nt" },
+        { REAL,  "gemm:45x131x333:bf16:tn:bias=row:act=relu" },
+        { EXACT, "gemm:67x39x515:bf16:nn:beta=1" },
+        { EXACT, "gemm:33x141x257:f16:tt:bias=col" },
+        { REAL,  "gemm:131x67x403:f16>f32:nn:batch=3" },
+        { EXACT, "gemm:40x72x640:bf16:nt:gap=1:start=1" },
+        { SPECIAL, "gemm:35x33x129:f16:tt" },
+        { SPECIAL, "gemm:35x33x129:bf16:nn" },
+        { EXACT, "gemm:130x72x16:f16:tn:gap=3" },
+    } },
     { "gemm_batched_fma", 5, "gemm:16x16x16:f32:nn:batch=300", 0, 1, NULL, {
         { EXACT, "gemm:40x72x88:f32:nn:batch=5" },
         { EXACT, "gemm:36x72x301:f32:tn" },

@@ -513,6 +513,7 @@ static float ptx_recip(float x) { return 1 / x; }
 #define LOAD_F32X4(x, at) memcpy(x, local_at(at), 16)
 #endif
 #define LOAD_B32(x, at) ((x) = *(uint32_t *)local_at(at))
+#define LOAD_B16(x, at) ((x) = *(uint16_t *)local_at(at))
 
 static void load_tiles(uint32_t *x[4], unsigned at, bool transposed)
 {
@@ -618,6 +619,10 @@ static void wait_copies(int open)
 static int count_acquire(int *p, int n) { return atomicAdd(p, n); }
 
 static uint32_t anew(uint32_t u)                       { return u; }
+static uint32_t shifted_pair(uint32_t u, uint32_t v, uint32_t bits)
+{
+    return (uint32_t)(((uint64_t)v << 32 | u) >> bits);
+}
 static uint32_t lowers_of(uint32_t u, uint32_t v)      { return (u & 0xffff) | v << 16; }
 static void load16_once(unsigned *u, const void *from, unsigned none, int go)
 {

@@ -74,6 +74,15 @@ DEVICE UINT32 uppers_of(UINT32 u, UINT32 v)
     return w;
 }
 
+/* The word that begins `bits` into u, where v follows. */
+DEVICE UINT32 shifted_pair(UINT32 u, UINT32 v, UINT32 bits)
+{
+    UINT32 w;
+
+    asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(w) : "r"(u), "r"(v), "r"(bits));
+    return w;
+}
+
 /* Of 16 elements in eight words, elements `by` to `by` + 7 become the first four words; by is below 8.  As in
  * transpose4(), both words are read before one is chosen. */
 DEVICE void shift_words(UINT32 *w, int by)
@@ -100,6 +109,7 @@ DEVICE void shift_words(UINT32 *w, int by)
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" \
                  : "=f"((x)[0]), "=f"((x)[1]), "=f"((x)[2]), "=f"((x)[3]) : "r"(at))
 #define LOAD_B32(x, at) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at))
+#define LOAD_B16(x, at) asm volatile("ld.shared.u16 %0, [%1];" : "=r"(x) : "r"(at))
 #define STORE_B32X4(at, x, y, z, w) \
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" \
                  :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory")

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mma_splitk.c - the variant gemm_mma_splitk: products in 16-bit types with few tiles, or with rows that
+ * begin at any element, by the matrix engine of NVIDIA's sm_90, out of registers.
+ */
+#include <limits.h>
+
+#include "gemm.h"
+
+enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N, STAGES, PARTS_K = STAGES + 3 };     /* parameters */
+enum { ODD_C = VN_SPLITS_COSTS };               /* its cost column after those of splits */
+enum { TILES, SPAN, SPLITS };                   /* values of a plan */
+enum { BYTES = 2, PAD = 8 };                    /* of an element; elements behind a row in local memory */
+
+static int is_contiguous(const vn_tensor *t) { return vn__row(t) == 1 || vn__col(t) == 1; }
+
+const char *vn__fits_mma_splitk(const void *problem, const struct vn_facts *f)
+{
+    const struct gemm *g = problem;
+    const char *why;
+
+    if (vn__sm(f) < 90)
+        return "it needs an NVIDIA GPU of sm_90 or above, for its local memory";
+    if (vn_type_bytes(g->head.type) != BYTES)
+        return "it needs f16 or bf16";
+    if (g->k == 0)
+        return "there is nothing to multiply";
+    if (!is_contiguous(&g->a) || !is_contiguous(&g->b))
+        return "A and B must be contiguous along a dimension";
+    return (why = vn__fits_order(g)) ? why : vn__fits_half_sizes(g);
+}
+
+static int items_of(const int *p)
+{
+    return 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]) * p[PARTS_K];
+}
+
+/* Bytes of a slice in local memory: rows along K, or along the other dimension. */
+static int64_t slice_bytes(int64_t width, int64_t blk_k, int mn_major)
+{
+    return (mn_major ? blk_k * (width + PAD) : width * (blk_k + PAD)) * BYTES;
+}
+
+const char *vn__plan_mma_splitk(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                const struct vn_site *site)
+{
+    const struct gemm *g = problem;
+    const int *const p = row->p;
+    const int64_t tiles = VN_CEIL_DIV(g->m, p[BLK_M]) * VN_CEIL_DIV(g->n, p[BLK_N]);
+    struct vn_splits s = {
+        .slices = VN_CEIL_DIV(g->k, p[BLK_K]), .flops = 2.0 * p[BLK_M] * p[BLK_N] * p[BLK_K],
+        .loads = (double)(p[BLK_M] + p[BLK_N]) * p[BLK_K] * BYTES, .memory = g->head.bytes,
+        .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]),
+        .local = p[STAGES] * (slice_bytes(p[BLK_M], p[BLK_K], vn__is_mn_major_a(g)) +
+                              slice_bytes(p[BLK_N], p[BLK_K], vn__is_mn_major_b(g))),
+        .items = items_of(p), .pairs = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
+
+    if (!vn__mul(&out->v[TILES], tiles, g->batches) || out->v[TILES] > INT_MAX / 2) {
+        out->seconds = -1;
+        return "C has more than 2^30 tiles";
+    }
+    s.tiles = (double)out->v[TILES];
+    out->seconds = vn__plan_splits(&out->v[SPAN], &out->v[SPLITS], &s, row, site);
+    return NULL;
+}
+
+vn_status vn__run_mma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
+                             const struct vn_plan *plan)
+{
+    const struct gemm *g = problem;
+    struct vn_launch l = { .groups = { plan->v[TILES], plan->v[SPLITS], 1 }, .items = items_of(it->p) };
+    vn_buffer *slots = g->c.buffer;             /* with one split: any buffer */
+    vn_status s;
+
+    if (plan->v[SPLITS] > 1 && (s = vn__slots(&slots, q)))
+        return s;
+    vn__gemm_sizes(&l, g);
+    vn__arg_extents(&l, &g->c);
+    vn__arg_real(&l, g->head.type, g->alpha);
+    vn__gemm_inputs(&l, g);
+    vn__arg_int(&l, plan->v[SPAN]);
+    vn__arg_int(&l, plan->v[SPLITS]);
+    vn__arg_buffer(&l, slots);
+    vn__gemm_output(&l, g);
+    return vn__launch(q, it, 0, &l);
+}
