@@ -275,9 +275,8 @@ const char *vn__plan_conv_mma_splitk(struct vn_plan *out, const void *problem, c
                                      const struct vn_site *site);
 vn_status   vn__run_conv_mma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
                                     const struct vn_plan *plan);
-/* What these variants and that for the filter's gradient ask for; and work-items, of one set of warps. */
+/* What these variants and that for the filter's gradient ask for. */
 const char *vn__fits_conv_gather(const struct conv *c, const struct vn_facts *f);
-int         vn__conv_mma_items(const int *p);
 
 /* mma_filter.c: the gradient of a filter in 16-bit types on sm_80 and up, in groups or not */
 const char *vn__fits_conv_mma_filter(const void *problem, const struct vn_facts *f);

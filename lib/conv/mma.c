@@ -106,11 +106,6 @@ static double odd_bytes(const vn_tensor *out, int odd)
          ? (double)vn__elements(out) * (double)vn_type_bytes(out->type) * odd / 1000 : 0;
 }
 
-int vn__conv_mma_items(const int *p)
-{
-    return 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]);
-}
-
 /* Tiles of all groups and phases. */
 static const char *count_tiles(struct vn_plan *out, const struct conv *c, const int *p)
 {
@@ -145,7 +140,7 @@ const char *vn__plan_conv_mma(struct vn_plan *out, const void *problem, const st
         .tiles = (double)out->v[TILES], .flops = slice * k,
         .longest = slice * (most * channels + p[BLK_K] - 1), .peak = site->rates->mma16,
         .bytes = c->p.bytes + odd_bytes(vn__conv_output(c), row->cost[VN_ODD_C]),
-        .resident = vn__resident(vn__conv_mma_items(p)) };
+        .resident = vn__resident(vn__mma_items(p)) };
 
     if (row->cost[LOADS] <= 0 || row->cost[UNGROUPED] <= 0)
         return NULL;
@@ -181,7 +176,7 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, const struct co
 vn_status vn__run_conv_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
                            const struct vn_plan *plan)
 {
-    return launch(q, it, problem, plan, 0, vn__conv_mma_items(it->p));
+    return launch(q, it, problem, plan, 0, vn__mma_items(it->p));
 }
 
 /* ---- split-K --------------------------------------------------------------------------------- */
@@ -205,7 +200,7 @@ const char *vn__plan_conv_mma_splitk(struct vn_plan *out, const void *problem, c
         .tiles = (double)out->v[TILES], .flops = 2.0 * p[BLK_M] * p[BLK_N] * p[BLK_K],
         .loads = (double)slice, .memory = c->p.bytes,
         .bytes = c->p.bytes + odd_bytes(vn__conv_output(c), row->cost[ODD_C]), .local = slice * p[STAGES],
-        .items = vn__conv_mma_items(p) * p[PARTS_K], .pairs = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
+        .items = vn__mma_items(p) * p[PARTS_K], .pairs = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
     double all, most;
 
     if (why)
@@ -223,5 +218,5 @@ const char *vn__plan_conv_mma_splitk(struct vn_plan *out, const void *problem, c
 vn_status vn__run_conv_mma_splitk(vn_queue *q, const struct vn_choice *it, const void *problem,
                                   const struct vn_plan *plan)
 {
-    return launch(q, it, problem, plan, plan->v[SPLITS], vn__conv_mma_items(it->p) * it->p[PARTS_K]);
+    return launch(q, it, problem, plan, plan->v[SPLITS], vn__mma_items(it->p) * it->p[PARTS_K]);
 }

@@ -115,7 +115,7 @@ vn_status vn__run_conv_mma_filter(vn_queue *q, const struct vn_choice *it, const
                                   const struct vn_plan *plan)
 {
     const struct conv *c = problem;
-    struct vn_launch l = { .items = vn__conv_mma_items(it->p) };
+    struct vn_launch l = { .items = vn__mma_items(it->p) };
     struct filter_cut cut;
     vn_buffer *sums;
     vn_status s = vn__workspace(&sums, q, plan->workspace);

@@ -78,7 +78,6 @@ static void direction_of(int *c, const void *problem)
             "cl/atoms/nvidia/memory.h cl/conv/conv.h cl/conv/gather.h cl/tile/fragment.h "                   \
             "cl/tile/async_operand.h cl/tile/slices.h cl/tile/stages.h cl/tile/mainloop.h "
 #define MMA_IMAGE MMA "cl/tile/slots.h cl/tile/split.h cl/tile/store_fragment.h cl/conv/mma.cl"
-#define MMA_PARAMS "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K"
 #define NO_SCALE "#undef SCALE\n#define SCALE 0\n"
 #define CONV_TMA "cl/conv/sides.h " TMA "cl/tile/store_across.h cl/conv/conv.h cl/conv/im2col.h "            \
                  "cl/conv/output.h cl/gemm/wgmma.h cl/conv/wgmma.h "
@@ -223,21 +222,21 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_mma", .fits = vn__fits_conv_mma, .plan = vn__plan_conv_mma, .run = vn__run_conv_mma,
       .trial = vn__trial_conv,
       .texts = MMA_IMAGE, .entries = "conv_mma",
-      .params = MMA_PARAMS, .costs = VN_TILES_COSTS " LOADS UNGROUPED",
+      .params = VN_MMA_PARAMS, .costs = VN_TILES_COSTS " LOADS UNGROUPED",
       .constants = "DIRECTION 0 1  IMAGE_RANK 4 5", .constants_of = vn__constants_conv_mma,
       .defines = NO_SCALE "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n#define SPLITK 0\n",
       .engine = "HMMA" },
     { .name = "conv_mma_splitk", .fits = vn__fits_conv_mma_splitk, .plan = vn__plan_conv_mma_splitk,
       .run = vn__run_conv_mma_splitk, .trial = vn__trial_conv,
       .texts = MMA_IMAGE, .entries = "conv_mma",
-      .params = MMA_PARAMS " PARTS_K", .costs = VN_SPLITS_COST_NAMES " ODD_C BACK",
+      .params = VN_MMA_PARAMS " PARTS_K", .costs = VN_SPLITS_COST_NAMES " ODD_C BACK",
       .constants = "DIRECTION 0 1  IMAGE_RANK 4 5", .constants_of = vn__constants_conv_mma,
       .defines = NO_SCALE "#define MN_MAJOR_A 0\n#define MN_MAJOR_B DIRECTION\n#define SPLITK 1\n",
       .engine = "HMMA" },
     { .name = "conv_mma_filter", .fits = vn__fits_conv_mma_filter, .plan = vn__plan_conv_mma_filter,
       .run = vn__run_conv_mma_filter, .trial = vn__trial_conv,
       .texts = MMA "cl/conv/mma_filter.cl cl/conv/mma_sum.cl", .entries = "conv_mma_filter conv_mma_sum",
-      .params = MMA_PARAMS, .costs = "EFF L2 FIXED_NS TILE_NS UNGROUPED", .constants = "IMAGE_RANK 4 5",
+      .params = VN_MMA_PARAMS, .costs = "EFF L2 FIXED_NS TILE_NS UNGROUPED", .constants = "IMAGE_RANK 4 5",
       .constants_of = vn__constants_conv_mma_filter,
       .defines = NO_SCALE "#define DIRECTION 2\n#define MN_MAJOR_A 1\n#define MN_MAJOR_B 1\n",
       .engine = "HMMA" },

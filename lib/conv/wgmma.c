@@ -352,7 +352,7 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
     return NULL;
 }
 
-/* Backward data finds its taps and phases first. */
+/* What backward data takes longer: work-groups find its taps and phases first. */
 static void add_backward(struct vn_plan *plan, const struct conv *c, int ns)
 {
     if (c->direction == BACKWARD_DATA && plan->seconds > 0)

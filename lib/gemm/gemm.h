@@ -118,9 +118,14 @@ double vn__byte_seconds(double bytes, const struct vn_site *site);
 double vn__fma_peak(const struct gemm *g, const struct vn_site *site);
 double vn__mma_peak(const struct gemm *g, const struct vn_site *site);
 
-/* What kernels do that add the splits of a sum in one launch (splits.c); of the slices of K of a tile: flops,
- * and bytes that are read of L2.  memory: bytes of the operands; bytes: the same, and what storing C takes
- * beyond them; local: of local memory; pairs: of accumulators of a tile. */
+/* Kernels of mma.sync begin their parameters with these, and have so many work-items for each set of warps
+ * (mma.c). */
+#define VN_MMA_PARAMS "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K"
+int vn__mma_items(const int *p);
+
+/* Kernels with split-K in one launch (splits.c).  Of a slice of a tile: flops, and loads, in bytes from L2.
+ * memory: bytes of the operands; bytes: the same, and what storing C takes beyond them; local: bytes of local
+ * memory; pairs: of accumulators of a tile. */
 struct vn_splits {
     double  tiles, flops, loads, memory, bytes;
     int64_t slices, local, pairs;

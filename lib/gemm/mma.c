@@ -25,7 +25,7 @@ void vn__constants_mma(int *c, const void *problem)
     c[1] = vn__is_mn_major_b(problem);
 }
 
-static int items_of(const int *p)
+int vn__mma_items(const int *p)
 {
     return 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]);
 }
@@ -69,7 +69,7 @@ const char *vn__plan_mma(struct vn_plan *out, const void *problem, const struct 
     const struct gemm *g = problem;
     struct vn_tiles t = { .bytes = vn__tiles_bytes(g, row), .peak = vn__mma_peak(g, site),
                           .start = vn__batch_seconds(g, site),
-                          .resident = vn__resident(items_of(row->p)) };
+                          .resident = vn__resident(vn__mma_items(row->p)) };
 
     if (row->cost[ODD] > 0 && row->cost[EDGE] > 0) {
         add_tiles(&t, g, row);
@@ -84,5 +84,5 @@ vn_status vn__run_mma(vn_queue *q, const struct vn_choice *it, const void *probl
     const int *p = it->p;
 
     (void)plan;
-    return vn__gemm_launch_tiles(q, it, problem, p[BLK_M], p[BLK_N], items_of(p));
+    return vn__gemm_launch_tiles(q, it, problem, p[BLK_M], p[BLK_N], vn__mma_items(p));
 }

@@ -7,10 +7,10 @@
 
 #include "gemm.h"
 
-enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N, STAGES, PARTS_K = STAGES + 3 };     /* parameters */
+enum { BLK_M, BLK_N, BLK_K, STAGES = BLK_K + 3, PARTS_K = STAGES + 3 };         /* parameters */
 enum { ODD_C = VN_SPLITS_COSTS };               /* its cost column after those of splits */
 enum { TILES, SPAN, SPLITS };                   /* values of a plan */
-enum { BYTES = 2, PAD = 8 };                    /* of an element; elements behind a row in local memory */
+enum { BYTES = 2, PAD = 8 };                    /* of an element; elements that pad a row */
 
 static int is_contiguous(const vn_tensor *t) { return vn__row(t) == 1 || vn__col(t) == 1; }
 
@@ -30,12 +30,7 @@ const char *vn__fits_mma_splitk(const void *problem, const struct vn_facts *f)
     return (why = vn__fits_order(g)) ? why : vn__fits_half_sizes(g);
 }
 
-static int items_of(const int *p)
-{
-    return 32 * (p[BLK_M] / p[WARP_M]) * (p[BLK_N] / p[WARP_N]) * p[PARTS_K];
-}
-
-/* Bytes of a slice in local memory: rows along K, or along the other dimension. */
+/* Bytes of a padded slice in local memory, K-major or MN-major. */
 static int64_t slice_bytes(int64_t width, int64_t blk_k, int mn_major)
 {
     return (mn_major ? blk_k * (width + PAD) : width * (blk_k + PAD)) * BYTES;
@@ -53,7 +48,7 @@ const char *vn__plan_mma_splitk(struct vn_plan *out, const void *problem, const 
         .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]),
         .local = p[STAGES] * (slice_bytes(p[BLK_M], p[BLK_K], vn__is_mn_major_a(g)) +
                               slice_bytes(p[BLK_N], p[BLK_K], vn__is_mn_major_b(g))),
-        .items = items_of(p), .pairs = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
+        .items = vn__mma_items(p) * p[PARTS_K], .pairs = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
 
     if (!vn__mul(&out->v[TILES], tiles, g->batches) || out->v[TILES] > INT_MAX / 2) {
         out->seconds = -1;
@@ -68,7 +63,8 @@ vn_status vn__run_mma_splitk(vn_queue *q, const struct vn_choice *it, const void
                              const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
-    struct vn_launch l = { .groups = { plan->v[TILES], plan->v[SPLITS], 1 }, .items = items_of(it->p) };
+    struct vn_launch l = { .groups = { plan->v[TILES], plan->v[SPLITS], 1 },
+                           .items = vn__mma_items(it->p) * it->p[PARTS_K] };
     vn_buffer *slots = g->c.buffer;             /* with one split: any buffer */
     vn_status s;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * splits.c - how many splits of K a kernel takes that adds them in one launch (cl/tile/split.h).
+ * splits.c - how many splits of K, for kernels with split-K in one launch (cl/tile/split.h).
  */
 #include <math.h>
 

@@ -26,7 +26,6 @@
 
 #define MAJORS   "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1"
 #define WGMMA    "BLK_N STAGES WARPGROUPS RASTER"
-#define MMA_PARAMS "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K"
 #define TILED    "BLK_M BLK_N BLK_K THR_M THR_N"
 #define MATRIX   "BLK_M BLK_N BLK_K WAVE_M WAVE_N ENGINE LANES"
 #define PANELS   "THR_M THR_V VEC BLK_M BLK_N BLK_K"
@@ -142,11 +141,11 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_mma", HOOKS(mma), .trial = vn__trial_gemm,
       .texts = TILES MMA "cl/tile/fragment.h cl/tile/async_operand.h cl/tile/slices.h cl/tile/stages.h "
                          SPLIT_STORE "cl/gemm/mma.cl",
-      .entries = "gemm_mma", .params = MMA_PARAMS, .costs = VN_TILES_COSTS " ODD EDGE",
+      .entries = "gemm_mma", .params = VN_MMA_PARAMS, .costs = VN_TILES_COSTS " ODD EDGE",
       CONSTANTS(mma, MAJORS), .defines = "#define SPLITK 0\n", .engine = "HMMA", .engine_f32 = "HMMA tf32" },
     { .name = "gemm_mma_splitk", HOOKS(mma_splitk), .trial = vn__trial_gemm,
       .texts = TILES MMA "cl/tile/fragment.h cl/tile/word_operand.h " SPLIT_STORE "cl/gemm/mma_splitk.cl",
-      .entries = "gemm_mma_splitk", .params = MMA_PARAMS " PARTS_K",
+      .entries = "gemm_mma_splitk", .params = VN_MMA_PARAMS " PARTS_K",
       .costs = VN_SPLITS_COST_NAMES " ODD_C", CONSTANTS(mma, MAJORS),
       .defines = "#define SPLITK 1\n#define STAGE (WORD_BYTES(BLK_M, MN_MAJOR_A) + "
                  "WORD_BYTES(BLK_N, MN_MAJOR_B))\n",

@@ -98,7 +98,7 @@ DEVICE void shift_words(UINT32 *w, int by)
         w[i] = by & 2 ? v : u;
     }
     UNROLL for (int i = 0; i < 4; i++)
-        asm("shf.r.wrap.b32 %0, %0, %1, %2;" : "+r"(w[i]) : "r"(w[i + 1]), "r"(by % 2 * 16));
+        w[i] = shifted_pair(w[i], w[i + 1], by % 2 * 16);
 }
 
 /* ---- loads and stores ---------------------------------------------------------------------------- */
