@@ -290,7 +290,7 @@ vn_status vn__workspace(vn_buffer **out, vn_queue *q, size_t bytes);
 enum { VN_COUNTERS = 1024, VN_SEAT_LINES = 65, VN_SEAT_LINE = 16 };
 vn_status vn__counters(vn_buffer **out, vn_queue *q);
 /* So many numbers of 64 bits that are 0 whenever no kernel runs. */
-enum { VN_SLOTS = 1 << 18 };
+enum { VN_SLOTS = 1 << 19 };
 vn_status vn__slots(vn_buffer **out, vn_queue *q);
 /* Room for so many tensor maps, where kernels find those of earlier launches: nothing else is written there.
  * vn__arg_maps() adds it to a launch, and the number of the first of two maps, which depends on the buffers

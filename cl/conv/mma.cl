@@ -180,7 +180,7 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
                               0, 0, GROUP_RESIDUAL, GROUP_BIAS };
 
     if (PARTS_K > 1)
-        add_sets((LOCAL float *)room, d);
+        add_sets((LOCAL R *)room, d);
 
     const UINT32 kept = ADD_SPLITS(d);
 

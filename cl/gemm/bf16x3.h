@@ -3,13 +3,10 @@
  * How the parts of an operand are laid out, the order of the products, and what becomes of sums that are not
  * finite.
  *
- * Takes: BLK_K; atoms/nvidia/memory.h.
- * Gives: BF16X3_*, bf16x3_*().
+ * Takes: BLK_K; cl/tile/bf16_parts.h.
+ * Gives: BF16X3_STEP() BF16X3_PART() BF16X3_CHAIN() BF16X3_CHAIN_OF(), bf16x3_load() bf16x3_split()
+ *        bf16x3_sum()
  */
-#define BF16X3_PARTS   3
-#define BF16X3_SCALE   65536.0f
-#define BF16X3_UNSCALE (1.0f / 4294967296.0f)   /* of a product */
-#define BF16X3_LARGEST 3.40282347e38f
 /* Bytes of 16 of K of a panel of so many rows; its parts are so far from each other. */
 #define BF16X3_STEP(rows) ((rows) * 32 * BF16X3_PARTS)
 #define BF16X3_PART(rows) ((rows) * 32)
@@ -29,16 +26,6 @@ DEVICE void bf16x3_load(R x[8], GLOBAL const T *row, INDEX step, int k, int K, i
     }
     UNROLL for (int i = 0; i < 8; i++)
         x[i] = there && k + i < K ? x[i] * BF16X3_SCALE : ZERO;
-}
-
-/* Two elements that are scaled, as bf16; what that leaves of them stays. */
-DEVICE UINT32 bf16x3_part(R *x, R *y)
-{
-    const UINT32 u = bf16_pair_of(*x, *y);
-
-    *x -= BITS_FLOAT(u << 16);
-    *y -= BITS_FLOAT(u & 0xffff0000u);
-    return u;
 }
 
 /* Splits an operand given as A: its last stride is along K, which is padded to a multiple of `whole`, and
@@ -99,15 +86,6 @@ bf16x3_split(int group, int span, int rows, int K, int whole, int per, VIEW e,
         UNROLL for (int k = 0; k < (steps); k++)                    \
             PRODUCT(k, 0, 0, 1);                                    \
     } while (0)
-
-DEVICE int bf16x3_all_finite(const float *sum, const int count)
-{
-    int finite = 1;
-
-    UNROLL for (int i = 0; i < count; i++)
-        finite &= ABS(sum[i]) <= BF16X3_LARGEST;
-    return finite;
-}
 
 /* The sum of K products, which was computed; or, where that is not finite, as other kernels compute it. */
 DEVICE R bf16x3_sum(R sum, GLOBAL const T *a, INDEX a_step, GLOBAL const T *b, INDEX b_step, int K)

@@ -19,6 +19,45 @@
 
 LARGE_LOCAL(gemm_mma_splitk, STAGES * STAGE)
 
+#if FRAGMENT_PARTS > 1
+/* Sums of parts, which are scaled.  Where one is not finite, those of the lane are computed as other kernels
+ * do; m, n: its warp's first row and column. */
+DEVICE void whole_sums(R d[BLOCKS_M][BLOCKS_N][2], GLOBAL const T *a, INDEX a_row, INDEX a_col,
+                       GLOBAL const T *b, INDEX b_row, INDEX b_col, int m, int n, int M, int N, int K)
+{
+    R again[OWN_M][BLOCKS_N][2];
+    int finite = 1;
+
+    UNROLL for (int i = 0; i < OWN_M; i++)
+        finite &= bf16x3_all_finite(d[i][0], BLOCKS_N * 2);
+    m += (int)(ITEM % 32 / 4);
+    n += (int)(ITEM % 4) * 2;
+    UNROLL for (int i = 0; i < OWN_M * BLOCKS_N * 2; i++)
+        again[i / (BLOCKS_N * 2)][i / 2 % BLOCKS_N][i % 2] = ZERO;
+    NO_UNROLL for (int k = 0; k < (finite ? 0 : K); k++)
+        UNROLL for (int i = 0; i < OWN_M; i++) {
+            const R x = a[(m + 8 * i < M ? m + 8 * i : M - 1) * a_row + k * a_col];
+
+            UNROLL for (int j = 0; j < BLOCKS_N * 2; j++) {
+                const int column = n + j / 2 * 8 + j % 2;
+
+                again[i][j / 2][j % 2] = FMA(x, b[k * b_row + (column < N ? column : N - 1) * b_col],
+                                             again[i][j / 2][j % 2]);
+            }
+        }
+    UNROLL for (int i = 0; i < OWN_M * BLOCKS_N * 2; i++) {
+        R *const sum = &d[i / (BLOCKS_N * 2)][i / 2 % BLOCKS_N][i % 2];
+
+        *sum = ABS(*sum) <= BF16X3_LARGEST ? *sum * BF16X3_UNSCALE
+                                           : again[i / (BLOCKS_N * 2)][i / 2 % BLOCKS_N][i % 2];
+    }
+}
+#define WHOLE_SUMS(d, m, n) \
+    whole_sums(d, a0, (INDEX)vA.s5, (INDEX)vA.s6, b0, (INDEX)vB.s5, (INDEX)vB.s6, m, n, M, N, K)
+#else
+#define WHOLE_SUMS(d, m, n) do { } while (0)
+#endif
+
 #define STAGE_AFTER(at) ((at) == stages + (STAGES - 1) * STAGE ? stages : (at) + STAGE)
 
 KERNEL_ROOM(ITEMS, 2) void
@@ -66,11 +105,11 @@ gemm_mma_splitk(int M, int N, int K, VIEW eC, R alpha, GLOBAL const T *RESTRICT 
         UNROLL for (int step = 0; step < STEPS; step++) {
             FRAGMENT x[BLOCKS_M][FRAGMENT_REGS], y[BLOCKS_N][FRAGMENT_REGS];
 
-            UNROLL for (int h = 0; h < FRAGMENT_REGS; h++) {
+            UNROLL for (int h = 0; h < FRAGMENT_REGS / FRAGMENT_PARTS; h++) {
                 UNROLL for (int i = 0; i < BLOCKS_M; i++)
-                    x[i][h] = load_pair(&lane_a, here, i, step * STEP_K + 8 * h, BLK_M, MN_MAJOR_A);
+                    load_words(x[i], &lane_a, here, i, step, h, BLK_M, MN_MAJOR_A);
                 UNROLL for (int j = 0; j < BLOCKS_N; j++)
-                    y[j][h] = load_pair(&lane_b, here + BYTES_A, j, step * STEP_K + 8 * h, BLK_N, MN_MAJOR_B);
+                    load_words(y[j], &lane_b, here + BYTES_A, j, step, h, BLK_N, MN_MAJOR_B);
             }
             UNROLL for (int j = 0; j < BLOCKS_N; j++)
                 MULTIPLY_BLOCK(d, x, y, j, BLOCKS_M);
@@ -81,15 +120,20 @@ gemm_mma_splitk(int M, int N, int K, VIEW eC, R alpha, GLOBAL const T *RESTRICT 
     const struct output c = OUTPUT(tile.batch);
 
     if (PARTS_K > 1)
-        add_sets((LOCAL float *)room, d);
+        add_sets((LOCAL R *)room, d);
+
+    const int m = m1 + OWN_ROW;
 
     if (splits == 1 && c.col == 1) {
-        store_by_rows(&c, (LOCAL float *)room, tile.m0, tile.n0, m1 + OWN_ROW, n1, d);
+        WHOLE_SUMS(d, tile.m0 + m, tile.n0 + n1);
+        store_by_rows(&c, (LOCAL R *)room, tile.m0, tile.n0, m, n1, d);
         return;
     }
 
     const UINT32 kept = ADD_SPLITS(d);
 
-    if (kept)
-        store_fragments(&c, tile.m0 + m1 + OWN_ROW, tile.n0 + n1, tile.m0, tile.n0, kept, d);
+    if (kept) {
+        WHOLE_SUMS(d, tile.m0 + m, tile.n0 + n1);
+        store_fragments(&c, tile.m0 + m, tile.n0 + n1, tile.m0, tile.n0, kept, d);
+    }
 }

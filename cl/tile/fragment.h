@@ -13,10 +13,11 @@
  *
  * Takes  BLK_M BLK_N, the tile of a work-group; WARP_M WARP_N, that of a warp; PARTS_K, where not 1: sets of
  *        warps that multiply the same tile, each a part of every slice of K; the instruction's MMA_M MMA_K:
- *        16 16 for 16-bit types, 16 8 for tf32, for f64 8 4 or, on sm_90 and up, 16 4, 16 8, 16 16
+ *        16 16 for 16-bit types, 16 8 for tf32, 16 16 for f32 in three bf16 parts, for f64 8 4 or, on sm_90
+ *        and up, 16 4, 16 8, 16 16
  * Gives  ITEMS ITEM WARPS_M WARPS_N SET_ITEMS BLOCKS_M BLOCKS_N VEC STEP_K FRAGMENT FRAGMENT_REGS
- *        BLOCKS_LOADED(), swizzle() fragment_start() part_start() LOAD_FRAGMENT() ROUND_FRAGMENT()
- *        MULTIPLY_BLOCK()
+ *        FRAGMENT_PARTS R_BYTES BLOCKS_LOADED(), swizzle() fragment_start() part_start() LOAD_FRAGMENT()
+ *        ROUND_FRAGMENT() MULTIPLY_BLOCK()
  *
  * Source: the PTX ISA manual, "Matrix fragments for mma"; swizzles as in NVIDIA's CUTLASS for Ampere.
  */
@@ -31,14 +32,16 @@
 #define BLOCKS_M      (WARP_M / 8)
 #define BLOCKS_N      (WARP_N / 8)
 #define VEC           (16 / T_BYTES)            /* elements of a vector */
+#define R_BYTES       (T_BYTES < 4 ? 4 : T_BYTES)       /* of an accumulator */
+#define FRAGMENT_PARTS (TYPE == TYPE_F32 && MMA_K == 16 ? 3 : 1)        /* of an element */
 #if TYPE == TYPE_F64
 #define FRAGMENT      double
 #define FRAGMENT_REGS (MMA_K == 16 ? 4 : 2)     /* of a block, for a step of k */
 #define STEP_K        (4 * FRAGMENT_REGS)
 #elif TYPE == TYPE_F32
 #define FRAGMENT      UINT32
-#define FRAGMENT_REGS 2
-#define STEP_K        8
+#define FRAGMENT_REGS (2 * FRAGMENT_PARTS)      /* part by part */
+#define STEP_K        (FRAGMENT_PARTS > 1 ? 16 : 8)
 #else
 #define FRAGMENT      UINT32
 #define FRAGMENT_REGS 2
@@ -124,7 +127,7 @@ DEVICE unsigned int part_start(int mn_major, int vecs, unsigned int first, int i
 /* ---- registers ------------------------------------------------------------------------------------ */
 
 /* Blocks [from, to) as the instruction takes them: f32 rounded to tf32. */
-#if TYPE == TYPE_F32
+#if TYPE == TYPE_F32 && FRAGMENT_PARTS == 1
 #define ROUND_FRAGMENT(x, from, to)                                                                     \
     UNROLL for (int i = from; i < to; i++)                                                              \
     UNROLL for (int h = 0; h < FRAGMENT_REGS; h++)                                                      \
@@ -152,6 +155,28 @@ DEVICE unsigned int part_start(int mn_major, int vecs, unsigned int first, int i
 #define MULTIPLY_BLOCK(d, a, b, j, rows)                                                                \
     UNROLL for (int i = 0; i < BLOCKS_M; i += 2)                                                        \
         if (i < (rows)) MMA_F64_16x8x16(d[i][j], d[i + 1][j], a[i], a[i + 1], b[j])
+#elif FRAGMENT_PARTS > 1
+/* Of the nine products of parts the six larger ones, the small ones first, from zero: the instruction
+ * truncates when it accumulates (cl/gemm/bf16x3.cl). */
+#define MULTIPLY_BLOCK(d, a, b, j, rows)                                                                \
+    do {                                                                                                \
+        R of_parts[BLOCKS_M][2];                                                                        \
+                                                                                                        \
+        UNROLL for (int i = 0; i < BLOCKS_M; i++)                                                       \
+            of_parts[i][0] = of_parts[i][1] = ZERO;                                                     \
+        MULTIPLY_PARTS(of_parts, a, b[j], 1, 1, rows);                                                  \
+        MULTIPLY_PARTS(of_parts, a, b[j], 0, 2, rows);                                                  \
+        MULTIPLY_PARTS(of_parts, a, b[j], 2, 0, rows);                                                  \
+        MULTIPLY_PARTS(of_parts, a, b[j], 0, 1, rows);                                                  \
+        MULTIPLY_PARTS(of_parts, a, b[j], 1, 0, rows);                                                  \
+        MULTIPLY_PARTS(of_parts, a, b[j], 0, 0, rows);                                                  \
+        UNROLL for (int i = 0; i < BLOCKS_M; i++)                                                       \
+        UNROLL for (int e = 0; e < 2; e++)                                                              \
+            d[i][j][e] = d[i][j][e] + of_parts[i][e];                                                   \
+    } while (0)
+#define MULTIPLY_PARTS(sum, a, b, of_a, of_b, rows)                                                     \
+    UNROLL for (int i = 0; i < BLOCKS_M; i += 2)                                                        \
+        if (i < (rows)) MMA_BF16(sum[i], sum[i + 1], a[i] + 2 * (of_a), a[i + 1] + 2 * (of_a), b + 2 * (of_b))
 #else
 #define MULTIPLY_BLOCK(d, a, b, j, rows)                                                                \
     UNROLL for (int i = 0; i < BLOCKS_M; i += 2)                                                        \

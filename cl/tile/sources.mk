@@ -3,6 +3,7 @@ texts += \
 	%D%/accumulator.h \
 	%D%/activation.h \
 	%D%/async_operand.h \
+	%D%/bf16_parts.h \
 	%D%/cpu.h \
 	%D%/epilogue.h \
 	%D%/exponentials.h \

@@ -22,13 +22,13 @@
 #define PAIRS   (BLK_M * BLK_N / 2)              /* of accumulators, of a tile */
 
 #if BLOCKS_M % PARTS_K || (SPLITK && OWN_M * BLOCKS_N > 32) || \
-    (PARTS_K > 1 && PARTS_K * PAIRS * 8 > STAGES * STAGE)
+    (PARTS_K > 1 && PARTS_K * PAIRS * 2 * R_BYTES > STAGES * STAGE)
 #error "sets of warps must share the rows of a warp evenly, and their sums fit the stages"
 #endif
 
 /* Adds the partial sums of all sets of warps, in order: d[0] to d[OWN_M - 1] become those of the rows that
  * this set keeps.  sums: in place of the stages. */
-DEVICE void add_sets(LOCAL float *sums, R d[BLOCKS_M][BLOCKS_N][2])
+DEVICE void add_sets(LOCAL R *sums, R d[BLOCKS_M][BLOCKS_N][2])
 {
     const int set = (int)(ITEM / SET_ITEMS), mine = (int)(ITEM % SET_ITEMS);
 
@@ -38,7 +38,7 @@ DEVICE void add_sets(LOCAL float *sums, R d[BLOCKS_M][BLOCKS_N][2])
             d[i / (BLOCKS_N * 2)][i / 2 % BLOCKS_N][i % 2];
     BARRIER();
     UNROLL for (int i = 0; i < OWN_M * BLOCKS_N * 2; i++) {
-        LOCAL const float *const from = sums + (set * (OWN_M * BLOCKS_N * 2) + i) * SET_ITEMS + mine;
+        LOCAL const R *const from = sums + (set * (OWN_M * BLOCKS_N * 2) + i) * SET_ITEMS + mine;
         R sum = from[0];
 
         UNROLL for (int p = 1; p < PARTS_K; p++)
@@ -48,7 +48,7 @@ DEVICE void add_sets(LOCAL float *sums, R d[BLOCKS_M][BLOCKS_N][2])
 }
 
 #if SPLITK
-#define SPLIT_PARAMS , int span, int splits, GLOBAL UINT64 *gSlots
+#define SPLIT_PARAMS , int span, int splits, GLOBAL SLOT *gSlots
 #define SPLIT_FIRST  (GROUP_ID(1) * span)
 #define SPLIT_SLICES(all) ((all) - SPLIT_FIRST < span ? (all) - SPLIT_FIRST : span)
 #define ADD_SPLITS(d) \
@@ -57,22 +57,22 @@ DEVICE void add_sets(LOCAL float *sums, R d[BLOCKS_M][BLOCKS_N][2])
 
 /* Adds those of all work-groups of a tile.  Exchanges of a work-item are in flight together.  Returns for
  * which pairs, bit i, this work-item has the sums of all. */
-DEVICE UINT32 add_splits(GLOBAL UINT64 *slots, int split, int splits, R d[BLOCKS_M][BLOCKS_N][2])
+DEVICE UINT32 add_splits(GLOBAL SLOT *slots, int split, int splits, R d[BLOCKS_M][BLOCKS_N][2])
 {
     UINT32 kept = ~(UINT32)0;
 
     slots += ITEM;
     for (; splits > 1 && kept; split /= 2, splits = (splits + 1) / 2) {
         if ((split ^ 1) < splits) {
-            GLOBAL UINT64 *const slot = slots + split / 2 * PAIRS;
-            UINT64 other[OWN_M * BLOCKS_N];
+            GLOBAL SLOT *const slot = slots + split / 2 * PAIRS;
+            SLOT other[OWN_M * BLOCKS_N];
 
             UNROLL for (int i = 0; i < OWN_M * BLOCKS_N; i++) {
                 R *const pair = d[i / BLOCKS_N][i % BLOCKS_N];
 
-                other[i] = 0;
+                other[i] = NO_PAIR;
                 if (kept >> i & 1)
-                    other[i] = exchange_word(slot + i * ITEMS, pair_word(pair[0], pair[1]));
+                    other[i] = EXCHANGE_SLOT(slot + i * ITEMS, pair_word(pair[0], pair[1]));
             }
             UNROLL for (int i = 0; i < OWN_M * BLOCKS_N; i++) {
                 R *const pair = d[i / BLOCKS_N][i % BLOCKS_N];

@@ -56,11 +56,11 @@ DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, in
 /* ---- through local memory -------------------------------------------------------------------------- */
 
 #define FRAGMENT_PITCH (BLK_N + 8)              /* lanes write to different banks */
-#define FRAGMENT_ROOM  (4 * BLK_M * FRAGMENT_PITCH)     /* bytes, of sums in f32 */
+#define FRAGMENT_ROOM  (R_BYTES * BLK_M * FRAGMENT_PITCH)       /* bytes */
 #define ROW_LANES      (BLK_N < 64 ? BLK_N / 2 : 32)    /* that store a row */
 
 /* Stores columns column and column + 1, where they are in the tile and in C, of the row that is at `at`. */
-DEVICE void store_pair(const struct output *o, LOCAL const float *sums, INDEX at, int m, int n0, int column)
+DEVICE void store_pair(const struct output *o, LOCAL const R *sums, INDEX at, int m, int n0, int column)
 {
     const int left = BLK_N < o->N - n0 ? BLK_N : o->N - n0;
     const int first = column >= 0 && column < left, second = column + 1 < left;
@@ -75,10 +75,10 @@ DEVICE void store_pair(const struct output *o, LOCAL const float *sums, INDEX at
         STORE_C(o->c, at + column + 1, y);
 }
 
-/* The same as store_fragments(), by a work-group that has all sums, in f32, and to contiguous rows of any
+/* The same as store_fragments(), by a work-group that has all sums, and to contiguous rows of any
  * alignment: lanes store adjacent pairs.  m, n: where the set's blocks begin in the tile at (m0, n0); sums:
  * anything may have been there. */
-DEVICE void store_by_rows(const struct output *o, LOCAL float *sums, int m0, int n0, int m, int n,
+DEVICE void store_by_rows(const struct output *o, LOCAL R *sums, int m0, int n0, int m, int n,
                           R d[BLOCKS_M][BLOCKS_N][2])
 {
     const int lane = (int)ITEM % ROW_LANES;
@@ -92,7 +92,7 @@ DEVICE void store_by_rows(const struct output *o, LOCAL float *sums, int m0, int
         sums[(m + 8 * i) * FRAGMENT_PITCH + n + 8 * j + e] = d[i][j][e];
     BARRIER();
     for (int row = (int)ITEM / ROW_LANES; row < BLK_M && m0 + row < o->M; row += ITEMS / ROW_LANES) {
-        LOCAL const float *const from = sums + row * FRAGMENT_PITCH;
+        LOCAL const R *const from = sums + row * FRAGMENT_PITCH;
         const INDEX at = (m0 + row) * o->row + n0;
         const int odd = (int)((UINT64)(o->c + at) / C_BYTES % 2);
 

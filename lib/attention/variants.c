@@ -64,6 +64,8 @@ static void head_of(int *c, const void *problem)
             "cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h cl/tile/operand.h "           \
             "cl/tile/accumulator.h cl/tile/store_row.h cl/tile/roles.h cl/attention/attention.h "
 
+#define BF16X3 "cl/tile/bf16_parts.h cl/gemm/bf16x3.h "
+
 #define CPU "cl/tile/activation.h cl/tile/epilogue.h cl/tile/cpu.h cl/tile/row_cpu.h " \
             "cl/attention/attention.h cl/attention/cpu.h "
 
@@ -107,7 +109,7 @@ const struct vn_variant vn__attention_variants[] = {
       .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n#define EXACT_WEIGHTS (FORM > 1)\n" },
     { .name = "attention_bf16x3", .fits = vn__fits_attention_bf16x3, .plan = vn__plan_attention_bf16x3,
       .run = vn__run_attention_bf16x3, .trial = vn__trial_attention,
-      .texts = TMA "cl/gemm/bf16x3.h cl/tile/store_f32.h cl/attention/online.h cl/attention/bf16x3.h "
+      .texts = TMA BF16X3 "cl/tile/store_f32.h cl/attention/online.h cl/attention/bf16x3.h "
                "cl/attention/jobs.h cl/attention/bf16x3.cl",
       .entries = "attention_split attention_bf16x3", .params = "HEAD BLK_N STAGES WARPGROUPS Q_REGISTERS",
       .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1  FORM 0 1",

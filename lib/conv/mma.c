@@ -198,9 +198,9 @@ const char *vn__plan_conv_mma_splitk(struct vn_plan *out, const void *problem, c
     const int64_t slice = (int64_t)(p[BLK_M] + p[BLK_N]) * p[BLK_K] * BYTES;
     struct vn_splits s = {
         .tiles = (double)out->v[TILES], .flops = 2.0 * p[BLK_M] * p[BLK_N] * p[BLK_K],
-        .loads = (double)slice, .memory = c->p.bytes,
+        .loads = (double)slice, .peak = site->rates->mma16, .memory = c->p.bytes,
         .bytes = c->p.bytes + odd_bytes(vn__conv_output(c), row->cost[ODD_C]), .local = slice * p[STAGES],
-        .items = vn__mma_items(p) * p[PARTS_K], .pairs = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
+        .items = vn__mma_items(p) * p[PARTS_K], .slots = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
     double all, most;
 
     if (why)

@@ -74,6 +74,7 @@ static void direction_of(int *c, const void *problem)
             "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
             "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
             "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
+#define BF16X3 "cl/tile/bf16_parts.h cl/gemm/bf16x3.h "
 #define MMA EPILOGUE "cl/tile/scheduler.h cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h "                 \
             "cl/atoms/nvidia/memory.h cl/conv/conv.h cl/conv/gather.h cl/tile/fragment.h "                   \
             "cl/tile/async_operand.h cl/tile/slices.h cl/tile/stages.h cl/tile/mainloop.h "
@@ -211,7 +212,7 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_dpas", .fits = vn__fits_conv_dpas, MATRIX("intel"), .engine = "DPAS" },
     { .name = "conv_bf16x3", .fits = vn__fits_conv_bf16x3, .plan = vn__plan_conv_bf16x3,
       .run = vn__run_conv_bf16x3, .layout = vn__layout_conv_bf16x3, .trial = vn__trial_conv,
-      .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.h "
+      .texts = TMA "cl/conv/conv.h cl/conv/im2col.h " BF16X3 "cl/gemm/bf16x3_rows.h "
       "cl/conv/repack.cl cl/conv/bf16x3.cl",
       .entries = "split repack conv_bf16x3 add_units", .params = "BLK_M STAGES WARPGROUPS",
       .costs = "EFF TILE_NS FIXED_NS STORE_NS MOVE ODD_C",
@@ -302,7 +303,7 @@ const struct vn_variant vn__conv_variants[] = {
       .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },
     { .name = "conv_bf16x3_filter", .fits = vn__fits_conv_bf16x3_filter, .plan = vn__plan_conv_bf16x3_filter,
       .run = vn__run_conv_bf16x3_filter, .trial = vn__trial_conv,
-      .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.h "
+      .texts = TMA "cl/conv/conv.h cl/conv/im2col.h " BF16X3 "cl/gemm/bf16x3_rows.h "
                    "cl/conv/filter_tiles.h cl/conv/repack.cl cl/conv/bf16x3_filter.cl cl/conv/filter_sum.cl",
       .entries = "repack split conv_bf16x3_filter conv_filter_sum", .params = "BLK_M STAGES",
       .costs = "EFF FIXED_NS TILE_NS MOVE",

@@ -124,11 +124,11 @@ double vn__mma_peak(const struct gemm *g, const struct vn_site *site);
 int vn__mma_items(const int *p);
 
 /* Kernels with split-K in one launch (splits.c).  Of a slice of a tile: flops, and loads, in bytes from L2.
- * memory: bytes of the operands; bytes: the same, and what storing C takes beyond them; local: bytes of local
- * memory; pairs: of accumulators of a tile. */
+ * peak: GFLOP/s of a compute unit; memory: bytes of the operands; bytes: the same, and what storing C takes
+ * beyond them; local: bytes of local memory; slots: of a tile. */
 struct vn_splits {
-    double  tiles, flops, loads, memory, bytes;
-    int64_t slices, local, pairs;
+    double  tiles, flops, loads, peak, memory, bytes;
+    int64_t slices, local, slots;
     int     items;
 };
 /* Their first costs. */

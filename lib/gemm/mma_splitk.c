@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mma_splitk.c - the variant gemm_mma_splitk: products in 16-bit types with few tiles, or with rows that
- * begin at any element, by the matrix engine of NVIDIA's sm_90, out of registers.
+ * mma_splitk.c - the variant gemm_mma_splitk: products with few tiles, or with rows that begin at any
+ * element, by the matrix engine of NVIDIA's sm_90, out of registers; f32 as three bf16 parts.
  */
 #include <limits.h>
 
+#include "bf16x3.h"
 #include "gemm.h"
 
 enum { BLK_M, BLK_N, BLK_K, STAGES = BLK_K + 3, PARTS_K = STAGES + 3 };         /* parameters */
 enum { ODD_C = VN_SPLITS_COSTS };               /* its cost column after those of splits */
 enum { TILES, SPAN, SPLITS };                   /* values of a plan */
-enum { BYTES = 2, PAD = 8 };                    /* of an element; elements that pad a row */
 
 static int is_contiguous(const vn_tensor *t) { return vn__row(t) == 1 || vn__col(t) == 1; }
 
@@ -21,8 +21,6 @@ const char *vn__fits_mma_splitk(const void *problem, const struct vn_facts *f)
 
     if (vn__sm(f) < 90)
         return "it needs an NVIDIA GPU of sm_90 or above, for its local memory";
-    if (vn_type_bytes(g->head.type) != BYTES)
-        return "it needs f16 or bf16";
     if (g->k == 0)
         return "there is nothing to multiply";
     if (!is_contiguous(&g->a) || !is_contiguous(&g->b))
@@ -30,10 +28,13 @@ const char *vn__fits_mma_splitk(const void *problem, const struct vn_facts *f)
     return (why = vn__fits_order(g)) ? why : vn__fits_half_sizes(g);
 }
 
-/* Bytes of a padded slice in local memory, K-major or MN-major. */
-static int64_t slice_bytes(int64_t width, int64_t blk_k, int mn_major)
+/* Bytes of a padded slice in local memory, K-major or MN-major, as in cl/tile/word_operand.h. */
+static int64_t slice_bytes(const struct gemm *g, int64_t width, int64_t blk_k, int mn_major)
 {
-    return (mn_major ? blk_k * (width + PAD) : width * (blk_k + PAD)) * BYTES;
+    const int64_t bytes = (int64_t)vn_type_bytes(g->head.type);
+    const int64_t pad = bytes == 2 || (bytes == 4 && !mn_major) ? 8 : 4;
+
+    return (mn_major ? blk_k * (width + pad) : width * (blk_k + pad)) * bytes;
 }
 
 const char *vn__plan_mma_splitk(struct vn_plan *out, const void *problem, const struct vn_row *row,
@@ -42,13 +43,16 @@ const char *vn__plan_mma_splitk(struct vn_plan *out, const void *problem, const 
     const struct gemm *g = problem;
     const int *const p = row->p;
     const int64_t tiles = VN_CEIL_DIV(g->m, p[BLK_M]) * VN_CEIL_DIV(g->n, p[BLK_N]);
+    const int64_t bytes = (int64_t)vn_type_bytes(g->head.type);
     struct vn_splits s = {
         .slices = VN_CEIL_DIV(g->k, p[BLK_K]), .flops = 2.0 * p[BLK_M] * p[BLK_N] * p[BLK_K],
-        .loads = (double)(p[BLK_M] + p[BLK_N]) * p[BLK_K] * BYTES, .memory = g->head.bytes,
-        .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]),
-        .local = p[STAGES] * (slice_bytes(p[BLK_M], p[BLK_K], vn__is_mn_major_a(g)) +
-                              slice_bytes(p[BLK_N], p[BLK_K], vn__is_mn_major_b(g))),
-        .items = vn__mma_items(p) * p[PARTS_K], .pairs = (int64_t)p[BLK_M] * p[BLK_N] / 2 };
+        .loads = (double)(p[BLK_M] + p[BLK_N]) * (double)(p[BLK_K] * bytes),
+        .peak = g->head.type == VN_F32 ? vn__bf16x3_peak(site) : vn__mma_peak(g, site),
+        .memory = g->head.bytes, .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]),
+        .local = p[STAGES] * (slice_bytes(g, p[BLK_M], p[BLK_K], vn__is_mn_major_a(g)) +
+                              slice_bytes(g, p[BLK_N], p[BLK_K], vn__is_mn_major_b(g))),
+        .items = vn__mma_items(p) * p[PARTS_K],
+        .slots = (int64_t)p[BLK_M] * p[BLK_N] / (bytes > 4 ? 1 : 2) };
 
     if (!vn__mul(&out->v[TILES], tiles, g->batches) || out->v[TILES] > INT_MAX / 2) {
         out->seconds = -1;

@@ -26,7 +26,7 @@ static double seconds_of(const struct vn_splits *s, int64_t span, const struct v
     const double units = site->facts->units;
     const double all = s->tiles * (double)VN_CEIL_DIV(s->slices, span), groups = ceil(all / units);
     const double waves = ceil(all / (units * residents_of(s, site)));
-    const double flops = s->flops * (double)span / (site->rates->mma16 * 1e6);
+    const double flops = s->flops * (double)span / (s->peak * 1e6);
     const double alone = flops * waves / cost[VN_SPLITS_EFF];
     const double full = flops * groups / cost[VN_SPLITS_EFF_FULL];
     const double loads = s->loads * (double)span * groups * units /
@@ -57,7 +57,7 @@ double vn__plan_splits(int64_t *span, int64_t *splits, const struct vn_splits *s
         const int64_t some = VN_CEIL_DIV(s->slices, wanted), parts = VN_CEIL_DIV(s->slices, some);
         const double seconds = seconds_of(s, some, row, site);
 
-        if (s->tiles * (double)(parts - 1) > (double)(VN_SLOTS / s->pairs))
+        if (s->tiles * (double)(parts - 1) > (double)(VN_SLOTS / s->slots))
             break;
         if (seconds < least) {
             least = seconds;

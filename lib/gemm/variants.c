@@ -20,6 +20,7 @@
                  "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
                  "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
                  "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
+#define BF16X3   "cl/tile/bf16_parts.h cl/gemm/bf16x3.h "
 #define MMA      "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
 #define SPLIT_STORE "cl/tile/slots.h cl/tile/split.h cl/tile/store_fragment.h "
 #define SKINNY   EPILOGUE MMA "cl/atoms/nvidia/warp.h cl/tile/slots.h cl/gemm/skinny.h "
@@ -67,8 +68,8 @@ const struct vn_variant vn__gemm_variants[] = {
 
     /* GPUs: few rows */
     { .name = "gemm_bf16x3_rows", .was = "gemm_split_rows gemm_split_rows_64", HOOKS(bf16x3_rows),
-      FEW_ROWS_TURN, .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3_rows.h "
-      "cl/gemm/bf16x3_rows.cl",
+      FEW_ROWS_TURN, .trial = vn__trial_gemm,
+      .texts = TMA BF16X3 "cl/gemm/bf16x3_rows.h cl/gemm/bf16x3_rows.cl",
       .entries = "split gemm_bf16x3_rows add_units", .params = "BLK_M STAGES",
       .costs = "EFF TILE_NS FIXED_NS ODD_C C",
       CONSTANTS(bf16x3_rows, "MN_MAJOR_B 0 1"), .defines = "#define BLK_K 32\n#define WARPGROUPS 2\n",
@@ -100,7 +101,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .defines = "#define MN_MAJOR_B 0\n#define UNALIGNED_C 0\n#define COLUMNS BLK_N\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },
     { .name = "gemm_bf16x3", .was = "gemm_split gemm_split_128 gemm_split_64", HOOKS(bf16x3),
-      .layout = vn__layout_bf16x3, .trial = vn__trial_gemm, .texts = TMA "cl/gemm/bf16x3.h cl/gemm/bf16x3.cl",
+      .layout = vn__layout_bf16x3, .trial = vn__trial_gemm, .texts = TMA BF16X3 "cl/gemm/bf16x3.cl",
       .entries = "split gemm_bf16x3", .params = "BLK_N BLK_K STAGES WARPGROUPS",
       .costs = VN_TILES_COSTS " MOVE", .engine = "HGMMA", .engine_f32 = "HGMMA bf16 x 3" },
     { .name = "gemm_splitk", .was = "gemm_deep", HOOKS(splitk),
@@ -144,12 +145,13 @@ const struct vn_variant vn__gemm_variants[] = {
       .entries = "gemm_mma", .params = VN_MMA_PARAMS, .costs = VN_TILES_COSTS " ODD EDGE",
       CONSTANTS(mma, MAJORS), .defines = "#define SPLITK 0\n", .engine = "HMMA", .engine_f32 = "HMMA tf32" },
     { .name = "gemm_mma_splitk", HOOKS(mma_splitk), .trial = vn__trial_gemm,
-      .texts = TILES MMA "cl/tile/fragment.h cl/tile/word_operand.h " SPLIT_STORE "cl/gemm/mma_splitk.cl",
+      .texts = TILES MMA "cl/tile/bf16_parts.h cl/tile/fragment.h cl/tile/word_operand.h " SPLIT_STORE
+               "cl/gemm/mma_splitk.cl",
       .entries = "gemm_mma_splitk", .params = VN_MMA_PARAMS " PARTS_K",
       .costs = VN_SPLITS_COST_NAMES " ODD_C", CONSTANTS(mma, MAJORS),
       .defines = "#define SPLITK 1\n#define STAGE (WORD_BYTES(BLK_M, MN_MAJOR_A) + "
                  "WORD_BYTES(BLK_N, MN_MAJOR_B))\n",
-      .engine = "HMMA" },
+      .engine = "HMMA", .engine_f32 = "HMMA bf16 x 3" },
 
     /* AMD's and Intel's */
     { .name = "gemm_mfma", HOOKS(matrix_mfma), .trial = vn__trial_gemm,

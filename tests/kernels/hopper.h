@@ -470,6 +470,7 @@ static uint32_t bf16_pair_of(float low, float high)
 #define STORE_PAIR_0(p, x, y) STORE_F32_PAIR(p, x, y)
 #define STORE_PAIR_1(p, x, y) (*(unsigned *)(p) = f16_pair_of(x, y))
 #define STORE_PAIR_2(p, x, y) (*(unsigned *)(p) = bf16_pair_of(x, y))
+#define STORE_PAIR_3(p, x, y) STORE_F32_PAIR(p, x, y)
 
 static void shift_words(uint32_t *w, int by)
 {
@@ -512,6 +513,16 @@ static float ptx_recip(float x) { return 1 / x; }
 #else
 #define LOAD_F32X4(x, at) memcpy(x, local_at(at), 16)
 #endif
+// A load of more than one f32, or of an f64: at a multiple of its bytes, as the device has it.
+static const void *local_pair(unsigned at)
+{
+    if (at % 8)
+        refuse("8 bytes of local memory are loaded from no multiple of 8");
+    return local_at(at);
+}
+#define LOAD_F64(x, at)     memcpy(&(x), local_pair(at), 8)
+#define LOAD_F32(x, at)     memcpy(&(x), local_at(at), 4)
+#define LOAD_F32X2(x, y, at) (memcpy(&(x), local_pair(at), 4), memcpy(&(y), local_at((at) + 4), 4))
 #define LOAD_B32(x, at) ((x) = *(uint32_t *)local_at(at))
 #define LOAD_B16(x, at) ((x) = *(uint16_t *)local_at(at))
 
@@ -564,6 +575,32 @@ static void multiply_fragments(float *c, float *c8, const uint32_t *a, const uin
     }
     meet(warp(), 32);
 }
+// f64, of which a lane has k = lane % 4, and every fourth behind it.
+template <int REGS>
+static void multiply_f64(double *c, double *c8, const double *a, const double *a8, const double *b)
+{
+    static double handed_f64[MOST_ITEMS][3][REGS];
+    const int me = threadIdx.x, first = me / 32 * 32;
+
+    memcpy(handed_f64[me][0], a, sizeof handed_f64[me][0]);
+    memcpy(handed_f64[me][1], a8, sizeof handed_f64[me][1]);
+    memcpy(handed_f64[me][2], b, sizeof handed_f64[me][2]);
+    meet(warp(), 32);
+    for (int e = 0; e < 4; e++) {
+        double &sum = (e < 2 ? c : c8)[e % 2];
+
+        for (int k = 0; k < 4 * REGS; k++)
+            sum = fma(handed_f64[first + lane() / 4 * 4 + k % 4][e / 2][k / 4],
+                      handed_f64[first + (lane() % 4 * 2 + e % 2) * 4 + k % 4][2][k / 4], sum);
+#ifdef WRONG
+        sum *= e < 2 ? 1 : 0;
+#endif
+    }
+    meet(warp(), 32);
+}
+#define MMA_F64_16x8x8(c, c8, a, a8, b)  multiply_f64<2>(c, c8, a, a8, b)
+#define MMA_F64_16x8x16(c, c8, a, a8, b) multiply_f64<4>(c, c8, a, a8, b)
+#define MMA_BF16(c, c8, a, a8, b)        multiply_fragments(c, c8, a, a8, b, bf16_float)
 #define VALUE_1 f16_float
 #define VALUE_2 bf16_float
 #define MMA_F32(c, c8, a, a8, b) multiply_fragments(c, c8, a, a8, b, OF(VALUE, TYPE))
@@ -645,6 +682,17 @@ static word exchange_word(word *p, word x)
 {
     const word was = *p;
 
+    *p = x;
+    return was;
+}
+
+struct two_words { word low, high; };
+static two_words exchange_two_words(two_words *p, two_words x)
+{
+    const two_words was = *p;
+
+    if ((uint64_t)p % 16)
+        refuse("16 bytes are exchanged at no multiple of 16");
     *p = x;
     return was;
 }

@@ -108,6 +108,8 @@ DEVICE void shift_words(UINT32 *w, int by)
 #define LOAD_F32X4(x, at) \
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" \
                  : "=f"((x)[0]), "=f"((x)[1]), "=f"((x)[2]), "=f"((x)[3]) : "r"(at))
+#define LOAD_F32(x, at) asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at))
+#define LOAD_F32X2(x, y, at) asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(at))
 #define LOAD_B32(x, at) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at))
 #define LOAD_B16(x, at) asm volatile("ld.shared.u16 %0, [%1];" : "=r"(x) : "r"(at))
 #define STORE_B32X4(at, x, y, z, w) \
@@ -184,6 +186,19 @@ DEVICE UINT64 exchange_word(GLOBAL UINT64 *p, UINT64 x)
 
     asm volatile("atom.relaxed.gpu.global.exch.b64 %0, [%1], %2;"
                  : "=l"(was) : "l"((unsigned INT64)p), "l"(x) : "memory");
+    return was;
+}
+
+/* The same with 16 bytes, at a multiple of them (sm_90). */
+struct two_words { UINT64 low, high; };
+DEVICE struct two_words exchange_two_words(GLOBAL struct two_words *p, struct two_words x)
+{
+    struct two_words was;
+
+    asm volatile("{ .reg .b128 x, was; mov.b128 x, {%2, %3}; "
+                 "atom.relaxed.gpu.global.exch.b128 was, [%4], x; mov.b128 {%0, %1}, was; }"
+                 : "=l"(was.low), "=l"(was.high) : "l"(x.low), "l"(x.high), "l"((unsigned INT64)p)
+                 : "memory");
     return was;
 }
 

@@ -15,10 +15,11 @@
     asm("mma.sync.aligned." shape_kinds " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
         : "+f"((c)[0]), "+f"((c)[1]), "+f"((c8)[0]), "+f"((c8)[1]) \
         : "r"((a)[0]), "r"((a8)[0]), "r"((a)[1]), "r"((a8)[1]), "r"((b)[0]), "r"((b)[1]))
+#define MMA_BF16(c, c8, a, a8, b) MMA_16x8("m16n8k16.row.col.f32.bf16.bf16.f32", c, c8, a, a8, b)
 #if TYPE == TYPE_F32
 #define MMA_F32(c, c8, a, a8, b) MMA_16x8("m16n8k8.row.col.f32.tf32.tf32.f32", c, c8, a, a8, b)
 #elif TYPE == TYPE_BF16
-#define MMA_F32(c, c8, a, a8, b) MMA_16x8("m16n8k16.row.col.f32.bf16.bf16.f32", c, c8, a, a8, b)
+#define MMA_F32(c, c8, a, a8, b) MMA_BF16(c, c8, a, a8, b)
 #else
 #define MMA_F32(c, c8, a, a8, b) MMA_16x8("m16n8k16.row.col.f32.f16.f16.f32", c, c8, a, a8, b)
 #endif
