@@ -137,7 +137,7 @@ fake_flags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 %C%_fakes_nvrtc_la_LDFLAGS  = $(fake_flags)
 %C%_fakes_cublas_la_SOURCES = %D%/fakes/cublas.c %D%/fakes/fake.h
 %C%_fakes_cublas_la_LDFLAGS = $(fake_flags)
-%C%_fakes_cudnn_la_SOURCES  = %D%/fakes/cudnn.c %D%/fakes/fake.h
+%C%_fakes_cudnn_la_SOURCES  = %D%/fakes/cudnn.c %D%/fakes/cudnn_graph.c %D%/fakes/fake.h
 %C%_fakes_cudnn_la_LDFLAGS  = $(fake_flags)
 
 %C%_backends_test_cuda_SOURCES  = %D%/backends/test_cuda.c %D%/fakes/fake.h $(disk)

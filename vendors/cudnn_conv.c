@@ -2,7 +2,8 @@
  *
  * cudnn_conv.c - the variant cudnn of convolution, in its three directions.
  *
- * At the first problem of a kind all algorithms of cuDNN are timed, and the fastest is remembered. FFT and
+ * At the first problem of a kind all algorithms of cuDNN are timed.  The fastest is then timed beside engines
+ * of the graph API, where alone some gradients have good ones, and the faster is remembered.  FFT and
  * Winograd are left out unless the caller allows TF32: they round more than direct products do.
  */
 #include <limits.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #include "backends/cuda/cuda.h"
-#include "cudnn_conv.h"
+#include "cudnn_graph.h"
 #include "vendor.h"
 
 /* ---- shapes as cuDNN sees them ------------------------------------------------------ */
@@ -151,15 +152,22 @@ static int lies_like(const vn_tensor *t, const vn_tensor *y, int by_channel)
 }
 
 /* Engines of the graph API compute places beyond 2^31 wrongly. */
-enum { MOST_STEP = 1024 };
+static int suits_graph(const int64_t stride[DIMS], const int64_t dilation[DIMS])
+{
+    enum { MOST_STEP = 1024 };
+
+    for (int d = 0; d < DIMS; d++)
+        if (stride[d] > MOST_STEP || dilation[d] > MOST_STEP)
+            return 0;
+    return 1;
+}
 
 static const char *fits_fused(const struct conv *c)
 {
     if (c->direction != FORWARD)
         return "it is not used with bias, activation or residual in backward directions";
-    for (int d = 0; d < DIMS; d++)
-        if (c->stride[d] > MOST_STEP || c->dilation[d] > MOST_STEP)
-            return "it is used with bias, activation or residual for strides and dilations up to 1024";
+    if (!suits_graph(c->stride, c->dilation))
+        return "it is used with bias, activation or residual for strides and dilations up to 1024";
     if (c->p.type == VN_F64 || (c->activation != VN_IDENTITY && c->activation != VN_RELU))
         return "it is used with ReLU alone, not in f64";
     if (c->has_bias && !lies_like(&c->bias, &c->y, 1))
@@ -235,6 +243,7 @@ struct plan {
     int                    algorithm, math;
     size_t                 workspace;
     struct vn_cudnn_fused *fused;            /* or NULL */
+    struct vn_cudnn_graph *graph;            /* faster than the algorithm; or NULL */
 };
 
 const size_t vn__cudnn_key_bytes = sizeof(struct vn_cudnn_key);
@@ -244,6 +253,7 @@ void vn__cudnn_plan_close(struct vn_prepared *p)
     struct plan *own = (struct plan *)p;
 
     vn__cudnn_fused_close(own->fused);
+    vn__cudnn_graph_close(own->graph);
     if (own->operand[CONV_X])
         vn__cudnn.TensorDestroy(own->operand[CONV_X]);
     if (own->operand[CONV_W])
@@ -258,7 +268,8 @@ void vn__cudnn_plan_close(struct vn_prepared *p)
 static struct vn_cudnn_key key_of(const struct conv *c, size_t workspace)
 {
     struct vn_cudnn_key k = { .direction = c->direction, .type = c->p.type, .math = c->math,
-                              .groups = c->groups, .workspace = (int64_t)workspace };
+                              .groups = c->groups, .workspace = (int64_t)workspace,
+                              .alpha = c->alpha, .beta = c->beta };
     struct shapes s;
 
     shapes_of(&s, c);
@@ -274,8 +285,6 @@ static struct vn_cudnn_key key_of(const struct conv *c, size_t workspace)
         k.is_fused   = 1;
         k.has_bias   = c->has_bias;
         k.activation = c->activation;
-        k.alpha      = c->alpha;
-        k.beta       = c->beta;
     }
     return k;
 }
@@ -371,15 +380,115 @@ static vn_status find(struct plan *p, cudnnHandle handle)
         all += e ? 0 : count;
     }
     qsort(found, (size_t)all, sizeof found[0], by_time);
-    if (pick(p, found, all))
+    if (!pick(p, found, all)) {
+        count = 0;
+        e = (*directions[d].guess)(handle, p->operand[o[0]], p->operand[o[1]], p->conv, p->operand[o[2]],
+                                   WANTED, &count, found);
+        if (e)
+            return vn__cudnn_status(e, directions[d].find_name);
+        if (!pick(p, found, count))
+            return vn__fail(VN_UNSUPPORTED, "%s found no algorithm for this problem",
+                            directions[d].find_name);
+    }
+    return vn__cudnn_status(vn__cudnn.ConvSetMath(p->conv, p->math), "cudnnSetConvolutionMathType");
+}
+
+static vn_status run_algorithm(void *own, vn_queue *q, cudnnHandle handle, const struct vn_cudnn_operands *at)
+{
+    const struct plan *p = own;
+    const struct vn_cudnn_key *k = &p->key;
+    const union vn_cudnn_scalar alpha = vn__cudnn_scalar((vn_type)k->type, k->alpha);
+    const union vn_cudnn_scalar beta = vn__cudnn_scalar((vn_type)k->type, k->beta);
+    void *const all[OPERANDS] = { [CONV_X] = at->x, [CONV_W] = at->w, [CONV_Y] = at->y };
+    const int *o = directions[k->direction].operand;
+    void *workspace;
+    const vn_status s = vn__cudnn_workspace(&workspace, q, p->workspace);
+
+    return s ? s : vn__cudnn_status(
+        (*directions[k->direction].run)(handle, &alpha, p->operand[o[0]], all[o[0]], p->operand[o[1]],
+                                        all[o[1]], p->conv, p->algorithm, workspace, p->workspace, &beta,
+                                        p->operand[o[2]], all[o[2]]), directions[k->direction].run_name);
+}
+
+/* ---- beside engines of the graph API ---- */
+
+/* Bytes from its first element to behind its last; 0: more than can be said. */
+static size_t span_of(const struct vn_cudnn_shape *s, const struct vn_cudnn_key *k)
+{
+    int64_t all = 1, step;
+
+    for (int i = 0; i < k->rank; i++)
+        if (s->stride[i] < 1 || !vn__mul(&step, s->extent[i] - 1, s->stride[i]) || !vn__add(&all, all, step))
+            return 0;
+    return vn__mul(&all, all, (int64_t)vn_type_bytes((vn_type)k->type)) ? (size_t)all : 0;
+}
+
+/* The operands that candidates are run on.  With a beta each run adds to the output, which then is scratch
+ * memory, closed by the caller; else each run writes the same result. */
+static vn_status stage(struct vn_cudnn_operands *out, vn_buffer **scratch, vn_queue *q,
+                       const struct vn_cudnn_key *k, const struct vn_cudnn_operands *at)
+{
+    void **const outputs[] = { [FORWARD] = &out->y, [BACKWARD_DATA] = &out->x, [BACKWARD_FILTER] = &out->w };
+    const struct vn_cudnn_shape *const shapes[] = {
+        [FORWARD] = &k->y, [BACKWARD_DATA] = &k->x, [BACKWARD_FILTER] = &k->w };
+    const size_t bytes = span_of(shapes[k->direction], k);
+    vn_status s;
+
+    *out = *at;
+    if (k->beta == 0)
         return VN_OK;
-    count = 0;
-    e = (*directions[d].guess)(handle, p->operand[o[0]], p->operand[o[1]], p->conv, p->operand[o[2]],
-                               WANTED, &count, found);
-    if (e)
-        return vn__cudnn_status(e, directions[d].find_name);
-    return pick(p, found, count) ? VN_OK
-         : vn__fail(VN_UNSUPPORTED, "%s found no algorithm for this problem", directions[d].find_name);
+    if (!bytes)
+        return VN_UNSUPPORTED;
+    if ((s = vn__buffer_open(scratch, q->device, bytes, NULL)) == VN_OK)
+        *outputs[k->direction] = (void *)(uintptr_t)vn__cuda_address(*scratch);
+    return s;
+}
+
+/* The fastest engine; its milliseconds, or below 0: there is none, and no graph. */
+static float ask_graph(struct plan *p, vn_queue *q, cudnnHandle handle, const struct vn_cudnn_operands *at)
+{
+    const struct vn_cudnn_key *k = &p->key;
+    const int type = vn__cudnn_type((vn_type)k->type);
+    float best = -1;
+
+    if (!suits_graph(k->stride, k->dilation) || vn__cudnn_graph_open(&p->graph, k))
+        return -1;
+    const cudnnDescriptor x = vn__cudnn_graph_tensor(p->graph, 'x', &k->x, type, 0);
+    const cudnnDescriptor w = vn__cudnn_graph_tensor(p->graph, 'w', &k->w, type, 0);
+    const cudnnDescriptor y = vn__cudnn_graph_tensor(p->graph, 'y', &k->y, type, 0);
+    const cudnnDescriptor operation = vn__cudnn_graph_convolution(p->graph, x, w, y, k->beta);
+
+    vn__cudnn_graph_choose(p->graph, q, handle, &operation, 1, at, &best);
+    return best;
+}
+
+static void drop_graph(struct plan *p)
+{
+    vn__cudnn_graph_close(p->graph);
+    p->graph = NULL;
+}
+
+/* The faster of an algorithm and an engine, where there are both.  The search for an algorithm comes last,
+ * so that its sentence says why there is neither. */
+static vn_status choose(struct plan *p, vn_queue *q, cudnnHandle handle, const struct vn_cudnn_operands *at)
+{
+    struct vn_cudnn_operands where;
+    vn_buffer *scratch = NULL;
+    float engine = -1, algorithm;
+    vn_status s;
+
+    if (stage(&where, &scratch, q, &p->key, at) == VN_OK)
+        engine = ask_graph(p, q, handle, &where);
+    if (engine < 0)
+        drop_graph(p);
+    s = find(p, handle);
+    if (s == VN_OK && p->graph) {
+        algorithm = vn__cudnn_time(run_algorithm, p, q, handle, &where);
+        if (algorithm >= 0 && algorithm < engine)
+            drop_graph(p);
+    }
+    vn__buffer_close(scratch);
+    return p->graph ? VN_OK : s;
 }
 
 static vn_status make_plan(struct plan **out, vn_queue *q, struct vn_cudnn *own, const struct vn_cudnn_key *k,
@@ -395,9 +504,7 @@ static vn_status make_plan(struct plan **out, vn_queue *q, struct vn_cudnn *own,
     if ((s = make_tensor(&p->operand[CONV_X], k, &k->x)) || (s = make_filter(&p->operand[CONV_W], k)) ||
         (s = make_tensor(&p->operand[CONV_Y], k, &k->y)) || (s = make_conv(&p->conv, k)) ||
         (s = k->is_fused ? vn__cudnn_fused_open(&p->fused, q, own->handle, k, p->operand, p->conv, at)
-                         : find(p, own->handle)) ||
-        (!k->is_fused &&
-         (s = vn__cudnn_status(vn__cudnn.ConvSetMath(p->conv, p->math), "cudnnSetConvolutionMathType")))) {
+                         : choose(p, q, own->handle, at))) {
         vn__cudnn_plan_close(&p->head);
         return s;
     }
@@ -412,14 +519,10 @@ static vn_status convolve(vn_queue *q, struct vn_cudnn *own, const struct conv *
 {
     static const char *const names[OPERANDS] = { "x", "w", "y" };
     const vn_tensor *const tensors[OPERANDS] = { &c->x, &c->w, &c->y };
-    const union vn_cudnn_scalar alpha = vn__cudnn_scalar(c->p.type, c->alpha);
-    const union vn_cudnn_scalar beta = vn__cudnn_scalar(c->p.type, c->beta);
-    const int *o = directions[c->direction].operand;
     const struct vn_cudnn_key k = key_of(c, q->workspace_limit);
     struct plan *p = (struct plan *)vn__prepared_find(&own->plans, &k);
     struct vn_cudnn_operands all = { .z = NULL };
-    void *at[OPERANDS], *workspace = NULL;
-    vn_buffer *b;
+    void *at[OPERANDS];
     vn_status s;
 
     for (int i = 0; i < OPERANDS; i++)
@@ -434,14 +537,8 @@ static vn_status convolve(vn_queue *q, struct vn_cudnn *own, const struct conv *
         return s;
     if (p->fused)
         return vn__cudnn_fused_run(p->fused, q, own->handle, &all);
-    if (p->workspace) {
-        if ((s = vn__workspace(&b, q, p->workspace)))
-            return s;
-        workspace = (void *)(uintptr_t)vn__cuda_address(b);
-    }
-    return vn__cudnn_status((*directions[c->direction].run)(own->handle, &alpha, p->operand[o[0]], at[o[0]],
-                            p->operand[o[1]], at[o[1]], p->conv, p->algorithm, workspace, p->workspace, &beta,
-                            p->operand[o[2]], at[o[2]]), directions[c->direction].run_name);
+    return p->graph ? vn__cudnn_graph_run(p->graph, q, own->handle, &all)
+         : run_algorithm(p, q, own->handle, &all);
 }
 
 static vn_status call(vn_queue *q, const void *problem)

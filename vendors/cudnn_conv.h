@@ -11,8 +11,8 @@
 /* Two or three spatial dimensions; the stride of a dimension of extent 1 is that of packed NCHW or NHWC. */
 struct vn_cudnn_shape { int extent[RANK], stride[RANK]; };
 
-/* What a plan depends on.  Of an epilogue: whether there is a bias (one for each channel), the activation
- * and the scales; all 0 where it is a bare convolution, whose scales are arguments.                    */
+/* What a plan depends on, the scales too, which are part of a graph.  Of an epilogue: whether there is a bias
+ * (one for each channel) and the activation; all 0 where it is a bare convolution.                         */
 struct vn_cudnn_key {
     int64_t direction, type, math, workspace, groups, rank, channels_last;
     int64_t pad[DIMS], stride[DIMS], dilation[DIMS];
@@ -29,7 +29,7 @@ struct vn_cudnn_fused;
 vn_status vn__cudnn_fused_open(struct vn_cudnn_fused **out, vn_queue *q, cudnnHandle handle,
                                const struct vn_cudnn_key *k, const cudnnDescriptor operand[3],
                                cudnnDescriptor conv, const struct vn_cudnn_operands *at);
-vn_status vn__cudnn_fused_run (const struct vn_cudnn_fused *f, vn_queue *q, cudnnHandle handle,
+vn_status vn__cudnn_fused_run (struct vn_cudnn_fused *f, vn_queue *q, cudnnHandle handle,
                                const struct vn_cudnn_operands *at);
 void      vn__cudnn_fused_close(struct vn_cudnn_fused *f);
 #endif

@@ -16,6 +16,8 @@ libcore_la_SOURCES += \
 	%D%/cudnn_conv.c \
 	%D%/cudnn_conv.h \
 	%D%/cudnn_fused.c \
+	%D%/cudnn_graph.c \
+	%D%/cudnn_graph.h \
 	%D%/cudnn_softmax.c \
 	%D%/prepared.c \
 	%D%/prepared.h

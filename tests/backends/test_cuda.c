@@ -20,6 +20,7 @@
 
 #include "../disk.h"
 #include "../fakes/fake.h"
+#include "check/oracle.h"
 #include "problem/problem.h"
 #include "vernier_cuda.h"
 
@@ -85,10 +86,16 @@ static void install(const enum state *states)
     setenv("VERNIER_CUDA_LIBRARY_PATH", directory, 1);
 }
 
+/* Numerical notes of cuDNN's engines. */
+enum { TENSOR_CORE = 0, DOWN_CONVERT = 1, REDUCED_SUMS = 2, FFT = 3, WINOGRAD = 5, STRICT_NAN = 9 };
+
 static void reset(void)
 {
     fake = (struct fake){ .driver_version = 13000, .devices = 1, .cublas_major = 13, .cublaslt_major = 13,
-                          .cudnn_version = 91900 };
+                          .cudnn_version = 91900,
+                          .older = 2, .engines = 2,
+                          .engine = { { .note = WINOGRAD, .milliseconds = 0.1f },
+                                      { .note = STRICT_NAN, .milliseconds = 1 } } };
 }
 
 static int open_things(void)
@@ -101,7 +108,7 @@ static int open_things(void)
 
 struct work { vn_device *d; vn_queue *q; vn_buffer *b[5]; vn_event *from, *to; struct operands o; };
 
-enum { ROOM = 1 << 16 };
+enum { ROOM = 1 << 16, TIMED = 7 };         /* TIMED: how often cuDNN's candidates run */
 
 /* Runs a problem of the little language on the buffers that there are. */
 static vn_status solve(struct work *w, const char *text)
@@ -225,8 +232,9 @@ static void all_is_well(void)
     if (*sentence)
         puts(sentence);
     CHECK(fake.launches > 0);
-    /* cuDNN's ways with an epilogue are timed: the function and an engine of a graph, or the latter alone */
-    CHECK(fake.foreign == PROBLEMS - 2 + 3 * 7);
+    /* cuDNN's ways with an epilogue are timed: the function and an engine of a graph, or the latter alone;
+     * and those without one: of three plans, an algorithm and an engine */
+    CHECK(fake.foreign == PROBLEMS - 2 + 3 * TIMED + 3 * 2 * TIMED);
     CHECK(fake.searches == 2 + 3 * 3);          /* a plan is remembered: three problems came again */
     CHECK(fake.slow == 0);                      /* though a search may find the fastest algorithm slow */
     CHECK(open_things() == 0);
@@ -371,6 +379,172 @@ static void preferred_may_be_missing(void)
     CHECK(fake.foreign == 0 && fake.launches >= 3);
     CHECK(strstr(vn_queue_explain(w.q), "cudnn"));
     close_all(&w);
+}
+
+/* ---- scenes: cuDNN's graphs beside its algorithms --------------------------------------------------- */
+
+static const char *const convolutions[] = {
+    "conv:n2c4h8w9k8r3s3:f32:nchw:forward:variant=cudnn:pad=1",
+    "conv:n2c4h8w9k8r3s3:f32:nhwc:backward-data:variant=cudnn:pad=1",
+    "conv:n2c4h8w9k8r3s3:f32:nchw:backward-filter:variant=cudnn:pad=1",
+    "conv:n2c8h7w7k4r1s1:f32:nhwc:backward-filter:variant=cudnn:stride=2",
+    "conv:n2c4h9w8k8r3s2:f32:nhwc:forward:variant=cudnn:stride=2:dil=2:alpha=2:beta=3",
+    "conv:n2c4h9w8k8r3s2:f32:nchw:backward-data:variant=cudnn:pad=2x1:dil=1x2:alpha=-1:beta=1",
+    "conv:n2c4h9w8k8r3s2:f32:nchw:backward-filter:variant=cudnn:stride=1x2:alpha=2:beta=-2",
+    "conv:n2c8h6w6k4r3s3:f32:nchw:forward:variant=cudnn:groups=2:pad=1",
+    "conv:n2c8h6w6k4r3s3:f32:nchw:backward-data:variant=cudnn:groups=2:pad=1:beta=1",
+    "conv:n2c8h6w6k4r3s3:f32:nhwc:backward-filter:variant=cudnn:groups=2",
+    "conv:n2c4w20k8s3:f32:nchw:backward-filter:variant=cudnn:pad=1",
+    "conv:n1c4d5h4w6k4t3r2s3:f32:nchw:backward-data:variant=cudnn:pad=1x0x1",
+    "conv:n2c4h8w9k8r3s3:f64:nchw:forward:variant=cudnn:alpha=2:beta=1",
+    "conv:n2c4h8w9k8r3s3:f64:nchw:backward-data:variant=cudnn",
+    "conv:n2c4h8w9k8r3s3:f64:nhwc:backward-filter:variant=cudnn:beta=-1",
+};
+enum { CONVOLUTIONS = sizeof convolutions / sizeof *convolutions, PLAIN = 3 };
+
+/* Whether the output is the oracle's, for operands of small integers.  One call, on a queue of its own. */
+static int is_right(const char *text)
+{
+    static unsigned char bytes[ROOM];
+    static double in[3][ROOM / 4];
+    static long double value[ROOM / 4], bound[ROOM / 4];
+    struct work w = { NULL, NULL, { NULL }, NULL, NULL, { 0 } };
+    struct oracle right = { .value = { [2] = value }, .bound = { [2] = bound } };
+    struct problem p;
+    char why[256];
+    int same = 1;
+
+    CHECK(open_all(&w) == VN_OK);
+    if (problem_parse(&p, text, why, sizeof why) || problem_operands(&w.o, &p) || w.o.count < 3) {
+        printf("%s: %s\n", text, why);
+        exit(2);
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int64_t at = 0; at < w.o.elements[i]; at++) {
+            in[i][at] = (double)((at * 7 + at / 3 + i) % 5 - 2);
+            oracle_store(w.o.t[i].type, bytes, at, in[i][at]);
+        }
+        right.in[i] = in[i];
+        CHECK(operand_bytes(&w.o, i) <= ROOM &&
+              vn_write(w.q, w.b[i], 0, bytes, operand_bytes(&w.o, i)) == VN_OK);
+    }
+    CHECK(solve(&w, text) == VN_OK && vn_read(w.q, bytes, w.b[2], 0, operand_bytes(&w.o, 2)) == VN_OK);
+    right.p = &p;
+    right.o = &w.o;
+    oracle_run(&right);
+    for (int64_t at = 0; at < w.o.elements[2]; at++)
+        same &= oracle_load(w.o.t[2].type, bytes, at) == (double)value[at];
+    close_all(&w);
+    CHECK(open_things() == 0);
+    return same;
+}
+
+/* Engine `it` is run for the call, too, after it was timed. */
+static int is_taken(int it)
+{
+    return fake.engine[it].ran == TIMED + 1;
+}
+
+static void faster_graphs_are_used(void)
+{
+    for (int i = 0; i < CONVOLUTIONS; i++) {
+        reset();
+        fake.groups = 2;
+        CHECK(is_right(convolutions[i]));
+        CHECK(is_taken(1) && fake.engine[0].ran == 0 && fake.older_ran == TIMED);
+    }
+}
+
+static void faster_algorithms_are_used(void)
+{
+    for (int i = 0; i < CONVOLUTIONS; i++) {
+        reset();
+        fake.groups = 2;
+        fake.older = 0.5f;
+        is_right(convolutions[i]);
+        CHECK(fake.engine[1].ran == TIMED && fake.older_ran == TIMED + 1 && fake.slow == 0);
+    }
+}
+
+/* A plan is of one alpha and one beta, which a graph has in it. */
+static void choices_are_remembered(void)
+{
+    struct work w = { NULL, NULL, { NULL }, NULL, NULL, { 0 } };
+
+    CHECK(open_all(&w) == VN_OK);
+    for (int i = 0; i < 2; i++)
+        for (int d = 0; d < PLAIN; d++)
+            CHECK(solve(&w, convolutions[d]) == VN_OK);
+    CHECK(fake.engine[1].ran == PLAIN * (TIMED + 2) && fake.older_ran == PLAIN * TIMED);
+    CHECK(solve(&w, "conv:n2c4h8w9k8r3s3:f32:nchw:forward:variant=cudnn:pad=1:alpha=2") == VN_OK);
+    CHECK(fake.engine[1].ran == PLAIN * (TIMED + 2) + TIMED + 1);
+    close_all(&w);
+    CHECK(open_things() == 0);
+}
+
+/* Without an engine that can be run nothing is timed. */
+static void graphs_may_have_no_engine(void)
+{
+    for (int way = 0; way < 4; way++)
+        for (int i = 0; i < PLAIN; i++) {
+            reset();
+            if (way == 0)
+                fake.engines = 0;
+            fake.engine[1].refuses = way == 1;
+            fake.engine[1].fails = way == 2;
+            if (way == 3)
+                fake.engine[1].note = FFT;
+            is_right(convolutions[i]);
+            CHECK(fake.older_ran == 1 && fake.slow == 0 && fake.engine[0].ran == 0);
+            CHECK(fake.engine[1].ran == (way == 2));
+        }
+}
+
+static void engines_that_fail_are_passed_over(void)
+{
+    for (int i = 0; i < CONVOLUTIONS; i++) {
+        reset();
+        fake.groups = 2;
+        fake.engines = 4;
+        fake.engine[0] = (struct fake_engine){ .note = STRICT_NAN, .milliseconds = 0.1f, .fails = 1 };
+        fake.engine[2] = (struct fake_engine){ .note = STRICT_NAN, .milliseconds = 0.2f, .refuses = 1 };
+        fake.engine[3] = (struct fake_engine){ .note = STRICT_NAN, .milliseconds = 0.5f };
+        CHECK(is_right(convolutions[i]));
+        CHECK(fake.engine[0].ran == 1 && fake.engine[1].ran == TIMED && fake.engine[2].ran == 0);
+        CHECK(is_taken(3));
+    }
+}
+
+static void offer(int note, int slower_note)
+{
+    reset();
+    fake.engines = 3;
+    fake.engine[0] = (struct fake_engine){ .note = note, .milliseconds = 0.1f };
+    fake.engine[1] = (struct fake_engine){ .note = slower_note, .milliseconds = 0.2f };
+    fake.engine[2] = (struct fake_engine){ .note = STRICT_NAN, .milliseconds = 1 };
+}
+
+/* f32 stays f32 unless the caller allows TF32; f64 has no other type to round to. */
+static void engines_round_as_ours(void)
+{
+    for (int i = 0; i < PLAIN; i++) {
+        char text[128];
+
+        offer(TENSOR_CORE, DOWN_CONVERT);
+        CHECK(is_right(convolutions[i]));
+        CHECK(is_taken(2) && fake.engine[0].ran == 0 && fake.engine[1].ran == 0);
+        offer(REDUCED_SUMS, FFT);
+        CHECK(is_right(convolutions[i]));
+        CHECK(is_taken(2) && fake.engine[0].ran == 0 && fake.engine[1].ran == 0);
+        offer(TENSOR_CORE, DOWN_CONVERT);
+        fake.tf32 = 1;
+        snprintf(text, sizeof text, "%s:math=tf32", convolutions[i]);
+        CHECK(is_right(text));
+        CHECK(is_taken(0));
+        offer(TENSOR_CORE, WINOGRAD);
+        CHECK(is_right(convolutions[CONVOLUTIONS - 3 + i]));
+        CHECK(is_taken(0) && fake.engine[1].ran == 0);
+    }
 }
 
 /* ---- scenes: vernier_cuda.h ------------------------------------------------------------------------ */
@@ -561,6 +735,12 @@ static const struct { const char *name; void (*play)(void); enum state states[LI
     { "a row prefers a library",          preferred_are_used,          { THERE } },
     { "a row prefers what is missing",    preferred_may_be_missing,
       { [CUBLAS] = MISSING, [CUDNN] = MISSING } },
+    { "cuDNN's graphs are faster",        faster_graphs_are_used,      { THERE } },
+    { "cuDNN's algorithms are faster",    faster_algorithms_are_used,  { THERE } },
+    { "cuDNN's choices are remembered",   choices_are_remembered,      { THERE } },
+    { "cuDNN has no engine",              graphs_may_have_no_engine,   { THERE } },
+    { "cuDNN's engines fail",             engines_that_fail_are_passed_over, { THERE } },
+    { "cuDNN's engines round",            engines_round_as_ours,       { THERE } },
     { "a caller's own objects",           callers_objects,             { THERE } },
     { "memory of the host",               memory_of_the_host,          { THERE } },
     { "what does not fit",                does_not_fit,                { THERE } },

@@ -14,8 +14,8 @@
 enum { UNKNOWN = 999 };
 enum { DEPTH = 64, MOST_SHARED = 232448 };
 
-static int context_stands_for, stream_stands_for, event_stands_for, function_stands_for,
-           large_stands_for;
+static int context_stands_for, stream_stands_for, function_stands_for, large_stands_for;
+static float recorded[1024];    /* events: when, by the panel's clock; places of old ones are used again */
 static void *held[16384];       /* buffers: what a failure leaves open is not lost to leak checkers */
 static CUcontext current[DEPTH];
 
@@ -198,10 +198,12 @@ CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags)
 
 CUresult cuEventCreate(CUevent *out, unsigned flags)
 {
+    static size_t made;
+
     FAILS();
     IN_CONTEXT();
     FAKE_NEEDS(flags == 0);
-    *out = (CUevent)&event_stands_for;
+    *out = (CUevent)(void *)&recorded[made++ % (sizeof recorded / sizeof *recorded)];
     fake.events++;
     return 0;
 }
@@ -220,6 +222,7 @@ CUresult cuEventRecord(CUevent e, CUstream s)
     FAILS();
     IN_CONTEXT();
     FAKE_NEEDS(e);
+    *(float *)(void *)e = fake.clock;
     return 0;
 }
 
@@ -236,7 +239,7 @@ CUresult cuEventElapsedTime(float *out, CUevent from, CUevent to)
     FAILS();
     IN_CONTEXT();
     FAKE_NEEDS(from && to);
-    *out = 1.5f;
+    *out = 1.5f + *(float *)(void *)to - *(float *)(void *)from;
     return 0;
 }
 

@@ -11,8 +11,7 @@ static int stands_for;
 
 /* Algorithms, of which 4 is left out in each direction; bytes. */
 enum { WINOGRAD = 4, GEMM_BASED = 1, IMPLICIT = 0, NEEDED = 2048 };
-enum { ACTIVATION_RELU = 1, WINOGRAD_NOTE = 5, STRICT_NAN = 9 };
-enum { HEURISTICS_RESULTS = 202, PLAN_WORKSPACE = 402, ENGINE_NOTES = 1303 };
+enum { ACTIVATION_RELU = 1 };
 
 #define FAILS() do { if (fake_fails(__func__)) return 4000; } while (0)
 #define IN_CONTEXT() FAKE_NEEDS(fake.depth > 0)
@@ -77,69 +76,11 @@ cudnnStatus cudnnSetActivationDescriptor(cudnnDescriptor d, int mode, int nan, d
     return 0;
 }
 
-/* ---- graphs: each asks for two engines, of which the first is Winograd's ---- */
-
-cudnnStatus cudnnBackendCreateDescriptor(int kind, cudnnDescriptor *out)
-{
-    FAKE_NEEDS(kind >= 0 && kind <= 17);
-    FAILS();
-    *out = &stands_for;
-    fake.descriptors++;
-    return 0;
-}
-
-cudnnStatus cudnnBackendDestroyDescriptor(cudnnDescriptor d)
-{
-    FAKE_NEEDS(d && fake.descriptors > 0);
-    fake.descriptors--;
-    return 0;
-}
-
-cudnnStatus cudnnBackendFinalize(cudnnDescriptor d)
-{
-    FAILS();
-    FAKE_NEEDS(d);
-    return 0;
-}
-
-cudnnStatus cudnnBackendSetAttribute(cudnnDescriptor d, int name, int type, int64_t count, const void *at)
-{
-    FAILS();
-    FAKE_NEEDS(d && name >= 0 && type >= 0 && type <= 15 && count > 0 && at);
-    return 0;
-}
-
-cudnnStatus cudnnBackendGetAttribute(cudnnDescriptor d, int name, int type, int64_t room, int64_t *count,
-                                     void *to)
-{
-    static int engines;
-
-    FAILS();
-    FAKE_NEEDS(d && type >= 0 && room > 0 && count && to);
-    *count = name == HEURISTICS_RESULTS && room > 1 ? 2 : 1;
-    if (name == HEURISTICS_RESULTS)
-        engines = 0;
-    if (name == ENGINE_NOTES)
-        *(int *)to = engines++ ? STRICT_NAN : WINOGRAD_NOTE;
-    if (name == PLAN_WORKSPACE)
-        *(int64_t *)to = NEEDED;
-    return 0;
-}
-
-cudnnStatus cudnnBackendExecute(cudnnHandle h, cudnnDescriptor plan, cudnnDescriptor pack)
-{
-    FAILS();
-    IN_CONTEXT();
-    FAKE_NEEDS(h && plan && pack);
-    fake.foreign++;
-    return 0;
-}
-
 cudnnStatus cudnnSetTensorNdDescriptor(cudnnDescriptor d, int type, int rank, const int *extent,
                                        const int *stride)
 {
     FAILS();
-    FAKE_NEEDS(d && type == CUDNN_F32 && (rank == 4 || rank == 5));
+    FAKE_NEEDS(d && (type == CUDNN_F32 || type == CUDNN_F64) && (rank == 4 || rank == 5));
     for (int i = 0; i < rank; i++)
         FAKE_NEEDS(extent[i] > 0 && stride[i] > 0);
     return 0;
@@ -148,8 +89,8 @@ cudnnStatus cudnnSetTensorNdDescriptor(cudnnDescriptor d, int type, int rank, co
 cudnnStatus cudnnSetFilterNdDescriptor(cudnnDescriptor d, int type, int order, int rank, const int *extent)
 {
     FAILS();
-    FAKE_NEEDS(d && type == CUDNN_F32 && (order == CUDNN_NCHW || order == CUDNN_NHWC) && rank == 4
-               && extent[0] > 0);
+    FAKE_NEEDS(d && (type == CUDNN_F32 || type == CUDNN_F64) && (order == CUDNN_NCHW || order == CUDNN_NHWC)
+               && (rank == 4 || rank == 5) && extent[0] > 0);
     return 0;
 }
 
@@ -157,7 +98,8 @@ cudnnStatus cudnnSetConvolutionNdDescriptor(cudnnDescriptor d, int dims, const i
                                             const int *dilation, int mode, int type)
 {
     FAILS();
-    FAKE_NEEDS(d && dims == 2 && mode == CUDNN_CROSS_CORRELATION && type == CUDNN_F32);
+    FAKE_NEEDS(d && (dims == 2 || dims == 3) && mode == CUDNN_CROSS_CORRELATION
+               && (type == CUDNN_F32 || type == CUDNN_F64));
     for (int i = 0; i < dims; i++)
         FAKE_NEEDS(pad[i] >= 0 && stride[i] > 0 && dilation[i] > 0);
     return 0;
@@ -166,14 +108,14 @@ cudnnStatus cudnnSetConvolutionNdDescriptor(cudnnDescriptor d, int dims, const i
 cudnnStatus cudnnSetConvolutionGroupCount(cudnnDescriptor d, int groups)
 {
     FAILS();
-    FAKE_NEEDS(d && groups == 1);
+    FAKE_NEEDS(d && (groups == 1 || groups == fake.groups));
     return 0;
 }
 
 cudnnStatus cudnnSetConvolutionMathType(cudnnDescriptor d, int math)
 {
     FAILS();
-    FAKE_NEEDS(d && math == CUDNN_FMA);
+    FAKE_NEEDS(d && (math == CUDNN_FMA || (math == CUDNN_DEFAULT_MATH && fake.tf32)));
     return 0;
 }
 
@@ -218,6 +160,8 @@ SEARCH(cudnnGetConvolutionBackwardFilterAlgorithm_v7)
         FAKE_NEEDS(algorithm == IMPLICIT ||                                             \
                    (algorithm == GEMM_BASED && workspace && bytes == NEEDED));          \
         fake.slow += algorithm == IMPLICIT;                                             \
+        fake.clock += fake.older;                                                       \
+        fake.older_ran++;                                                               \
         fake.foreign++;                                                                 \
         return 0;                                                                       \
     }
@@ -236,6 +180,7 @@ cudnnStatus cudnnConvolutionBiasActivationForward(cudnnHandle h, const void *alp
     FAKE_NEEDS(activation && (algorithm == IMPLICIT || (algorithm == GEMM_BASED && workspace &&
                                                        bytes == NEEDED)));
     fake.slow += algorithm == IMPLICIT;
+    fake.clock += fake.older;
     fake.foreign++;
     return 0;
 }

@@ -2,8 +2,9 @@
  *
  * fake.h - NVIDIA's libraries without a GPU: what the fakes and the test that loads them share.
  *
- * A fake executes nothing.  It counts what is open, checks its arguments, and fails when told
- * to.  Memory is the host's.  The panel is the test's own: the fakes find it in the program.
+ * A fake executes nothing, but for convolutions by cuDNN's graphs.  It counts what is open, checks its
+ * arguments, and fails when told to.  Memory is the host's.  The panel is the test's own: the fakes find it
+ * in the program.
  */
 #ifndef FAKE_H
 #define FAKE_H
@@ -11,6 +12,8 @@
 #include <stddef.h>
 
 #pragma GCC visibility push(default)      /* the test shows these to the fakes */
+
+enum { FAKE_ENGINES = 4 };
 
 struct fake {
     long  calls;                        /* that could have failed */
@@ -21,6 +24,18 @@ struct fake {
     int   contexts, depth, streams, events, modules, buffers, programs, handles, descriptors;     /* open */
     int   launches, foreign, compiled, loaded, searches;
     int   slow;                     /* of the foreign ones: by an algorithm that is not the fastest */
+
+    float clock;                        /* milliseconds that work has taken */
+    float older;                        /* those of a convolution by cuDNN's functions */
+    int   older_ran;                    /* how many there were, without an epilogue */
+    struct fake_engine {                /* of cuDNN's graphs, as its heuristics name them */
+        int   note;                     /* numerical */
+        float milliseconds;
+        int   refuses, fails;           /* has no plan; cannot be run */
+        int   ran;                      /* how often, failures included */
+    } engine[FAKE_ENGINES];
+    int   engines;
+    int   groups, tf32;                 /* that convolutions may have */
 
     int   driver_version, devices, cublas_major, cublaslt_major;
     size_t cudnn_version;
