@@ -42,7 +42,7 @@
 #if TYPE == 0
 #define BITS  UINT32                            /* an element as it is read */
 #define VEC   4                                 /* elements of 16 bytes */
-#define PARTS 3                                 /* bf16, of an element */
+#define PARTS BF16X3_PARTS                      /* bf16, of an element */
 #else
 #define BITS  UINT16
 #define VEC   8
@@ -87,13 +87,8 @@ DEVICE void split(struct quad *q, int pair, UINT32 x_bits, UINT32 y_bits)
 {
     float x = BITS_FLOAT(x_bits), y = BITS_FLOAT(y_bits);
 
-    UNROLL for (int p = 0; p < 3; p++) {
-        const UINT32 u = bf16_pair_of(x, y);
-
-        q->part[p][pair] = u;
-        x = x - BITS_FLOAT(u << 16);
-        y = y - BITS_FLOAT(u & 0xffff0000u);
-    }
+    UNROLL for (int p = 0; p < PARTS; p++)
+        q->part[p][pair] = bf16x3_part(&x, &y);
 }
 
 DEVICE struct quad quad_of(UINT32 k0, UINT32 k1, UINT32 k2, UINT32 k3)

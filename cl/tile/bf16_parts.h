@@ -9,7 +9,7 @@
 #define BF16X3_UNSCALE (1.0f / 4294967296.0f)   /* of a product */
 #define BF16X3_LARGEST 3.40282347e38f
 
-/* Two elements that are scaled, as bf16; what that leaves of them stays. */
+/* Two elements as bf16; what that leaves of them stays. */
 DEVICE UINT32 bf16x3_part(float *x, float *y)
 {
     const UINT32 u = bf16_pair_of(*x, *y);

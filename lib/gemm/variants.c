@@ -23,7 +23,7 @@
 #define BF16X3   "cl/tile/bf16_parts.h cl/gemm/bf16x3.h "
 #define MMA      "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
 #define SPLIT_STORE "cl/tile/slots.h cl/tile/split.h cl/tile/store_fragment.h "
-#define SKINNY   EPILOGUE MMA "cl/atoms/nvidia/warp.h cl/tile/slots.h cl/gemm/skinny.h "
+#define SKINNY   EPILOGUE MMA "cl/atoms/nvidia/warp.h cl/tile/bf16_parts.h cl/tile/slots.h cl/gemm/skinny.h "
 
 #define MAJORS   "MN_MAJOR_A 0 1  MN_MAJOR_B 0 1"
 #define WGMMA    "BLK_N STAGES WARPGROUPS RASTER"
