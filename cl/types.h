@@ -116,6 +116,12 @@ DEVICE int quotient(int a, int b)
     return a < b ? 0 : a / b;
 }
 
+/* a / b by what the host made of b (vn__divisor()), without a division; both below 2^31, b above 0. */
+DEVICE int divided(int a, INT64 by)
+{
+    return (int)((UINT64)(UINT32)a * (UINT32)by >> (int)(by >> 32));
+}
+
 /* The offset at which batch z of a tensor begins; v is its VIEW, e the extents, s1 to s4 batch dimensions. */
 DEVICE INDEX batch_offset(VIEW v, VIEW e, int z)
 {

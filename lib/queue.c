@@ -390,6 +390,23 @@ void vn__arg_extents(struct vn_launch *l, const vn_tensor *t)
         v[7 - t->rank + i] = t->extent[i];
 }
 
+/* Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994. */
+int64_t vn__divisor(int64_t d)
+{
+    int shift = 31;
+
+    d = d > 1 ? d : 1;
+    while ((int64_t)1 << (shift - 31) < d)
+        shift++;
+    return (int64_t)shift << 32 | (int64_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d);
+}
+
+void vn__arg_tiles(struct vn_launch *l, int64_t tiles_m, int64_t tiles_n, int64_t raster, int64_t batches)
+{
+    vn__arg_view(l, (int64_t[8]){ vn__divisor(tiles_m * tiles_n), vn__divisor(raster * tiles_n),
+                                  vn__divisor(tiles_m % raster), vn__divisor(batches) });
+}
+
 static uint64_t mixed(uint64_t x, uint64_t more)
 {
     const uint64_t golden = 0x9e3779b97f4a7c15u;

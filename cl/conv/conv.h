@@ -112,24 +112,32 @@ DEVICE void find_taps(struct taps *m, INDEX taps, INDEX dilation, INDEX stride, 
     } while (0)
 
 #if DIRECTION == 1
-/* As find_taps(), with few divisions, and those of 32 bits: the first tile waits for it. */
+/* As find_taps(), in 32 bits, and without divisions where g is 1: the first tile waits for it.  by: what
+ * divides by step. */
 DEVICE void conv_taps(struct taps *m, int taps, int dilation, int stride, int pad, int phase, int step,
-                      int inverse)
+                      int inverse, INT64 by)
 {
     const int g = step == stride ? 1 : stride / step, at = phase + pad, u = g == 1 ? at : at / g;
-    const int first = step == 1 ? 0 : step < 1 << 15 ? u % step * inverse % step
-                                    : (int)((INT64)(u % step) * inverse % step);
-    const int count = u * g != at || first >= taps ? 0 : step == 1 ? taps : (taps - 1 - first) / step + 1;
+    const int rest = u - divided(u, by) * step;
+    const int first = step == 1 || inverse == 1 ? rest : (int)((INT64)rest * inverse % step);
+    const int count = u * g != at || first >= taps ? 0 : divided(taps - 1 - first, by) + 1;
+    const int whole = at - first * dilation;            /* a multiple of the stride */
 
     m->first = first;
     m->step = step;
     m->count = count;
-    m->shift = count ? stride == 1 ? at : (at - first * dilation) / stride : 0;
+    m->shift = !count ? 0 : g > 1 ? whole / stride : whole < 0 ? -divided(-whole, by) : divided(whole, by);
     m->delta = g == 1 ? -dilation : -(dilation / g);
 }
 #else
-#define conv_taps find_taps
+#define conv_taps(m, taps, dilation, stride, pad, phase, step, inverse, by) \
+    find_taps(m, taps, dilation, stride, pad, phase, step, inverse)
 #endif
+
+/* ... of one dimension, as CONV_TAPS(&s, s6, s3, w). */
+#define CONV_TAPS(m, along, dilated, phase)                                                         \
+    conv_taps(m, (int)eTaps.along, (int)vStep.dilated, (int)vStep.along, (int)vPad.along, phase,    \
+              (int)vMeet.along, (int)vMeet.dilated, (INT64)vPad.dilated)
 
 /* The offset of an element in a view, by group and index. */
 #define OFFSET(v, group, i0, i1, d, h, w) \

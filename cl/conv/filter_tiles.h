@@ -69,7 +69,8 @@ DEVICE void filter_share(struct share *s, int group, int tiles, int slices, int 
 /* dy, as pixels that follow each other, of the window of x. */
 DEVICE struct window filter_plain(struct window x)
 {
-    const struct window y = { { x.count[0], x.count[1], x.count[2] }, { 0, 0, 0 }, { 1, 1, 1 } };
+    const struct window y = { { x.count[0], x.count[1], x.count[2] }, { 0, 0, 0 }, { 1, 1, 1 }, x.images,
+                              { x.by[0], x.by[1], x.by[2] } };
 
     return y;
 }

@@ -30,14 +30,16 @@
  *        im2col_load(), filter_load().
  */
 
-/* Of w, h, d: how many pixels there are, the source of the first, the step from pixel to pixel. */
-struct window { int count[3], first[3], step[3], images; };
+/* Of w, h, d: how many pixels there are, the source of the first, the step from pixel to pixel, and what
+ * divides by their number. */
+struct window { int count[3], first[3], step[3], images; INT64 by[3]; };
 
 DEVICE struct window window_of(VIEW count, VIEW first, VIEW step)
 {
     const struct window win = { { (int)count.s6, (int)count.s5, (int)count.s4 },
                                 { (int)first.s6, (int)first.s5, (int)first.s4 },
-                                { (int)step.s6, (int)step.s5, (int)step.s4 }, (int)count.s2 };
+                                { (int)step.s6, (int)step.s5, (int)step.s4 }, (int)count.s2,
+                                { (INT64)step.s2, (INT64)step.s1, (INT64)step.s0 } };
 
     return win;
 }
@@ -47,8 +49,8 @@ struct pixel { int w, h, d, n; };
 
 DEVICE struct pixel pixel_of(struct window win, int number)
 {
-    const int row = number / win.count[0], plane = quotient(row, win.count[1]);
-    const int n = IMAGE_RANK == 5 ? plane / win.count[2] : plane;
+    const int row = divided(number, win.by[0]), plane = divided(row, win.by[1]);
+    const int n = IMAGE_RANK == 5 ? divided(plane, win.by[2]) : plane;
     const struct pixel at = { win.first[0] + (number - row * win.count[0]) * win.step[0],
                               win.first[1] + (row - plane * win.count[1]) * win.step[1],
                               IMAGE_RANK == 5 ? win.first[2] + (plane - n * win.count[2]) * win.step[2] : 0,

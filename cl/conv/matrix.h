@@ -68,7 +68,8 @@ DEVICE void find_sum(struct gather_sum *sum, LOCAL struct taps *s, const struct 
         conv_taps(&d, OWN_OF(eTaps.s4, eTaps.s5, eTaps.s6), OWN_OF(vStep.s1, vStep.s2, vStep.s3),
                   OWN_OF(vStep.s4, vStep.s5, vStep.s6), OWN_OF(vPad.s4, vPad.s5, vPad.s6),
                   OWN_OF(g->phase_d, g->phase_h, g->phase_w), OWN_OF(vMeet.s4, vMeet.s5, vMeet.s6),
-                  OWN_OF(vMeet.s1, vMeet.s2, vMeet.s3));
+                  OWN_OF(vMeet.s1, vMeet.s2, vMeet.s3),
+                  (INT64)(i == 0 ? vPad.s1 : i == 1 ? vPad.s2 : vPad.s3));
         s[i] = d;
     }
     BARRIER();

@@ -25,7 +25,7 @@
  * Parameters, from conv.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K, as of gemm_mma, and
  * PARTS_K.  Constants: DIRECTION, IMAGE_RANK, SPLITK.
  */
-#define RASTER 8
+#define RASTER 8                        /* lib/conv/mma.c has it, too */
 
 /* Of the output's group, as in OUTPUT() of cl/tile/epilogue.h. */
 #if RESIDUAL
@@ -107,15 +107,17 @@ DEVICE void store_pixels(const struct output *o, LOCAL const struct place *place
 
 KERNEL_ROOM(ITEMS, 2) void
 conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB, CONV_PARAMS,
-         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, int pixels SPLIT_PARAMS)
+         VIEW eTaps, VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha, int pixels,
+         VIEW vTiles SPLIT_PARAMS)
 {
     ROOM_FOR(2);
     LARGE_LOCAL_ARRAY(room, STAGES * STAGE);
     LOCAL_ARRAY(struct place, places, BLK_M);
 
     const int channels = (int)eTaps.s3, N = (int)eOut.s3, across = (N + BLK_N - 1) / BLK_N * BLK_N;
-    const struct tile tile = tile_at(schedule_of(pixels, (int)eTaps.s0 * across, BLK_M, BLK_N, RASTER),
-                                     GROUP_ID(0));
+    const struct schedule schedule = schedule_by(pixels, (int)eTaps.s0 * across, BLK_M, BLK_N, RASTER,
+                                                 vTiles);
+    const struct tile tile = tile_at(schedule, GROUP_ID(0));
     const int group = quotient(tile.n0, across), m0 = tile.m0, n0 = tile.n0 - group * across;
     struct taps taps_t, taps_r, taps_s;
     struct gather_grid grid;
@@ -124,7 +126,9 @@ conv_mma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW
     gather_grid(&grid, tile.batch, eOut, vStep);
     if (m0 >= gather_pixels(&grid, eOut))
         return;
-    FIND_TAPS(&taps_t, &taps_r, &taps_s, grid.phase_d, grid.phase_h, grid.phase_w);
+    CONV_TAPS(&taps_t, s4, s1, (int)grid.phase_d);
+    CONV_TAPS(&taps_r, s5, s2, (int)grid.phase_h);
+    CONV_TAPS(&taps_s, s6, s3, (int)grid.phase_w);
     gather_sum(&sum, &taps_t, &taps_r, &taps_s, (channels + VEC - 1) / VEC * VEC);
     find_places(places, m0, gather_pixels(&grid, eOut), &grid, &sum, vB, vC, vR, vBias, vStep);
     BARRIER();

@@ -76,8 +76,8 @@ DEVICE void conv_store(const struct output *c, float *d, const float *bias_row, 
 KERNEL(ITEMS) void
 conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
            VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
-           int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span, GLOBAL float *gSums,
-           CONV_PARAMS)
+           int groups, int tiles, VIEW vTiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span,
+           GLOBAL float *gSums, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
@@ -89,7 +89,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     const int rows = conv_rows(eOut, vC);
     const int count = (int)eGrid.s1, channels = ((int)eX.s3 + BLK_K - 1) / BLK_K;  /* slices of them */
     const struct window win = window_of(eGrid, vFirst, vWindow);
-    const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
+    const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
     GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);

@@ -22,25 +22,18 @@ DEVICE int phase_taps(LOCAL const struct phase *f)
     return (int)(f->t.count * f->r.count * f->s.count);
 }
 
-/* The i-th in the order that phases are computed in: eGrid.s0 has four bits for each. */
+/* The i-th in the order that phases are computed in: eGrid.s0, vFirst.s1 and vFirst.s0 have four
+ * bits of w, h and d for each. */
 #define MOST_PHASES 16
 #define CONV_PHASE(f, i)                                                                            \
     do {                                                                                            \
-        INDEX at_ = (INDEX)((UINT64)eGrid.s0 >> 4 * (i) & 15);                                      \
-                                                                                                    \
-        (f)->w = (f)->h = 0;                                                                        \
-        if (at_ > 0) {                                                                              \
-            (f)->w = (int)divmod(&at_, phases_along((INDEX)eOut.s6, (INDEX)vStep.s6));              \
-            (f)->h = (int)divmod(&at_, phases_along((INDEX)eOut.s5, (INDEX)vStep.s5));              \
-        }                                                                                           \
-        (f)->d = (int)at_;                                                                          \
+        (f)->w = (int)((UINT64)eGrid.s0 >> 4 * (i) & 15);                                           \
+        (f)->h = (int)((UINT64)vFirst.s1 >> 4 * (i) & 15);                                          \
+        (f)->d = (int)((UINT64)vFirst.s0 >> 4 * (i) & 15);                                          \
         CONV_TAPS(&(f)->t, s4, s1, (f)->d);                                                         \
         CONV_TAPS(&(f)->r, s5, s2, (f)->h);                                                         \
         CONV_TAPS(&(f)->s, s6, s3, (f)->w);                                                         \
     } while (0)
-#define CONV_TAPS(m, along, dilated, phase)                                                         \
-    conv_taps(m, (int)eTaps.along, (int)vStep.dilated, (int)vStep.along, (int)vPad.along, phase,    \
-              (int)vMeet.along, (int)vMeet.dilated)
 
 /* The tiles of phases that meet taps, which are the first, or if none does of one phase; all: of a phase. */
 DEVICE int tiles_with_taps(LOCAL const struct phase *phases, int count, int all)
@@ -67,7 +60,7 @@ DEVICE int conv_row(int m, LOCAL const struct phase *f, struct window win, VIEW 
     const int plain = DIRECTION == 0 || (vStep.s4 == 1 && vStep.s5 == 1 && vStep.s6 == 1);
 
     if (PIXELS_MAJOR) {
-        const int n = m / win.count[0], p = m - n * win.count[0];
+        const int n = divided(m, win.by[0]), p = m - n * win.count[0];
 
         return n < (int)eOut.s2 && p < (int)eX.s6
              ? ACROSS ? (int)(n * (INDEX)vC.s2 + p * (INDEX)vC.s6) : n * (int)eX.s6 + p : none;
@@ -75,7 +68,7 @@ DEVICE int conv_row(int m, LOCAL const struct phase *f, struct window win, VIEW 
     if (!ACROSS && plain)
         return m < none ? m : none;
 
-    const int row = m / win.count[0], plane = row / win.count[1], n = plane / win.count[2];
+    const int row = divided(m, win.by[0]), plane = divided(row, win.by[1]), n = divided(plane, win.by[2]);
     const int w = (m - row * win.count[0]) * (plain ? 1 : (int)vStep.s6) + f->w;
     const int h = (row - plane * win.count[1]) * (plain ? 1 : (int)vStep.s5) + f->h;
     const int d = (plane - n * win.count[2]) * (plain ? 1 : (int)vStep.s4) + f->d;

@@ -90,7 +90,7 @@ DEVICE int all_finite(const float *d, const int count)
 }
 
 /* eChunk: s2 images, s3 their chunks, s4 rows of x, s5 rows of dy, s6 pitch.  vFirst: s5 and s6 the first row
- * and column of x.  vDilation: s5, s6. */
+ * and column of x, s1 and s2 what divides by the rows and columns of dy.  vDilation: s5, s6. */
 KERNEL(ITEMS) void
 conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY, VIEW eChunk,
                    VIEW vFirst, VIEW eW, VIEW vDilation, int tiles, int chunks, int parts,
@@ -104,7 +104,7 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
     const int places = images * rows_y * pitch, steps = (places + 15) / 16, row = pitch * (int)vDilation.s5;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
     const struct window x = { { (int)eY.s6, (int)eY.s5, 1 }, { (int)vFirst.s6, (int)vFirst.s5, 0 },
-                              { 1, 1, 1 } };
+                              { 1, 1, 1 }, 0, { (INT64)vFirst.s2, (INT64)vFirst.s1, 0 } };
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
     GLOBAL unsigned INT64 *const maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);

@@ -9,7 +9,7 @@
  * PARTS_K.
  * Constants: MN_MAJOR_A MN_MAJOR_B.
  */
-#define RASTER  8
+#define RASTER  8                       /* lib/gemm/mma_splitk.c has it, too */
 #define STEPS   (BLK_K / PARTS_K / STEP_K)
 #define BYTES_A WORD_BYTES(BLK_M, MN_MAJOR_A)           /* of a slice */
 
@@ -61,13 +61,13 @@ DEVICE void whole_sums(R d[BLOCKS_M][BLOCKS_N][2], GLOBAL const T *a, INDEX a_ro
 #define STAGE_AFTER(at) ((at) == stages + (STAGES - 1) * STAGE ? stages : (at) + STAGE)
 
 KERNEL_ROOM(ITEMS, 2) void
-gemm_mma_splitk(int M, int N, int K, VIEW eC, R alpha, GLOBAL const T *RESTRICT gA, VIEW vA,
+gemm_mma_splitk(int M, int N, int K, VIEW eC, R alpha, VIEW vTiles, GLOBAL const T *RESTRICT gA, VIEW vA,
                 GLOBAL const T *RESTRICT gB, VIEW vB SPLIT_PARAMS, OUTPUT_PARAMS)
 {
     ROOM_FOR(2);
     LARGE_LOCAL_ARRAY(room, STAGES * STAGE);
 
-    const struct tile tile = tile_at(schedule_of(M, N, BLK_M, BLK_N, RASTER), GROUP_ID(0));
+    const struct tile tile = tile_at(schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles), GROUP_ID(0));
     const unsigned int warp = ITEM % SET_ITEMS / 32, stages = LOCAL_ADDRESS(room);
     const int m1 = (int)(warp / WARPS_N) * WARP_M, n1 = (int)(warp % WARPS_N) * WARP_N;
     const int k0 = SPLIT_FIRST * BLK_K, slices = SPLIT_SLICES((K + BLK_K - 1) / BLK_K);

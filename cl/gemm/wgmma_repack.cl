@@ -10,7 +10,7 @@
 LARGE_LOCAL(gemm_wgmma_repack, STAGES * STAGE)
 
 KERNEL(ITEMS) void
-gemm_wgmma_repack(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
+gemm_wgmma_repack(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vTiles,
                   GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
                   GLOBAL const T *from_a, VIEW view_a, GLOBAL const T *from_b, VIEW view_b,
                   int strips_a, int strips_b, int first_a, int first_b, int chunk, GLOBAL int *counters,
@@ -23,7 +23,7 @@ gemm_wgmma_repack(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), slices = (K + BLK_K - 1) / BLK_K;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
-    const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
+    const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
     const struct repack repack = { strips_a, strips_b, first_a, first_b, chunk, (K + chunk - 1) / chunk };
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);

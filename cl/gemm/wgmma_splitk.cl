@@ -19,7 +19,7 @@ DEVICE int slices_of(int part, int span, int slices)
 }
 
 KERNEL(ITEMS) void
-gemm_wgmma_splitk(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
+gemm_wgmma_splitk(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vTiles,
                   GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
                   int span, GLOBAL float *RESTRICT gSums, int start)
 {
@@ -30,7 +30,7 @@ gemm_wgmma_splitk(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), slices = (K + BLK_K - 1) / BLK_K;
     const int batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
-    const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
+    const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
     GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };

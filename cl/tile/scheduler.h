@@ -10,10 +10,13 @@
  * The tiles of one matrix come before those of the next; with split-K, those of one part of K before those of
  * the next.
  *
- * Takes: quotient() of cl/types.h.
- * Gives: struct schedule, struct tile, schedule_of(), find_tile(), tile_at(), tile_of_split().
+ * A division takes a hundred cycles, and a tile takes three, one after the other.  Where the first tile is
+ * waited for, the host prepares them: vn__arg_tiles() makes the VIEW that schedule_by() takes.
+ *
+ * Takes: quotient() divided() of cl/types.h.
+ * Gives: struct schedule, struct tile, schedule_of() schedule_by(), find_tile(), tile_at(), tile_of_split().
  */
-struct schedule { int tiles_m, tiles_n, blk_m, blk_n, raster; };
+struct schedule { int tiles_m, tiles_n, blk_m, blk_n, raster, prepared; INT64 by[4]; };
 
 /* The first row and column, which matrix of the batch, and which part of K. */
 struct tile { int m0, n0, batch, part; };
@@ -21,20 +24,36 @@ struct tile { int m0, n0, batch, part; };
 /* Tiles of blk_m x blk_n: constants, as is raster. */
 DEVICE struct schedule schedule_of(int M, int N, const int blk_m, const int blk_n, const int raster)
 {
-    const struct schedule s = { (M + blk_m - 1) / blk_m, (N + blk_n - 1) / blk_n, blk_m, blk_n, raster };
+    const struct schedule s = { (M + blk_m - 1) / blk_m, (N + blk_n - 1) / blk_n, blk_m, blk_n, raster,
+                                0, { 0, 0, 0, 0 } };
 
     return s;
+}
+
+DEVICE struct schedule schedule_by(int M, int N, const int blk_m, const int blk_n, const int raster, VIEW by)
+{
+    const struct schedule s = { (M + blk_m - 1) / blk_m, (N + blk_n - 1) / blk_n, blk_m, blk_n, raster,
+                                1, { (INT64)by.s0, (INT64)by.s1, (INT64)by.s2, (INT64)by.s3 } };
+
+    return s;
+}
+
+/* i: what of `by` divides by b. */
+DEVICE int schedule_quotient(const struct schedule *s, int a, int b, const int i)
+{
+    return s->prepared ? divided(a, s->by[i]) : quotient(a, b);
 }
 
 /* Not returned: Oclgrind does not know what clang makes of an inlined function that returns a struct. */
 DEVICE void find_tile(struct tile *t, const struct schedule *s, int at)
 {
     const int in_matrix = s->tiles_m * s->tiles_n;
-    const int batch = quotient(at, in_matrix), in_batch = at - batch * in_matrix;
-    const int group = quotient(in_batch, s->raster * s->tiles_n);
+    const int batch = schedule_quotient(s, at, in_matrix, 0), in_batch = at - batch * in_matrix;
+    const int group = schedule_quotient(s, in_batch, s->raster * s->tiles_n, 1);
     const int in_group = in_batch - group * (s->raster * s->tiles_n);
     const int rows = s->tiles_m - group * s->raster < s->raster ? s->tiles_m - group * s->raster : s->raster;
-    const int column = rows == s->raster ? in_group / s->raster : in_group / rows;
+    const int column = rows == s->raster ? in_group / s->raster
+                     : s->prepared ? divided(in_group, s->by[2]) : in_group / rows;
 
     t->m0    = (group * s->raster + in_group - column * rows) * s->blk_m;
     t->n0    = column * s->blk_n;
@@ -55,7 +74,7 @@ DEVICE struct tile tile_of_split(struct schedule s, int at, int batches)
 {
     struct tile t = tile_at(s, at);
 
-    t.part = quotient(t.batch, batches);
+    t.part = schedule_quotient(&s, t.batch, batches, 3);
     t.batch -= t.part * batches;
     return t;
 }

@@ -58,30 +58,36 @@ DEVICE void store_fragments(const struct output *o, int m, int n, int m_from, in
 #define FRAGMENT_PITCH (BLK_N + 8)              /* lanes write to different banks */
 #define FRAGMENT_ROOM  (R_BYTES * BLK_M * FRAGMENT_PITCH)       /* bytes */
 #define ROW_LANES      (BLK_N < 64 ? BLK_N / 2 : 32)    /* that store a row */
+#define ROWS_AT_ONCE   (ITEMS / ROW_LANES)
+#define ROWS_IN_FLIGHT (BLK_M / ROWS_AT_ONCE < 4 ? BLK_M / ROWS_AT_ONCE : 4)    /* of a work-item */
+#if BLK_M % (ROWS_AT_ONCE * ROWS_IN_FLIGHT)
+#error "a tile must have whole turns of rows"
+#endif
 
-/* Stores columns column and column + 1, where they are in the tile and in C, of the row that is at `at`. */
-DEVICE void store_pair(const struct output *o, LOCAL const R *sums, INDEX at, int m, int n0, int column)
+/* A pair of adjacent columns of a row, of which the first may be -1 and both may be past the end. */
+struct row_pair { R x, y; int first, second; };
+
+/* The row m, which is row `row` of the tile: finished, from places inside where the pair is not. */
+DEVICE struct row_pair finished_pair(const struct output *o, LOCAL const R *sums, int m, int row, int n0,
+                                     int column)
 {
-    const int left = BLK_N < o->N - n0 ? BLK_N : o->N - n0;
-    const int first = column >= 0 && column < left, second = column + 1 < left;
-    const R x = first ? epilogue(o, m, n0 + column, sums[column]) : ZERO;
-    const R y = second ? epilogue(o, m, n0 + column + 1, sums[column + 1]) : ZERO;
+    const int left = (BLK_N < o->N - n0 ? BLK_N : o->N - n0) - 1, inside = m + row < o->M;
+    const int at = inside ? row : 0, x = column < 0 ? 0 : column < left ? column : left;
+    const int y = column < left ? column + 1 : left;
+    LOCAL const R *const from = sums + at * FRAGMENT_PITCH;
+    const struct row_pair pair = { epilogue(o, m + at, n0 + x, from[x]), epilogue(o, m + at, n0 + y, from[y]),
+                                   inside && column >= 0 && column <= left, inside && column < left };
 
-    if (first && second) {
-        OF(STORE_PAIR, TYPE_C)(o->c + at + column, x, y);
-    } else if (first) {
-        STORE_C(o->c, at + column, x);
-    } else if (second)
-        STORE_C(o->c, at + column + 1, y);
+    return pair;
 }
 
 /* The same as store_fragments(), by a work-group that has all sums, and to contiguous rows of any
- * alignment: lanes store adjacent pairs.  m, n: where the set's blocks begin in the tile at (m0, n0); sums:
- * anything may have been there. */
+ * alignment: lanes store adjacent pairs, at even addresses.  Pairs of several rows are in flight together.
+ * m, n: where the set's blocks begin in the tile at (m0, n0); sums: anything may have been there. */
 DEVICE void store_by_rows(const struct output *o, LOCAL R *sums, int m0, int n0, int m, int n,
                           R d[BLOCKS_M][BLOCKS_N][2])
 {
-    const int lane = (int)ITEM % ROW_LANES;
+    const int lane = (int)(ITEM % ROW_LANES), first = (int)(ITEM / ROW_LANES);
 
     m += (int)(ITEM % 32 / 4);
     n += (int)(ITEM % 4) * 2;
@@ -91,14 +97,34 @@ DEVICE void store_by_rows(const struct output *o, LOCAL R *sums, int m0, int n0,
     UNROLL for (int e = 0; e < 2; e++)
         sums[(m + 8 * i) * FRAGMENT_PITCH + n + 8 * j + e] = d[i][j][e];
     BARRIER();
-    for (int row = (int)ITEM / ROW_LANES; row < BLK_M && m0 + row < o->M; row += ITEMS / ROW_LANES) {
-        LOCAL const R *const from = sums + row * FRAGMENT_PITCH;
-        const INDEX at = (m0 + row) * o->row + n0;
-        const int odd = (int)((UINT64)(o->c + at) / C_BYTES % 2);
+    NO_UNROLL for (int at = 0; at < BLK_M / ROWS_AT_ONCE && m0 + at * ROWS_AT_ONCE < o->M;
+                   at += ROWS_IN_FLIGHT)
+        UNROLL for (int i = 0; i < BLK_N / 2; i += ROW_LANES) {
+            struct row_pair pair[ROWS_IN_FLIGHT];
+            GLOBAL TC *to[ROWS_IN_FLIGHT];
 
-        UNROLL for (int i = 0; i < BLK_N / 2; i += ROW_LANES)
-            store_pair(o, from, at, m0 + row, n0, 2 * (i + lane) - odd);
-        if (odd && lane == 0)                   /* the last, which has no other */
-            store_pair(o, from, at, m0 + row, n0, BLK_N - 1);
+            UNROLL for (int j = 0; j < ROWS_IN_FLIGHT; j++) {
+                const int row = (at + j) * ROWS_AT_ONCE + first;
+                GLOBAL TC *const begin = o->c + ((m0 + row) * o->row + n0);
+                const int column = 2 * (i + lane) - (int)((UINT64)begin / C_BYTES % 2);
+
+                to[j] = begin + column;
+                pair[j] = finished_pair(o, sums, m0, row, n0, column);
+            }
+            UNROLL for (int j = 0; j < ROWS_IN_FLIGHT; j++) {
+                if (pair[j].first && pair[j].second)
+                    OF(STORE_PAIR, TYPE_C)(to[j], pair[j].x, pair[j].y);
+                if (pair[j].first && !pair[j].second)
+                    STORE_C(to[j], 0, pair[j].x);
+                if (!pair[j].first && pair[j].second)
+                    STORE_C(to[j], 1, pair[j].y);
+            }
+        }
+    for (int row = (int)ITEM; row < BLK_M && m0 + row < o->M && n0 + BLK_N <= o->N; row += ITEMS) {
+        GLOBAL TC *const begin = o->c + ((m0 + row) * o->row + n0);     /* the last column may have no pair */
+
+        if ((UINT64)begin / C_BYTES % 2)
+            STORE_C(begin, BLK_N - 1,
+                    epilogue(o, m0 + row, n0 + BLK_N - 1, sums[row * FRAGMENT_PITCH + BLK_N - 1]));
     }
 }

@@ -39,60 +39,57 @@
 /* Whether the element at p is the second of its word, in bytes. */
 #define WITHIN_WORD(p) (PER_WORD > 1 ? (UINT64)(p) & 2 : 0)
 
-/* Of the work-item: its first word of a slice, and the last element of row ITEM.  The next slice is `step`
- * bytes on. */
+/* Of the work-item: its first word of a slice, and the last element of row ITEM of a whole one.  The next
+ * slice is `step` bytes on. */
 struct word_operand {
     GLOBAL const char *from, *last;
     BYTE_OFFSET apart, step;                    /* to its next word, and to the next slice */
     int row, column;                            /* of its first word's first element, which may be -1 */
-    int has_last;                               /* row ITEM needs one word more */
 };
 
 DEVICE struct word_operand word_operand(GLOBAL const T *g, INDEX pitch, int x0, int k0, int width,
                                         int mn_major)
 {
-    const int words = ROW_WORDS(width, mn_major), word = (int)ITEM % words;
+    const int words = ROW_WORDS(width, mn_major), word = (int)(ITEM % words);
     const BYTE_OFFSET bytes = (BYTE_OFFSET)pitch * T_BYTES;
     GLOBAL const char *const begin = (GLOBAL const char *)g + (mn_major ? k0 : x0) * bytes +
                                      (BYTE_OFFSET)(mn_major ? x0 : k0) * T_BYTES;
     struct word_operand o;
 
-    o.row      = (int)ITEM / words;
+    o.row      = (int)(ITEM / words);
     o.from     = begin + o.row * bytes;
     o.column   = PER_WORD * word - (int)WITHIN_WORD(o.from) / T_BYTES;
     o.from    += WORD * word - (int)WITHIN_WORD(o.from);
     o.last     = begin + ITEM * bytes + (PER_WORD * words - 1) * T_BYTES;
-    o.has_last = PER_WORD > 1 && (int)ITEM < WORD_ROWS(width, mn_major) && WITHIN_WORD(o.last) == 0;
     o.apart    = ROWS_TOGETHER(width, mn_major) * bytes;
     o.step     = mn_major ? BLK_K * bytes : BLK_K * T_BYTES;
     return o;
 }
 
 /* A slice to `to`, of which rows_left rows and elements_left elements of a row are inside; o is that of the
- * next then.  Of no bytes nothing is read, and the address may be any. */
+ * next then.  Of what is outside nothing is read, and the address may be any.  The word of which one element
+ * is inside is copied by one work-item of a row: a number of bytes that the kernel computes takes 12
+ * instructions. */
 DEVICE void copy_word_slice(struct word_operand *o, unsigned int to, int width, int mn_major, int rows_left,
                             int elements_left)
 {
     const int words = ROW_WORDS(width, mn_major), rows = WORD_ROWS(width, mn_major);
     const int pitch = WORD_PITCH(width, mn_major), together = ROWS_TOGETHER(width, mn_major);
+    const int end = elements_left < PER_WORD * words ? elements_left : PER_WORD * words;
     const unsigned int first = to + o->row * pitch + ITEM % words * WORD;
-    const unsigned int last = to + ITEM * pitch + words * WORD;
 
-    if (rows_left >= rows && elements_left >= PER_WORD * words) {
+    if (PER_WORD == 1 || o->column + 1 != end)
         UNROLL for (int i = 0; i < rows / together; i++)
-            COPY_ASYNC_PART(WORD, first + i * together * pitch, o->from + i * o->apart, WORD);
-        if (o->has_last)
-            COPY_ASYNC_PART(WORD, last, o->last, T_BYTES);
-    } else {
-        const int left = elements_left - o->column;
-        const int bytes = left >= PER_WORD ? WORD : PER_WORD > 1 && left > 0 ? T_BYTES : 0;
+            COPY_ASYNC_OR_ZEROS(WORD, first + i * together * pitch, o->from + i * o->apart,
+                                o->column < end && o->row + i * together < rows_left);
+    if (PER_WORD > 1 && (int)ITEM < rows) {
+        GLOBAL const char *const last = o->last + (end - PER_WORD * words) * T_BYTES;
 
-        UNROLL for (int i = 0; i < rows / together; i++)
-            COPY_ASYNC_PART(WORD, first + i * together * pitch, o->from + i * o->apart,
-                            o->row + i * together < rows_left ? bytes : 0);
-        if (o->has_last)
-            COPY_ASYNC_PART(WORD, last, o->last,
-                            (int)ITEM < rows_left && PER_WORD * words - 1 < elements_left ? T_BYTES : 0);
+        if (WITHIN_WORD(last) == 0)             /* the first of its word */
+            COPY_ASYNC_PART(WORD, to + ITEM * pitch + end / PER_WORD * WORD, last,
+                            (int)ITEM < rows_left ? T_BYTES : 0);
+        if (end < PER_WORD * words)             /* a row that begins within a word has one more */
+            COPY_ASYNC_OR_ZEROS(WORD, to + ITEM * pitch + words * WORD, last, 0);
     }
     o->from += o->step;
     o->last += o->step;
@@ -106,16 +103,16 @@ struct word_fragment { unsigned int at[2], shift; };
 DEVICE struct word_fragment word_fragment(GLOBAL const T *g, INDEX pitch, int x0, int k0, int first,
                                           int width, int mn_major)
 {
-    const int own = (int)ITEM % 32 / 4, t = (int)ITEM % 4, bytes = WORD_PITCH(width, mn_major);
+    const int own = (int)(ITEM % 32 / 4), t = (int)(ITEM % 4), bytes = WORD_PITCH(width, mn_major);
     const int k = PARTS_K > 1 ? (int)(ITEM / SET_ITEMS) * (BLK_K / PARTS_K) : 0;
     struct word_fragment f;
 
     f.shift = 0;
     UNROLL for (int e = 0; e < 2; e++) {
         const int row = mn_major ? k + PER_LANE * t + e : first + own;
-        const BYTE_OFFSET before = (BYTE_OFFSET)((mn_major ? k0 : x0) + row) * (BYTE_OFFSET)pitch * T_BYTES +
-                                   (BYTE_OFFSET)(mn_major ? x0 : k0) * T_BYTES;
-        const unsigned int odd = (unsigned int)WITHIN_WORD((GLOBAL const char *)g + before);
+        const UINT32 before = (UINT32)((mn_major ? k0 : x0) + row) * (UINT32)pitch +
+                              (UINT32)(mn_major ? x0 : k0);
+        const unsigned int odd = (unsigned int)WITHIN_WORD((UINT64)g + before * T_BYTES);
 
         if (mn_major) {
             f.at[e] = row * bytes + (first + own) * T_BYTES + odd;

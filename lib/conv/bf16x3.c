@@ -555,6 +555,15 @@ static void arg_grid(struct vn_launch *l, const struct phase *p)
     vn__conv_arg_sizes(l, p->fill, p->width, out->extent[0], vn__conv_rows(&p->c), out->extent + 2);
 }
 
+/* And what divides by the extents of the grid. */
+static void arg_steps(struct vn_launch *l, const struct phase *p)
+{
+    const int64_t *const grid = vn__conv_output(&p->c)->extent + 2;
+
+    vn__arg_view(l, (int64_t[8]){ vn__divisor(grid[0]), vn__divisor(grid[1]), vn__divisor(grid[2]), 0,
+                                  p->step[0], p->step[1], p->step[2] });
+}
+
 static void arg_cut(struct vn_launch *l, const struct cut *c)
 {
     const int64_t all = c->whole ? c->tiles : c->tiles * c->pairs;
@@ -575,7 +584,7 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
 
     arg_grid(&l, p);
     arg_walk(&l, p->first, p->step);
-    arg_walk(&l, p->step, p->step);
+    arg_steps(&l, p);
     vn__conv_arg_sizes(&l, 0, 0, 0, s->channels, p->taps);
     arg_walk(&l, p->tap, p->tap_step);
     arg_walk(&l, p->offset, p->offset_step);

@@ -195,11 +195,17 @@ static void arg_limit(struct vn_launch *l, const struct conv *c)
     arg_meet(l, c, c->is_empty ? 0 : (int64_t)(a->buffer->bytes / vn_type_bytes(a->type)));
 }
 
+/* What conv_taps() of cl/conv/conv.h divides with. */
+static int64_t divisor_of_step(const struct conv *c, int d)
+{
+    return vn__divisor(c->stride[d] / vn__common_divisor(c->dilation[d], c->stride[d]));
+}
+
 void vn__conv_arg_steps(struct vn_launch *l, const struct conv *c)
 {
     arg_pixels(l, c);
     arg_extents(l, 0, c->dilation[0], c->dilation[1], c->dilation[2], c->stride);
-    arg_extents(l, 0, 0, 0, 0, c->pad);
+    arg_extents(l, 0, divisor_of_step(c, 0), divisor_of_step(c, 1), divisor_of_step(c, 2), c->pad);
     arg_limit(l, c);
 }
 

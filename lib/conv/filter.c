@@ -186,7 +186,7 @@ double vn__filter_copy_seconds(const struct filter_view *v, const struct conv *c
 void vn__filter_arg_x(struct vn_launch *l, const struct filter_view *v, const struct conv *c)
 {
     vn__arg_im2col_source(l, &v->x);
-    vn__arg_im2col_window(l, &v->x, 0, 0);
+    vn__arg_im2col_window(l, &v->x, (int64_t[DIMS]){ 0 }, 0);
     vn__arg_extents(l, &v->as.w);
     vn__arg_view(l, (int64_t[8]){ 0, 0, 0, 0, c->dilation[0], c->dilation[1], c->dilation[2] });
 }

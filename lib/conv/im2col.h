@@ -40,8 +40,9 @@ double vn__conv_met(const struct conv *c);
  * row, whichever are most.                                                                              */
 int64_t vn__im2col_zeros(const struct im2col *i, int d);
 /* Arguments: the buffer, VIEW and extents of the source; those of the filter; eGrid, vFirst, vWindow, of
- * window_of().  s0, s1 of eGrid are the caller's.                                                      */
+ * window_of().  phase: what CONV_PHASE() of cl/conv/wgmma.h reads of each dimension.                   */
 void vn__arg_im2col_source(struct vn_launch *l, const struct im2col *i);
 void vn__arg_im2col_filter(struct vn_launch *l, const struct im2col *i);
-void vn__arg_im2col_window(struct vn_launch *l, const struct im2col *i, int64_t s0, int64_t s1);
+void vn__arg_im2col_window(struct vn_launch *l, const struct im2col *i, const int64_t phase[DIMS],
+                           int64_t phases);
 #endif

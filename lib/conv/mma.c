@@ -13,6 +13,7 @@ enum { BLK_M, BLK_N, BLK_K, WARP_M, WARP_N, STAGES, PARTS_K = STAGES + 3 };     
 enum { LOADS = VN_TILE_COSTS, UNGROUPED };      /* cost columns of conv_mma after the tiles' */
 enum { ODD_C = VN_SPLITS_COSTS, BACK };         /* of conv_mma_splitk, after those of splits */
 enum { TILES, SPAN, SPLITS };                   /* of a plan */
+enum { RASTER = 8 };                            /* as in the kernel's text */
 enum { VECTOR = 8, BYTES = 2 };                 /* elements of a vector; of an element */
 
 /* Channels of the source that are summed, of a group: in whole vectors. */
@@ -165,6 +166,8 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, const struct co
         return s;
     vn__conv_arg_problem(&l, c);
     vn__arg_int(&l, vn__conv_columns(c));
+    vn__arg_tiles(&l, VN_CEIL_DIV(vn__conv_columns(c), it->p[BLK_M]),
+                  c->groups * VN_CEIL_DIV(vn__conv_rows(c), it->p[BLK_N]), RASTER, vn__conv_phases(c));
     if (splits) {
         vn__arg_int(&l, plan->v[SPAN]);
         vn__arg_int(&l, splits);

@@ -152,7 +152,7 @@ vn_status vn__run_conv_window_phases(vn_queue *q, const struct vn_choice *it, co
         return s;
     vn__arg_im2col_source(&l, &seen);
     vn__arg_im2col_filter(&l, &seen);
-    vn__arg_im2col_window(&l, &seen, 0, 1);
+    vn__arg_im2col_window(&l, &seen, (int64_t[DIMS]){ 0 }, 1);
     vn__arg_view(&l, (int64_t[8]){ 0, 0, out[0], out[1], 1, out[3], out[4] });
     vn__arg_view(&l, (int64_t[8]){ 0, 1, 1, 1, 1, c->stride[H], c->stride[W] });
     vn__arg_view(&l, (int64_t[8]){ 0, 0, c->w.extent[3], c->w.extent[4], d.pad[0], d.pad[H], d.pad[W] });

@@ -389,26 +389,49 @@ static int items_of(const struct vn_choice *it, int teams, int moves)
     return WARPGROUP * it->p[WARPGROUPS] * teams + (moves ? WARPGROUP : WARP);
 }
 
-/* sums: of split-K; or NULL. */
-static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int items, const struct conv *c,
-                        const struct vn_plan *plan, vn_buffer *sums)
+/* The phases of each dimension, in that order, four bits each. */
+static void phases_of(int64_t phase[DIMS], const struct conv *c, int64_t order)
+{
+    const int64_t h = vn__conv_phases_along(c, 1), w = vn__conv_phases_along(c, 2);
+    uint64_t words[DIMS] = { 0 };
+
+    for (int i = 0; i < vn__conv_phases(c); i++) {
+        const int64_t at = (int64_t)((uint64_t)order >> 4 * i & 15);
+
+        words[0] |= (uint64_t)(at / w / h) << 4 * i;
+        words[1] |= (uint64_t)(at / w % h) << 4 * i;
+        words[2] |= (uint64_t)(at % w) << 4 * i;
+    }
+    for (int d = 0; d < DIMS; d++)
+        phase[d] = (int64_t)words[d];
+}
+
+/* raster: of the kernel's schedule; 0: it has none.  sums: of split-K; or NULL. */
+static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int items, int raster,
+                        const struct conv *c, const struct vn_plan *plan, vn_buffer *sums)
 {
     const struct conv joined = joined_of(c);
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
                            .items = items };
     struct im2col seen;
     const char *const why = view_of(&seen, c);
+    int64_t phase[DIMS];
     vn_status s;
 
     if (why)
         return vn__fail(VN_UNSUPPORTED, "%s", why);
     vn__arg_im2col_source(&l, &seen);
     vn__arg_im2col_filter(&l, &seen);
-    vn__arg_im2col_window(&l, &seen, plan->v[ORDER], vn__conv_phases(c));
+    phases_of(phase, c, plan->v[ORDER]);
+    vn__arg_im2col_window(&l, &seen, phase, vn__conv_phases(c));
     vn__conv_arg_steps(&l, &joined);
     vn__conv_arg_alpha(&l, &joined);
     vn__arg_int(&l, plan->v[GROUPS]);
     vn__arg_int(&l, plan->v[TILES]);
+    if (raster)
+        vn__arg_tiles(&l, VN_CEIL_DIV(seen.images * seen.count[0] * seen.count[1] * seen.count[2],
+                                      blk_m(it->p)),
+                      VN_CEIL_DIV(vn__conv_rows(&joined), it->p[BLK_N]), raster, vn__conv_phases(c));
     if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_int(&l, plan->v[SPAN]);
@@ -420,7 +443,8 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
 vn_status vn__launch_conv_tiles(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
                                 const struct vn_plan *plan)
 {
-    return launch(q, it, kernel, items_of(it, it->p[TEAMS], moves_registers(c, it->p)), c, plan, NULL);
+    return launch(q, it, kernel, items_of(it, it->p[TEAMS], moves_registers(c, it->p)), it->p[RASTER], c, plan,
+                  NULL);
 }
 
 vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
@@ -491,7 +515,8 @@ vn_status vn__run_conv_wgmma_splitk(vn_queue *q, const struct vn_choice *it, con
 
     if (!join(&joined))
         return vn__fail(VN_UNSUPPORTED, "pixels of the output do not follow each other");
-    if ((s = vn__workspace(&room, q, plan->workspace)) || (s = launch(q, it, 0, items, problem, plan, room)))
+    if ((s = vn__workspace(&room, q, plan->workspace)) ||
+        (s = launch(q, it, 0, items, it->p[RASTER], problem, plan, room)))
         return s;
     g.head.epilogue = it->epilogue;
     g.c = matrix_of(vn__conv_output(&joined), pixels);
@@ -733,5 +758,5 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
 vn_status vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan)
 {
-    return launch(q, it, 0, items_of(it, 1, 0), problem, plan, NULL);
+    return launch(q, it, 0, items_of(it, 1, 0), 0, problem, plan, NULL);
 }

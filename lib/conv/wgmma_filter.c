@@ -121,7 +121,7 @@ static struct vn_launch launch_of(const struct filter_view *v, const struct conv
 
     vn__arg_im2col_source(&l, &v->x);
     vn__arg_im2col_source(&l, &v->y);
-    vn__arg_im2col_window(&l, &v->x, 0, 0);
+    vn__arg_im2col_window(&l, &v->x, (int64_t[DIMS]){ 0 }, 0);
     vn__arg_extents(&l, &v->as.w);
     vn__arg_view(&l, (int64_t[8]){ 0, 0, 0, 0, c->dilation[0], c->dilation[1], c->dilation[2] });
     vn__arg_int(&l, cut->tiles);

@@ -11,6 +11,7 @@
 enum { BLK_M, BLK_N, BLK_K, STAGES = BLK_K + 3, PARTS_K = STAGES + 3 };         /* parameters */
 enum { ODD_C = VN_SPLITS_COSTS };               /* its cost column after those of splits */
 enum { TILES, SPAN, SPLITS };                   /* values of a plan */
+enum { RASTER = 8 };                            /* as in the kernel's text */
 
 static int is_contiguous(const vn_tensor *t) { return vn__row(t) == 1 || vn__col(t) == 1; }
 
@@ -77,6 +78,7 @@ vn_status vn__run_mma_splitk(vn_queue *q, const struct vn_choice *it, const void
     vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
     vn__arg_real(&l, g->head.type, g->alpha);
+    vn__arg_tiles(&l, VN_CEIL_DIV(g->m, it->p[BLK_M]), VN_CEIL_DIV(g->n, it->p[BLK_N]), RASTER, g->batches);
     vn__gemm_inputs(&l, g);
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_int(&l, plan->v[SPLITS]);

@@ -145,6 +145,8 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
     vn__arg_real(&l, g->head.type, g->alpha);
     vn__arg_int(&l, plan->v[GROUPS]);
     vn__arg_int(&l, plan->v[TILES]);
+    vn__arg_tiles(&l, VN_CEIL_DIV(g->m, blk_m(it->p)), VN_CEIL_DIV(g->n, it->p[BLK_N]), it->p[RASTER],
+                  g->batches);
     vn__arg_tensor(&l, &g->a);
     vn__arg_tensor(&l, &g->b);
     vn__arg_buffer(&l, room);

@@ -54,6 +54,30 @@ static void test_arithmetic(void)
         }
 }
 
+/* ---- dividing ------------------------------------------------------------------ */
+
+/* As divided() of cl/types.h. */
+static int64_t divided(int64_t a, int64_t by)
+{
+    return (int64_t)((uint64_t)a * (uint32_t)by >> (by >> 32));
+}
+
+static void test_divisors(struct random *r)
+{
+    const vn_tensor none = { .rank = 0 };
+
+    for (int i = 0; i < 200000; i++) {
+        const int64_t d = 1 + (i < 2000 ? i : random_below(r, INT32_MAX) >> random_below(r, 31));
+        const int64_t by = vn__divisor(d), a = random_below(r, (int64_t)INT32_MAX + 1);
+        const int64_t tried[] = { 0, d - 1, d, a, a / d * d, a / d * d + d - 1, INT32_MAX - 1, INT32_MAX };
+
+        for (size_t j = 0; j < sizeof tried / sizeof tried[0]; j++)
+            if (tried[j] <= INT32_MAX)
+                check(divided(tried[j], by) == tried[j] / d, "divided", &none);
+    }
+    check(vn__divisor(0) == vn__divisor(1), "divisor of 0", &none);
+}
+
 /* ---- views ---------------------------------------------------------------------- */
 
 /* What a view is, in arithmetic that cannot overflow here: products of several could, so
@@ -178,6 +202,7 @@ int main(void)
     struct random r = { 2 };
 
     test_arithmetic();
+    test_divisors(&r);
     test_views(200000);
     for (int i = 0; i < 50000; i++)
         test_gemm(&r);

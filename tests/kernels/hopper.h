@@ -636,6 +636,7 @@ static void copy_async(int bytes, unsigned to, const void *from, int there)
 #define COPY_ASYNC16_PART(to, from, there) copy_async(16, to, from, there)
 #define COPY_ASYNC16(to, from)             copy_async(16, to, from, 16)
 #define COPY_ASYNC_PART(bytes, to, from, there) copy_async(bytes, to, from, there)
+#define COPY_ASYNC_OR_ZEROS(bytes, to, from, go) copy_async(bytes, to, from, (go) ? bytes : 0)
 
 static void copies_commit() { async_groups[threadIdx.x]++; }
 

@@ -36,6 +36,13 @@
                  :: "r"(to), "l"((unsigned INT64)(from)), "r"(there) : "memory")
 #define COPY_ASYNC_PART(bytes, to, from, there) COPY_ASYNC_PART_(bytes, to, from, there)
 
+/* 4 or 8 bytes if `go` is not 0, else as many zeros: a quarter of the instructions of COPY_ASYNC_PART() */
+#define COPY_ASYNC_OR_ZEROS_(bytes, to, from, go) \
+    asm volatile("{ .reg .pred p; setp.eq.b32 p, %2, 0; " \
+                 "cp.async.ca.shared.global [%0], [%1], " #bytes ", p; }" \
+                 :: "r"(to), "l"((unsigned INT64)(from)), "r"((int)(go)) : "memory")
+#define COPY_ASYNC_OR_ZEROS(bytes, to, from, go) COPY_ASYNC_OR_ZEROS_(bytes, to, from, go)
+
 /* 16 bytes, or none, of data that is read once: L2 may fetch the 256 bytes around them */
 #define COPY_ASYNC16_ONCE(to, from, there) \
     asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" \
