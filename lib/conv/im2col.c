@@ -182,9 +182,10 @@ int64_t vn__im2col_zeros(const struct im2col *i, int d)
 void vn__arg_im2col_window(struct vn_launch *l, const struct im2col *i, const int64_t phase[DIMS],
                            int64_t phases)
 {
-    vn__arg_view(l, (int64_t[8]){ phase[2], phases, i->images, 0, i->count[0], i->count[1], i->count[2] });
-    vn__arg_view(l, (int64_t[8]){ phase[0], phase[1], vn__im2col_zeros(i, 1), vn__im2col_zeros(i, 2), i->first[0],
-                                  i->first[1], i->first[2] });
+    vn__arg_view(l, (int64_t[8]){ phase[2], phases, i->images, 0, i->count[0], i->count[1],
+                                  i->count[2] });
+    vn__arg_view(l, (int64_t[8]){ phase[0], phase[1], vn__im2col_zeros(i, 1), vn__im2col_zeros(i, 2),
+                                  i->first[0], i->first[1], i->first[2] });
     vn__arg_view(l, (int64_t[8]){ vn__divisor(i->count[0]), vn__divisor(i->count[1]),
                                   vn__divisor(i->count[2]), 0, i->step[0], i->step[1], i->step[2] });
 }

@@ -443,8 +443,9 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
 vn_status vn__launch_conv_tiles(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
                                 const struct vn_plan *plan)
 {
-    return launch(q, it, kernel, items_of(it, it->p[TEAMS], moves_registers(c, it->p)), it->p[RASTER], c, plan,
-                  NULL);
+    const int items = items_of(it, it->p[TEAMS], moves_registers(c, it->p));
+
+    return launch(q, it, kernel, items, it->p[RASTER], c, plan, NULL);
 }
 
 vn_status vn__run_conv_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,

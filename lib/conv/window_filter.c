@@ -144,8 +144,8 @@ vn_status vn__run_conv_window_filter(vn_queue *q, const struct vn_choice *it, co
     vn__arg_im2col_source(&l, &v.x);
     vn__arg_im2col_source(&l, &v.y);
     vn__arg_view(&l, (int64_t[8]){ 0, 0, k.images, k.in_image, k.rows_x, k.rows_y, k.pitch });
-    vn__arg_view(&l, (int64_t[8]){ 0, vn__divisor(v.y.source.extent[3]), vn__divisor(v.y.source.extent[4]), 0, 0,
-                                   -c->pad[1], -c->pad[2] });
+    vn__arg_view(&l, (int64_t[8]){ 0, vn__divisor(v.y.source.extent[3]), vn__divisor(v.y.source.extent[4]), 0,
+                                   0, -c->pad[1], -c->pad[2] });
     vn__arg_extents(&l, &c->w);
     vn__arg_view(&l, (int64_t[8]){ 0, 0, 0, 0, 1, c->dilation[1], c->dilation[2] });
     vn__arg_int(&l, cut.tiles);
