@@ -116,7 +116,7 @@ DEVICE int quotient(int a, int b)
     return a < b ? 0 : a / b;
 }
 
-/* a / b by what the host made of b (vn__divisor()), without a division; both below 2^31, b above 0. */
+/* a / b, both below 2^31, b above 0; by: b as a prepared divisor (vn__divisor()), a factor and a shift. */
 DEVICE int divided(int a, INT64 by)
 {
     return (int)((UINT64)(UINT32)a * (UINT32)by >> (int)(by >> 32));

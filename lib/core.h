@@ -327,8 +327,8 @@ void vn__arg_tensor (struct vn_launch *l, const vn_tensor *t);
 void vn__arg_strides(struct vn_launch *l, const vn_tensor *t);  /* the VIEW alone */
 void vn__arg_extents(struct vn_launch *l, const vn_tensor *t);
 void vn__arg_view   (struct vn_launch *l, const int64_t v[8]);
-/* What divided() of cl/types.h divides by d with, from 1 to 2^31 - 1: a factor of 32 bits and, above it, a
- * shift.  For d < 1 it is that of 1. */
+/* d, from 1 to 2^31 - 1, as a prepared divisor for divided() of cl/types.h: a factor of 32 bits and, above
+ * it, a shift.  Of d < 1 it is that of 1. */
 int64_t vn__divisor(int64_t d);
 /* The VIEW of schedule_by(), cl/tile/scheduler.h. */
 void vn__arg_tiles  (struct vn_launch *l, int64_t tiles_m, int64_t tiles_n, int64_t raster, int64_t batches);

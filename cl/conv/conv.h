@@ -11,7 +11,8 @@
  *
  * and extents: eTaps of the filter (s3 its channels), eIn of the source tensor, eOut of the
  * pixels that are iterated over (s2 images, s3 rows or columns), vStep (s1 to s3 the dilation,
- * s4 to s6 the stride), vPad, and vMeet (s0 the elements of
+ * s4 to s6 the stride), vPad (s4 to s6; s1 to s3 the steps of vMeet as
+ * prepared divisors, cl/types.h), and vMeet (s0 the elements of
  * vA's buffer, s4 to s6 the step from tap to tap that contribute to one
  * phase, s1 to s3 the inverse of dilation / gcd(dilation, stride) modulo that step). A row is an
  * output channel.
@@ -112,8 +113,8 @@ DEVICE void find_taps(struct taps *m, INDEX taps, INDEX dilation, INDEX stride, 
     } while (0)
 
 #if DIRECTION == 1
-/* As find_taps(), in 32 bits, and without divisions where g is 1: the first tile waits for it.  by: what
- * divides by step. */
+/* As find_taps(), in 32 bits, and without divisions where g is 1: the first tile waits for it.  by:
+ * step, as a prepared divisor. */
 DEVICE void conv_taps(struct taps *m, int taps, int dilation, int stride, int pad, int phase, int step,
                       int inverse, INT64 by)
 {

@@ -21,18 +21,18 @@
  * All work-groups may share the maps, which are kept where an earlier launch left them (map_keep()).
  *
  * Views and extents are as in cl/conv/conv.h: s2 images (filters), s3 channels, s4 d, s5 h, s6 w (taps t, r,
- * s); s0 to s2 of vStep are what divides by the numbers of pixels along d, h and w.  Channels are contiguous;
- * all other strides, in elements, are multiples of 16 bytes, and not 0.  Offsets of taps are not below 0:
- * `first` is the least source of all taps.  lib/conv/im2col.c checks the limits of TMA, and makes these
- * arguments.
+ * s); s0 to s2 of vStep are the numbers of pixels along d, h and w as prepared divisors.  Channels are
+ * contiguous; all other strides, in elements, are multiples of 16 bytes, and not 0.  Offsets of taps are not
+ * below 0: `first` is the least source of all taps.  lib/conv/im2col.c checks the limits of TMA, and makes
+ * these arguments.
  *
  * Takes: IMAGE_RANK, 5 where images have a dimension d, else 4; atoms/nvidia/tma.h, warp.h; tensor_map.h.
  * Gives: struct window, window_of(), struct pixel, pixel_of(), im2col_map(), box_map(), filter_map(),
  *        im2col_load(), filter_load().
  */
 
-/* Of w, h, d: how many pixels there are, the source of the first, the step from pixel to pixel, and what
- * divides by their number. */
+/* Of w, h, d: how many pixels there are, the source of the first, the step from pixel to pixel, and how
+ * many as prepared divisors. */
 struct window { int count[3], first[3], step[3], images; INT64 by[3]; };
 
 DEVICE struct window window_of(VIEW count, VIEW first, VIEW step)

@@ -90,7 +90,7 @@ DEVICE int all_finite(const float *d, const int count)
 }
 
 /* eChunk: s2 images, s3 their chunks, s4 rows of x, s5 rows of dy, s6 pitch.  vFirst: s5 and s6 the first row
- * and column of x, s1 and s2 what divides by the rows and columns of dy.  vDilation: s5, s6. */
+ * and column of x, s1 and s2 the rows and columns of dy as prepared divisors.  vDilation: s5, s6. */
 KERNEL(ITEMS) void
 conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY, VIEW eChunk,
                    VIEW vFirst, VIEW eW, VIEW vDilation, int tiles, int chunks, int parts,

@@ -11,7 +11,7 @@
  * the next.
  *
  * A division takes a hundred cycles, and a tile takes three, one after the other.  Where the first tile is
- * waited for, the host prepares them: vn__arg_tiles() makes the VIEW that schedule_by() takes.
+ * waited for, the host prepares the divisors: vn__arg_tiles() makes the VIEW that schedule_by() takes.
  *
  * Takes: quotient() divided() of cl/types.h.
  * Gives: struct schedule, struct tile, schedule_of() schedule_by(), find_tile(), tile_at(), tile_of_split().
@@ -32,13 +32,17 @@ DEVICE struct schedule schedule_of(int M, int N, const int blk_m, const int blk_
 
 DEVICE struct schedule schedule_by(int M, int N, const int blk_m, const int blk_n, const int raster, VIEW by)
 {
-    const struct schedule s = { (M + blk_m - 1) / blk_m, (N + blk_n - 1) / blk_n, blk_m, blk_n, raster,
-                                1, { (INT64)by.s0, (INT64)by.s1, (INT64)by.s2, (INT64)by.s3 } };
+    struct schedule s = schedule_of(M, N, blk_m, blk_n, raster);
 
+    s.prepared = 1;
+    s.by[0] = (INT64)by.s0;
+    s.by[1] = (INT64)by.s1;
+    s.by[2] = (INT64)by.s2;
+    s.by[3] = (INT64)by.s3;
     return s;
 }
 
-/* i: what of `by` divides by b. */
+/* i: which prepared divisor is b. */
 DEVICE int schedule_quotient(const struct schedule *s, int a, int b, const int i)
 {
     return s->prepared ? divided(a, s->by[i]) : quotient(a, b);

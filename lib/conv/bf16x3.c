@@ -555,7 +555,7 @@ static void arg_grid(struct vn_launch *l, const struct phase *p)
     vn__conv_arg_sizes(l, p->fill, p->width, out->extent[0], vn__conv_rows(&p->c), out->extent + 2);
 }
 
-/* And what divides by the extents of the grid. */
+/* And the extents of the grid as prepared divisors. */
 static void arg_steps(struct vn_launch *l, const struct phase *p)
 {
     const int64_t *const grid = vn__conv_output(&p->c)->extent + 2;

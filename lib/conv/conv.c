@@ -195,7 +195,7 @@ static void arg_limit(struct vn_launch *l, const struct conv *c)
     arg_meet(l, c, c->is_empty ? 0 : (int64_t)(a->buffer->bytes / vn_type_bytes(a->type)));
 }
 
-/* What conv_taps() of cl/conv/conv.h divides with. */
+/* The step of conv_taps(), cl/conv/conv.h, as a prepared divisor. */
 static int64_t divisor_of_step(const struct conv *c, int d)
 {
     return vn__divisor(c->stride[d] / vn__common_divisor(c->dilation[d], c->stride[d]));
