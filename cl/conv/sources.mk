@@ -29,6 +29,7 @@ texts += \
 	%D%/shallow.cl \
 	%D%/shallow.h \
 	%D%/shallow_mma.cl \
+	%D%/shallow_wgmma.cl \
 	%D%/sides.h \
 	%D%/slab.cl \
 	%D%/slab.h \

@@ -26,14 +26,21 @@ DEVICE struct pipeline pipe_at(LOCAL unsigned INT64 *barriers, const int stages)
     return p;
 }
 
-/* By one work-item, before a BARRIER(); consumers: how many arrive when a stage is read. */
-DEVICE void pipe_init(struct pipeline p, const int stages, int consumers)
+/* By one work-item, before a BARRIER(); producers: how many arrive when a stage is filled; consumers: when it
+ * is read. */
+DEVICE void pipe_init_for(struct pipeline p, const int stages, int producers, int consumers)
 {
     for (int i = 0; i < stages; i++) {
-        barrier_init(p.full + 8 * i, 1);
+        barrier_init(p.full + 8 * i, producers);
         barrier_init(p.empty + 8 * i, consumers);
     }
     barrier_init_done();
+}
+
+/* ... filled by the copies of one. */
+DEVICE void pipe_init(struct pipeline p, const int stages, int consumers)
+{
+    pipe_init_for(p, stages, 1, consumers);
 }
 
 /* No division, which the number of stages would ask for. */

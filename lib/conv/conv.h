@@ -197,6 +197,14 @@ const char *vn__plan_conv_shallow_mma(struct vn_plan *out, const void *problem, 
 vn_status   vn__run_conv_shallow_mma(vn_queue *q, const struct vn_choice *it, const void *problem,
                                  const struct vn_plan *plan);
 
+/* shallow_wgmma.c: few channels, on NVIDIA's sm_90 */
+const char *vn__fits_conv_shallow_wgmma(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_shallow_wgmma(int *constants, const void *problem);
+const char *vn__plan_conv_shallow_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
+vn_status   vn__run_conv_shallow_wgmma(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan);
+
 /* strips.c: depthwise, on GPUs */
 const char *vn__fits_conv_strips(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_strips(int *c, const void *problem);

@@ -22,6 +22,7 @@ libcore_la_SOURCES += \
 	%D%/repack.c \
 	%D%/repack.h \
 	%D%/shallow.c \
+	%D%/shallow_wgmma.c \
 	%D%/slab.c \
 	%D%/slab.h \
 	%D%/slab_filter.c \

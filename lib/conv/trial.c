@@ -9,20 +9,23 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, SHAPES = 23, LAYOUTS = 96 };  /* layouts of each shape */
+enum { IMAGES = 3, SHAPES = 39, LAYOUTS = 96 };  /* layouts of each shape */
 enum { MOST = IMAGES * 40 * 2 * 9 * 40 };       /* elements of the largest tensor */
 
 /* vector: what pixels begin at multiples of, if channels are contiguous.  FEW: few channels, whose taps are 1
- * to 8 steps of 16. */
+ * to 8 steps of 16, or 2 to 8 vectors of a row of taps; a row of the output has more than 8 pixels. */
 #define FEW(channels, taps) { channels, 56, 1, taps, (taps) / 2, 9, 11, 1 }, \
-                            { channels, 56, 2, taps, (taps) / 2, 9, 11, 1 }
+                            { channels, 56, 2, taps, (taps) / 2, 9, 25, 1 }
+/* Two channels, and rows that are whole words. */
+#define WORDS(taps) { 2, 56, 1, taps, (taps) / 2, 9, 12, 1 }, { 2, 56, 2, taps, (taps) / 2, 9, 26, 1 }
 static const struct { int channels, filters, stride, taps, pad, height, width, vector; } shapes[SHAPES] = {
-    { 72, 88, 2, 3, 1, 9, 11, 1 }, { 3, 88, 2, 3, 1, 9, 11, 1 }, { 40, 48, 1, 3, 1, 9, 11, 1 },
-    { 3, 56, 2, 3, 1, 9, 11, 1 },               /* few channels, and filters that fit one slice */
+    { 72, 88, 2, 3, 1, 9, 11, 1 }, { 3, 88, 2, 3, 1, 9, 25, 1 }, { 40, 48, 1, 3, 1, 9, 11, 1 },
+    { 3, 56, 2, 3, 1, 9, 25, 1 },               /* few channels, and filters that fit one slice */
     { 72, 88, 1, 1, 0, 1, 104, 1 },             /* one tap, and a row of pixels, as they are joined */
     { 40, 48, 2, 1, 0, 9, 40, 1 },              /* pixels that the filter does not meet */
     { 42, 53, 2, 3, 1, 9, 11, 8 },              /* channels that do not fill their last vector */
     FEW(1, 3), FEW(2, 3), FEW(1, 6), FEW(1, 7), FEW(2, 6), FEW(1, 9), FEW(1, 10), FEW(1, 11),
+    FEW(1, 2), FEW(1, 13), WORDS(2), WORDS(3), WORDS(5), WORDS(7), WORDS(9), WORDS(13),
 };
 
 static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }

@@ -185,6 +185,16 @@ const struct vn_variant vn__conv_variants[] = {
       .constants_of = vn__constants_conv_wgmma_few,
       .defines = "#define DIRECTION 0\n#define IMAGE_RANK 4\n#define SPLITK 0\n#define SOURCE_RANK 4\n"
                  WGMMA_DEFINES, .engine = "HGMMA" },
+    { .name = "conv_shallow_wgmma", .fits = vn__fits_conv_shallow_wgmma, .plan = vn__plan_conv_shallow_wgmma,
+      .run = vn__run_conv_shallow_wgmma, .trial = vn__trial_conv,
+      .texts = "cl/conv/sides.h " TMA "cl/atoms/nvidia/cp_async.h cl/tile/store_across.h cl/conv/conv.h "
+               "cl/conv/output.h cl/gemm/wgmma.h cl/conv/shallow_wgmma.cl",
+      .entries = "conv_shallow_wgmma", .params = "BLK_N STAGES WARPGROUPS ACROSS_STRIP TAP_ROWS TENANTS",
+      .costs = "EFF SHARE FIXED_NS FILTER_NS STAGE_NS ELEMENTS_NS ROW_NS",
+      .constants = "STRIDE 1 2  UNITS 4  WORDS 0 1  BIAS_OF_CHANNELS 0 1  ACROSS 0 1",
+      .constants_of = vn__constants_conv_shallow_wgmma,
+      .defines = "#define DIRECTION 0\n#define SOURCE_RANK 4\n#define MN_MAJOR_A 0\n#define MN_MAJOR_B 0\n",
+      .engine = "HGMMA" },
     { .name = "conv_window", .fits = vn__fits_conv_window, .plan = vn__plan_conv_window,
       .run = vn__run_conv_window, .trial = vn__trial_conv,
       .texts = CONV_TMA "cl/conv/phases.h cl/conv/window.cl", .entries = "conv_window",

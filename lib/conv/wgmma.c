@@ -60,27 +60,26 @@ static int join(struct conv *c)
            (!c->has_bias || join_pixels(&c->bias));
 }
 
-/* Whether pixels of images have strides of their own, as in NCHW; those of the residual are the same then. */
-static int is_across(const struct conv *c)
+int vn__conv_is_across(const struct conv *c)
 {
     struct conv joined = *c;
 
     return !join(&joined);
 }
 
-static struct conv joined_of(const struct conv *c)
+struct conv vn__conv_joined(const struct conv *c)
 {
     struct conv joined = *c;
 
     return join(&joined) ? joined : *c;
 }
 
-static const char *take_across(const struct conv *c)
+const char *vn__fits_conv_across(const struct conv *c)
 {
     const vn_tensor *const out = vn__conv_output(c);
     int64_t last = out->extent[1] > 1 ? out->extent[1] * out->stride[1] : 0;
 
-    if (!is_across(c))
+    if (!vn__conv_is_across(c))
         return NULL;
     if (last < 0)
         return "channels of the output must follow each other forwards";
@@ -153,7 +152,7 @@ const char *vn__fits_conv_wgmma_joined(const void *problem, const struct vn_fact
 {
     const char *const why = vn__fits_conv_wgmma(problem, f);
 
-    return why ? why : is_across(problem) || is_pixels_major(problem)
+    return why ? why : vn__conv_is_across(problem) || is_pixels_major(problem)
          ? "all pixels of the output, the residual and the bias must follow each other at one stride, and "
            "channels of the source be contiguous" : NULL;
 }
@@ -180,7 +179,7 @@ const char *vn__fits_conv_tiles(const struct conv *c, const struct vn_facts *f, 
         return "its rows, columns and sums must stay below 2^30";
     if (vn__conv_phases(c) > MOST_PHASES)
         return "its stride makes more than 16 phases";
-    why = take_across(c);
+    why = vn__fits_conv_across(c);
     return why ? why : view_of(&seen, c);
 }
 
@@ -195,7 +194,7 @@ const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f)
 static void take_output(int *out, const struct conv *c)
 {
     out[0] = vn__conv_has_bias_of_channels(c);
-    out[1] = is_across(c);
+    out[1] = vn__conv_is_across(c);
 }
 
 void vn__constants_conv_wgmma(int *out, const void *problem)
@@ -290,7 +289,7 @@ static double odd_bytes(const struct conv *c, int odd)
     const vn_tensor *const out = vn__conv_output(c);
     int64_t strides = out->start, pixels = 1;
 
-    if (!is_across(c) || out->stride[1] == 1)
+    if (!vn__conv_is_across(c) || out->stride[1] == 1)
         return 0;
     for (int d = RANK - 1; d >= 0; d--) {
         if (out->extent[d] > 1 && (d < 2 || out->stride[d] != pixels))
@@ -377,8 +376,9 @@ static int moves_registers(const struct conv *c, const int *p)
     const struct vn_epilogue *const e = &c->p.epilogue;
     const int warpgroups = p[WARPGROUPS] * p[TEAMS], accumulators = p[BLK_N] / 2 * warpgroups;
 
-    return e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2 && !is_across(c) &&
-           warpgroups < 4 && (p[TEAMS] == 1 || warpgroups == 2) && accumulators > 128 &&
+    return e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2 &&
+           !vn__conv_is_across(c) && warpgroups < 4 && (p[TEAMS] == 1 || warpgroups == 2) &&
+           accumulators > 128 &&
            accumulators <= 256 && p[STAGES] * stage_bytes(p) > 128 << 10;
 }
 
@@ -410,7 +410,7 @@ static void phases_of(int64_t phase[DIMS], const struct conv *c, int64_t order)
 static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int items, int raster,
                         const struct conv *c, const struct vn_plan *plan, vn_buffer *sums)
 {
-    const struct conv joined = joined_of(c);
+    const struct conv joined = vn__conv_joined(c);
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
                            .items = items };
     struct im2col seen;

@@ -8,6 +8,14 @@
 
 #include "conv.h"
 
+/* Whether pixels of images have strides of their own, as in NCHW; those of the residual are the same then. */
+int         vn__conv_is_across(const struct conv *c);
+/* NULL, or why such an output cannot be stored (cl/conv/output.h). */
+const char *vn__fits_conv_across(const struct conv *c);
+/* The problem, in which pixels of output, residual and bias that all follow each other are joined: their
+ * stride is that of the last dimension. */
+struct conv vn__conv_joined(const struct conv *c);
+
 /* types: NULL, or why those of the problem are not its. */
 const char *vn__fits_conv_tiles(const struct conv *c, const struct vn_facts *f, const char *types);
 /* The plan, but for what a variant does before or after; wanted: into how many parts the longest sums are

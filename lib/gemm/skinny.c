@@ -14,6 +14,7 @@ enum { ROWS_ITEMS, ROWS_GROUPS, ROWS_ROOM, ROWS_FILL, ROWS_SPLIT };         /* o
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
 enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C, C, STEP_NS, LEVEL_NS, ODD_A, EFF_N, MEMORY_N, ODD_A_N };
                                                                                        /* their costs */
+enum { TURNED_NS = ODD_A };                     /* ... of gemm_skinny_rows, behind LEVEL_NS */
 enum { SPAN = 64, LONG = 4096 };
 
 /* ---- the problem, seen so that A is the small one ------------------------------- */
@@ -368,9 +369,11 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
         return 0;
     const double chain = chain_of(g, e, s, aligned ? 1 : cost[by_n ? ODD_A_N : ODD_A] / 1000.0, row, site);
     const double levels = e->slots ? levels_of(s->splits) : 0;
+    const double turned = e->shaped && vn__col(&g->c) != 1 ? cost[TURNED_NS] : 0;   /* C by columns */
+    const double group  = cost[GROUP_NS] + turned;
 
     return 2 * vn__batch_seconds(g, site) +
-           (cost[FIXED_NS] + (cost[GROUP_NS] * waves + cost[LEVEL_NS] * levels) * e->rows / 8) * 1e-9 +
+           (cost[FIXED_NS] + (group * waves + cost[LEVEL_NS] * levels) * e->rows / 8) * 1e-9 +
            vn__together(vn__together(read, flops), chain) +
            (added > 0 ? vn__launch_seconds(site) + 2 * added / l2 : 0);
 }

@@ -152,7 +152,7 @@ static void few_channels(void)
         { { 32, 1, 161, 32, 5, 2, 1 },  VN_F16, "sm_90", "conv_shallow_mma" },
         { { 1, 3, 224, 64, 3, 1, 1 },   VN_F16, "sm_90", "conv_shallow_mma" },
         { { 8, 3, 224, 64, 3, 1, 1 },   VN_F16, "sm_80", "conv_shallow_mma" },
-        { { 64, 3, 224, 64, 7, 2, 1 },  VN_F16, "sm_90", "conv_wgmma_few" },
+        { { 64, 3, 224, 64, 7, 2, 1 },  VN_F16, "sm_90", "conv_shallow_wgmma" },
         { { 8, 16, 56, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_bf16x3"    },
     };
     int fits;

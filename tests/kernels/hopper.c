@@ -455,6 +455,23 @@ static const struct tested all_tested[] = {
         { SPECIAL, "conv:n1c1h19w21k16r5s5:f16:nhwc:stride=2:pad=2" },
         { SPECIAL, "conv:n1c4h20w9k64r1s1:f16:nhwc" },
     } },
+    { "conv_shallow_wgmma", 3, "conv:n8c3h64w64k64r3s3:f16:nhwc:stride=2:pad=1", 0, 1, NULL, {
+        { EXACT, "conv:n2c3h17w41k72r3s3:f16:pad=1:nhwc:stride=2:bias:act=relu" },
+        { EXACT, "conv:n1c3h40w150k64r7s7:f16:nhwc:stride=2:pad=3" },
+        { REAL,  "conv:n1c4h30w29k64r4s4:bf16:stride=2:pad=3-1:nhwc:beta=1" },
+        { EXACT, "conv:n3c8h9w70k35r3s3:bf16:nhwc:pad=1" },
+        { EXACT, "conv:n2c2h22w33k24r3s5:f16>f32:nhwc:pad=1x2:stride=2:bias=full:gap=8" },
+        { REAL,  "conv:n2c3h41w43k68r5s7:f16:pad=2x3:stride=2:beta=1:bias" },
+        { EXACT, "conv:n3c4w300k32s9:f16:stride=2:pad=4" },
+        { EXACT, "conv:n5c3h6w9k64r1s1:f16:stride=2:nhwc" },
+        { EXACT, "conv:n2c3h13w46k67r7s7:bf16:nhwc:stride=2:pad=3" },
+        { REAL,  "conv:n2c1h15w160k16r5s6:f16:nhwc:stride=2:pad=2" },
+        { EXACT, "conv:n1c6h9w67k64r3s5:f16:nhwc:pad=1" },
+        { SPECIAL, "conv:n1c3h9w11k40r3s3:bf16:nhwc:pad=1:stride=2" },           /* one of three is tried */
+        { SPECIAL, "conv:n1c8h9w21k16r5s5:f16:nhwc:pad=2" },
+        { SPECIAL, "conv:n1c3h9w22k16r3s3:f16:nhwc:stride=2:pad=1" },
+        { SPECIAL, "conv:n1c4h20w9k64r7s7:f16:pad=3:stride=2" },
+    } },
     { "conv_mma_splitk", 2, "conv:n1c200h6w5k64r3s3:bf16:nhwc:pad=1", 0, 2, NULL, {
         { EXACT, "conv:n1c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data:beta=1" },
         { EXACT, "conv:n2c200h9w8k67r3s2:f16:nhwc:pad=1:beta=1:bias:act=relu" },
