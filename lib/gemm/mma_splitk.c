@@ -60,7 +60,8 @@ const char *vn__plan_mma_splitk(struct vn_plan *out, const void *problem, const 
         return "C has more than 2^30 tiles";
     }
     s.tiles = (double)out->v[TILES];
-    out->seconds = vn__plan_splits(&out->v[SPAN], &out->v[SPLITS], &s, row, site);
+    out->seconds = vn__plan_splits(&out->v[SPAN], &out->v[SPLITS], &s, row, site) +
+                   vn__batch_seconds(g, site);
     return NULL;
 }
 
