@@ -180,33 +180,42 @@ DEVICE void name(const int rows, const int vectors, const int mode,             
             if (i < rows && j < vectors)                                                       \
                 rC[i][j] = start == FROM_ZERO ? (RV)(ZERO) : partial[i * THR_V + j];           \
     NO_UNROLL for (int k = 0, end = to.prefetch_from; k < depth; end = depth) {                \
-        for (int at = 0; k < end; k++, at++) {                                                 \
-            RV rB[THR_V];                                                                      \
+        NO_UNROLL for (; k < end; ) {                                                          \
+            const int run = mode == B_PANEL && k + 16 < end ? k + 16 : end;                    \
+            GLOBAL const T *ahead = stream.at;                                                 \
                                                                                                \
-            if (mode == B_FILL)                                                                \
-                UNROLL for (int j = 0; j < THR_V; j++)                                         \
-                    PREFETCH(stream.at + CPU_PREFETCH_B * stream.step + (j + 1) * VEC - 1);    \
-            else if (mode == B_PANEL)                                                          \
-                PREFETCH(stream.at + at % 16 * stream.step + at / 16 * stream.advance);        \
-            UNROLL for (int j = 0; j < THR_V; j++)                                             \
-                if (mode == B_FILL)                                                            \
-                    b[j] = rB[j] = LOAD_VECTOR(VEC, stream.at + j * VEC);                      \
-                else if (mode == B_IN_PLACE)                                                   \
-                    rB[j] = LOAD_VECTOR(VEC, stream.at + j * VEC);                             \
-                else if (j < vectors)                                                          \
-                    rB[j] = b[j];                                                              \
-            UNROLL for (int i = 0; i < THR_M; i++)                                             \
-                if (i < rows) {                                                                \
-                    const RV rA = (RV)(READ(a, a_row, i));                                     \
+            for (; k < run; k++) {                                                             \
+                RV rB[THR_V];                                                                  \
                                                                                                \
+                if (mode == B_FILL) {                                                          \
                     UNROLL for (int j = 0; j < THR_V; j++)                                     \
-                        if (j < vectors)                                                       \
-                            rC[i][j] = FMA(rA, rB[j], rC[i][j]);                               \
+                        PREFETCH(stream.at + CPU_PREFETCH_B * stream.step + (j + 1) * VEC - 1);\
+                } else if (mode == B_PANEL) {                                                  \
+                    PREFETCH(ahead);                                                           \
+                    ahead += stream.step;                                                      \
                 }                                                                              \
-            READ##_NEXT(a);                                                                    \
-            b += b_step;                                                                       \
-            if (mode != B_PANEL)                                                               \
-                stream.at += stream.step;                                                      \
+                UNROLL for (int j = 0; j < THR_V; j++)                                         \
+                    if (mode == B_FILL)                                                        \
+                        b[j] = rB[j] = LOAD_VECTOR(VEC, stream.at + j * VEC);                  \
+                    else if (mode == B_IN_PLACE)                                               \
+                        rB[j] = LOAD_VECTOR(VEC, stream.at + j * VEC);                         \
+                    else if (j < vectors)                                                      \
+                        rB[j] = b[j];                                                          \
+                UNROLL for (int i = 0; i < THR_M; i++)                                         \
+                    if (i < rows) {                                                            \
+                        const RV rA = (RV)(READ(a, a_row, i));                                 \
+                                                                                               \
+                        UNROLL for (int j = 0; j < THR_V; j++)                                 \
+                            if (j < vectors)                                                   \
+                                rC[i][j] = FMA(rA, rB[j], rC[i][j]);                           \
+                    }                                                                          \
+                READ##_NEXT(a);                                                                \
+                b += b_step;                                                                   \
+                if (mode != B_PANEL)                                                           \
+                    stream.at += stream.step;                                                  \
+            }                                                                                  \
+            if (mode == B_PANEL)                                                               \
+                stream.at += stream.advance;                                                   \
         }                                                                                      \
         if (mode == B_PANEL) {                                                                 \
             stream.at      = (GLOBAL const T *)to.prefetch;                                    \
