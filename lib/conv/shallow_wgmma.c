@@ -112,6 +112,9 @@ const char *vn__plan_conv_shallow_wgmma(struct vn_plan *out, const void *problem
     out->v[OWN] = own = VN_CEIL_DIV(out->v[ROWS], groups);
     out->v[GROUPS] = VN_CEIL_DIV(out->v[ROWS], own);
 
+    out->seconds = 0;
+    if (row->cost[EFF] <= 0 || row->cost[SHARE] <= 0)           /* the row has no costs */
+        return NULL;
     flops = 2.0 * (double)(strip * p[BLK_N] * units * UNIT * taps_h);
     each = flops / (row->cost[EFF] * 1e-3 * site->rates->mma16 * 1e9) + row->cost[ROW_NS] * 1e-9;
     each = (double)own * each + (double)(own + more * VN_CEIL_DIV(own, height)) * load * 1e-9;

@@ -125,9 +125,9 @@ int vn__mma_items(const int *p);
 
 /* Kernels with split-K in one launch (splits.c).  Of a slice of a tile: flops, and loads, in bytes from L2.
  * peak: GFLOP/s of a compute unit; memory: bytes of the operands; bytes: the same, and what storing C takes
- * beyond them; local: bytes of local memory; slots: of a tile. */
+ * beyond them; start: seconds before the first slice; local: bytes of local memory; slots: of a tile. */
 struct vn_splits {
-    double  tiles, flops, loads, peak, memory, bytes;
+    double  tiles, flops, loads, peak, memory, bytes, start;
     int64_t slices, local, slots;
     int     items;
 };

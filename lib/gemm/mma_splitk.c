@@ -49,7 +49,8 @@ const char *vn__plan_mma_splitk(struct vn_plan *out, const void *problem, const 
         .slices = VN_CEIL_DIV(g->k, p[BLK_K]), .flops = 2.0 * p[BLK_M] * p[BLK_N] * p[BLK_K],
         .loads = (double)(p[BLK_M] + p[BLK_N]) * (double)(p[BLK_K] * bytes),
         .peak = g->head.type == VN_F32 ? vn__bf16x3_peak(site) : vn__mma_peak(g, site),
-        .memory = g->head.bytes, .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]),
+        .start = vn__batch_seconds(g, site), .memory = g->head.bytes,
+        .bytes = g->head.bytes + vn__odd_c_bytes(g, row->cost[ODD_C]),
         .local = p[STAGES] * (slice_bytes(g, p[BLK_M], p[BLK_K], vn__is_mn_major_a(g)) +
                               slice_bytes(g, p[BLK_N], p[BLK_K], vn__is_mn_major_b(g))),
         .items = vn__mma_items(p) * p[PARTS_K],
@@ -60,8 +61,7 @@ const char *vn__plan_mma_splitk(struct vn_plan *out, const void *problem, const 
         return "C has more than 2^30 tiles";
     }
     s.tiles = (double)out->v[TILES];
-    out->seconds = vn__plan_splits(&out->v[SPAN], &out->v[SPLITS], &s, row, site) +
-                   vn__batch_seconds(g, site);
+    out->seconds = vn__plan_splits(&out->v[SPAN], &out->v[SPLITS], &s, row, site);
     return NULL;
 }
 

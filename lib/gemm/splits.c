@@ -36,7 +36,8 @@ static double seconds_of(const struct vn_splits *s, int64_t span, const struct v
 
     while ((int64_t)1 << levels < VN_CEIL_DIV(s->slices, span))
         levels++;
-    return (cost[VN_SPLITS_FIXED_NS] + cost[VN_SPLITS_WAVE_NS] * (waves - 1) +
+    return s->start +
+           (cost[VN_SPLITS_FIXED_NS] + cost[VN_SPLITS_WAVE_NS] * (waves - 1) +
             cost[VN_SPLITS_LEVEL_NS] * levels) * 1e-9 +
            vn__together(alone > full ? alone : full, loads > read ? loads : read);
 }
