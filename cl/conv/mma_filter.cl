@@ -17,7 +17,7 @@
  *
  * Pixels are cut into parts of `span` slices.  The partial sums of a part go to the workspace in f32,
  * [part][group][filter][tap, channel] from element `start` on, with channels of a tap rounded up to whole
- * vectors; conv_mma_sum adds them, always in the same order.
+ * vectors; conv_columns_sum adds them, always in the same order.
  *
  * Parameters, from conv.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K, as of gemm_mma.
  * Constants: IMAGE_RANK.

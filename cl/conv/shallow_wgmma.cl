@@ -1,85 +1,26 @@
 /* cl/conv/shallow_wgmma.cl - convolution of images of few channels, in 16-bit types, for NVIDIA's sm_90
  *
- * A row of the source lies in local memory as units of 16 bytes: the elements of STRIDE pixels, at most 8,
- * and zeros.  What the next output of a row reads begins a unit further, so that the rows of wgmma's A
- * overlap, and the source is there once:
- *
- *     a row of the source       u0 u1 u2 u3 u4 u5 ...
- *     output 0, a row of taps   u0 u1 u2 u3              UNITS of them
- *     output 1                     u1 u2 u3 u4
+ * The rows of wgmma's A overlap: they are units of the source (cl/conv/shallow_units.h), which is there once.
  *
  * A warpgroup computes 64 outputs of a row by BLK_N channels; the filter stays in local memory, as units of
- * BLK_N channels each.  Another warpgroup loads the rows of the source, STRIDE of them to a stage, each once
- * for all outputs of a band: a run of rows of one image, of STRIP columns at most.  A work-group computes
- * adjacent rows of all bands.
+ * BLK_N channels each.  Another warpgroup loads the rows of the source.  A work-group computes adjacent rows
+ * of all bands.
  *
  * Taps that complete a unit are zeros, and meet pixels.  A sum that is not finite may be so for them alone:
  * it is computed again, by multiply-adds of what there is.
  *
- *     vBands   s0 rows of the output in all bands; s1 of a work-group; s2 bands across an image; s3 rows of
- *              an image and s4 bands across it, as prepared divisors; s5 taps of zeros before the first of
- *              a row; s6 words of a unit that are not zeros
- *
  * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS; ACROSS_STRIP of these are side by side in a strip;
- * TAP_ROWS at most; TENANTS, work-groups of a compute unit.  Constants: STRIDE; UNITS, an even number;
- * WORDS, 1 where a unit is words of the source that follow each other; BIAS_OF_CHANNELS; ACROSS.
+ * TAP_ROWS at most; TENANTS, work-groups of a compute unit.  Constants: STRIDE; UNITS, an even number; WORDS,
+ * as of shallow_units.h; BIAS_OF_CHANNELS; ACROSS.
  */
-#define STRIP      (64 * ACROSS_STRIP)
-#define ROW_UNITS  (STRIP + UNITS)              /* of a row of the source */
-#define STAGE_ROOM (STRIDE * ROW_UNITS * 16)
 #define ROWS_AT    (TAP_ROWS * UNITS * BLK_N * 16)
-#define PRODUCERS  128
 #define CONSUMERS  (128 * WARPGROUPS)
 #define ITEMS      (CONSUMERS + PRODUCERS)
 #define TOGETHER   (WARPGROUPS / ACROSS_STRIP)  /* rows of the output that are computed at a time */
-#define FLIGHT     ((STRIDE * ROW_UNITS + PRODUCERS - 1) / PRODUCERS)   /* units of a stage for each item */
 #define TAP_FLIGHT 4                            /* units of the filter that an item has on their way */
 #define TAP_RUN    (8 / UNITS * UNITS)          /* units of the filter of a channel that follow each other */
-#define LAG        (WORDS ? 3 : 0)              /* stages whose copies are on their way */
 
 LARGE_LOCAL(conv_shallow_wgmma, ROWS_AT + STAGES * STAGE_ROOM)
-
-/* Rows of the output in one strip of an image, or as many as the work-group has of them. */
-struct band { int n, strip, h, count; };
-
-DEVICE struct band band_of(int at, int end, VIEW vBands, int height)
-{
-    const int of = divided(at, (INT64)vBands.s3), n = divided(of, (INT64)vBands.s4), h = at - of * height;
-    const int left = height - h < end - at ? height - h : end - at;
-    const struct band b = { n, of - n * (int)vBands.s2, h, left };
-
-    return b;
-}
-
-/* The elements of a unit: their pixels, counted from its first, and their offsets. */
-struct unit { int w[8]; INDEX at[8]; };
-
-DEVICE void unit_of(struct unit *u, int channels, INDEX pixel, INDEX channel)
-{
-    int w = 0, c = 0;
-
-    UNROLL for (int e = 0; e < 8; e++) {
-        u->w[e] = w < STRIDE && c < channels ? w : -(1 << 29);          /* or one that no row has */
-        u->at[e] = w * pixel + c * channel;
-        if (++c == (WORDS ? channels : 8 / STRIDE)) {
-            c = 0;
-            w++;
-        }
-    }
-}
-
-/* ... as words, of a row of W pixels from pixel x on, whose offset is `first`. */
-DEVICE void load_unit(UINT32 *word, const struct unit *u, GLOBAL const T *from, INDEX first, int x, int W,
-                      int is_row)
-{
-    W = is_row ? W : 0;
-    UNROLL for (int e = 0; e < 8; e++) {
-        const int is = (UINT32)(x + u->w[e]) < (UINT32)W;
-        const UINT32 bits = is ? ((GLOBAL const T_BITS *)from)[first + u->at[e]] : 0;
-
-        word[e / 2] = e % 2 ? word[e / 2] | bits << 16 : bits;
-    }
-}
 
 /* The i-th unit of the filter: unit j of row r of the taps of channel n.  A warp has four adjacent channels,
  * whose units are in adjacent banks, by adjacent units, which share lines of memory. */
@@ -121,114 +62,18 @@ DEVICE void load_filter(UINT32 to, GLOBAL const T *gA, VIEW vA, VIEW eTaps, int 
     }
 }
 
-/* The producers: a stage of a band, whose rows begin at y.  units: of a row. */
-DEVICE struct pipeline load_stage(struct pipeline p, UINT32 rows, GLOBAL const T *gB, VIEW vB, VIEW eIn,
-                                  int n, int y, int x, int units, int channels, int words)
-{
-    const int me = LOCAL_ID() % PRODUCERS, fresh = p.fresh > 0;
-    const UINT32 to = rows + p.stage * STAGE_ROOM + me * 16;
-    const INDEX first = OFFSET(vB, 0, n, 0, 0, y, x);
-    struct unit elements;
-    UINT32 u[FLIGHT][4];
-
-    unit_of(&elements, channels, (INDEX)vB.s6, (INDEX)vB.s3);
-    if (WORDS)
-        p = producer_acquire(p);
-    UNROLL for (int i = 0; i < FLIGHT; i++) {
-        const int e = me + i * PRODUCERS, row = e / ROW_UNITS, unit = e % ROW_UNITS, w = x + unit * STRIDE;
-        const int is_row = row < STRIDE && unit < units && (UINT32)(y + row) < (UINT32)eIn.s5;
-        const INDEX at = first + row * (INDEX)vB.s5 + unit * (STRIDE * (INDEX)vB.s6);
-
-        if (WORDS) {
-            const int is = is_row && (UINT32)w < (UINT32)eIn.s6;
-
-            if (fresh && row < STRIDE)
-                STORE_B32X4(to + i * PRODUCERS * 16, 0, 0, 0, 0);
-            UNROLL for (int k = 0; k < 4; k++)
-                if (row < STRIDE && k < words)
-                    COPY_ASYNC_OR_ZEROS(4, to + i * PRODUCERS * 16 + 4 * k, gB + at + 2 * k, is);
-        } else {
-            load_unit(u[i], &elements, gB, at, w, (int)eIn.s6, is_row);
-        }
-    }
-    if (WORDS)
-        return p;
-    p = producer_acquire(p);
-    UNROLL for (int i = 0; i < FLIGHT; i++)
-        if (me + i * PRODUCERS < STRIDE * ROW_UNITS)
-            STORE_B32X4(to + i * PRODUCERS * 16, u[i][0], u[i][1], u[i][2], u[i][3]);
-    return p;
-}
-
-/* All stages of the work-group's bands; more: of a band beside one for each row of the output. */
-DEVICE void load_bands(struct pipeline p, UINT32 rows, GLOBAL const T *gB, VIEW vB, VIEW eTaps, VIEW eIn,
-                       VIEW eOut, VIEW vPad, VIEW vBands, int begin, int end, int more)
-{
-    const int height = (int)eOut.s5, x0 = -(int)vPad.s6 - (int)vBands.s5;
-    const int bands = divided(end - 1, (INT64)vBands.s3) - divided(begin, (INT64)vBands.s3) + 1;
-    const int total = end - begin + bands * more;
-    struct band b = band_of(begin, end, vBands, height);
-    struct pipeline filled = p;
-    int at = begin, s = 0;
-
-    for (int i = 0; i < total + LAG; i++) {
-        if (i < total) {
-            const int left = (int)eOut.s6 - b.strip * STRIP;
-
-            p = load_stage(p, rows, gB, vB, eIn, b.n, (b.h + s) * STRIDE - (int)vPad.s5,
-                           x0 + b.strip * STRIP * STRIDE, (left < STRIP ? left : STRIP) + UNITS - 1,
-                           (int)eTaps.s3, (int)vBands.s6);
-            p = pipe_next(p, STAGES);
-            if (++s == b.count + more) {
-                at += b.count;
-                b = band_of(at, end, vBands, height);
-                s = 0;
-            }
-        }
-        copies_commit();
-        if (i >= LAG) {
-            COPIES_WAIT(LAG);
-            wgmma_release();
-            warp_meet();
-            if (LOCAL_ID() % 32 == 0)
-                barrier_arrive(pipe_full(filled));
-            filled = pipe_next(filled, STAGES);
-        }
-    }
-}
-
-/* The stages of a band that a warpgroup has waited for, and those that it has released; how many. */
-struct passage { struct pipeline read, done; int seen, passed; };
-
-DEVICE void pass_to(struct passage *p, int passed, int seen)
-{
-    for (; p->passed < passed; p->passed++) {
-        if (p->seen == p->passed) {
-            consumer_wait(p->read);
-            p->read = pipe_next(p->read, STAGES);
-            p->seen++;
-        }
-        if (LOCAL_ID() % 128 == 0)
-            consumer_release(p->done);
-        p->done = pipe_next(p->done, STAGES);
-    }
-    for (; p->seen < seen; p->seen++) {
-        consumer_wait(p->read);
-        p->read = pipe_next(p->read, STAGES);
-    }
-}
-
 /* The sums of 64 outputs of a row.  Descriptors: a of their first units in stage 0, b of the filter. */
 DEVICE void multiply_row(float *d, unsigned INT64 a, unsigned INT64 b, int stage, int taps_h)
 {
     unsigned INT64 row = a + stage * (STAGE_ROOM / 16);
 
+    int r = 0;
+
     wgmma_begin();
-    for (int r = 0; r < taps_h; r += STRIDE) {
+    for (; r + STRIDE <= taps_h; r += STRIDE) {
         UNROLL for (int i = 0; i < STRIDE; i++)
-            if (r + i < taps_h)
-                UNROLL for (int k = 0; k < UNITS; k += 2)
-                    MULTIPLY(d, row + (i * ROW_UNITS + k), b + (i * UNITS + k) * BLK_N, r + i + k > 0);
+            UNROLL for (int k = 0; k < UNITS; k += 2)
+                MULTIPLY(d, row + (i * ROW_UNITS + k), b + (i * UNITS + k) * BLK_N, r + i + k > 0);
         b += STRIDE * UNITS * BLK_N;
         row += STAGE_ROOM / 16;
         if (++stage == STAGES) {
@@ -236,18 +81,11 @@ DEVICE void multiply_row(float *d, unsigned INT64 a, unsigned INT64 b, int stage
             row = a;
         }
     }
+    if (r < taps_h)                             /* of a stride of 2, one row */
+        UNROLL for (int k = 0; k < UNITS; k += 2)
+            MULTIPLY(d, row + k, b + k * BLK_N, r + k > 0);
     wgmma_commit();
     WGMMA_WAIT(BLK_N, d, "0");
-}
-
-/* Whether a sum of the warp is not finite. */
-DEVICE int is_infinite(const float *d)
-{
-    int finite = 1;
-
-    UNROLL for (int i = 0; i < ACCUMULATORS; i++)
-        finite &= ABS(d[i]) <= 3.0e38f;
-    return any_in_warp(!finite);
 }
 
 /* The sum of channel k of an output by multiply-adds, of the taps that meet a pixel. */
@@ -323,7 +161,7 @@ conv_shallow_wgmma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRIC
                 pass_to(&passage, i, i + more + 1);
                 multiply_row(d, a, b, (int)passage.done.stage, taps_h);
                 pass_to(&passage, next, next);
-                if (is_infinite(d)) {
+                if (any_in_warp(!acc_finite(d, ACCUMULATORS))) {
                     NO_UNROLL for (int j = 0; j < ACCUMULATORS; j++) {
                         const int w = w0 + r + ACC_ROW(j), k = n0 + acc_first_col(lane) + ACC_COL(j);
 

@@ -3,6 +3,7 @@ texts += \
 	%D%/adjacent.h \
 	%D%/bf16x3.cl \
 	%D%/bf16x3_filter.cl \
+	%D%/columns_sum.cl \
 	%D%/conv.h \
 	%D%/conv.tune \
 	%D%/cpu.cl \
@@ -16,9 +17,9 @@ texts += \
 	%D%/matrix.h \
 	%D%/mma.cl \
 	%D%/mma_filter.cl \
-	%D%/mma_sum.cl \
 	%D%/narrow.cl \
 	%D%/output.h \
+	%D%/parts.h \
 	%D%/parts_sum.cl \
 	%D%/phases.cl \
 	%D%/phases.h \
@@ -29,7 +30,9 @@ texts += \
 	%D%/shallow.cl \
 	%D%/shallow.h \
 	%D%/shallow_mma.cl \
+	%D%/shallow_units.h \
 	%D%/shallow_wgmma.cl \
+	%D%/shallow_wgmma_filter.cl \
 	%D%/sides.h \
 	%D%/slab.cl \
 	%D%/slab.h \

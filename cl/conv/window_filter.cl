@@ -28,7 +28,6 @@
 #define LOCAL_BYTES (MAPS_AT + 2 * MAP_BYTES)
 #define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
 #define SUB_N    (BLK_N / WARPGROUPS)
-#define LARGEST  3.40282347e38f
 #if TYPE == TYPE_BF16
 #define MAP_TYPE MAP_TYPE_BF16
 #define MULTIPLY(d, a, b, add) WGMMA(192, WGMMA_BF16, WGMMA_MAJOR(1, 1), d, a, b, add)
@@ -78,15 +77,6 @@ DEVICE struct pixels chunk_pixels(int chunk, VIEW eChunk, VIEW eY)
                               (h + left) * width };
 
     return p;
-}
-
-DEVICE int all_finite(const float *d, const int count)
-{
-    int finite = 1;
-
-    UNROLL for (int i = 0; i < count; i++)
-        finite &= ABS(d[i]) <= LARGEST;
-    return finite;
 }
 
 /* eChunk: s2 images, s3 their chunks, s4 rows of x, s5 rows of dy, s6 pitch.  vFirst: s5 and s6 the first row
@@ -168,7 +158,7 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
                 consumer_release(p);
             p = pipe_next(p, STAGES);
         }
-        if (!all_finite(d, SUB_N / 2)) {
+        if (!acc_finite(d, SUB_N / 2)) {
             float copy[SUB_N / 2];              /* where a loop can index them: what follows is long */
 
             UNROLL for (int i = 0; i < SUB_N / 2; i++)
@@ -177,7 +167,7 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
                 const int k = k0 + m + ACC_ROW(i);
                 struct column_block b;
 
-                if (ABS(copy[i]) <= LARGEST || !filter_column(&b, share.tile, n + ACC_COL(i), eW) ||
+                if (ABS(copy[i]) <= ACC_LARGEST || !filter_column(&b, share.tile, n + ACC_COL(i), eW) ||
                     k >= (int)eW.s2)
                     continue;
                 copy[i] = ZERO;

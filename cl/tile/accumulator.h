@@ -7,7 +7,7 @@
  *     row g + 8  2 3  2 3  2 3  2 3   6 7       four lanes, a quad, have a row
  *
  * Takes: atoms/nvidia/warp.h, memory.h.
- * Gives: ACC_BELOW, ACC_ROW, ACC_COL, acc_*().
+ * Gives: ACC_BELOW, ACC_ROW, ACC_COL, ACC_LARGEST, acc_*().
  */
 
 /* Of accumulator i: 0 if it is of the lane's first row, 1 of the one below; its row and column from those
@@ -76,6 +76,17 @@ DEVICE void acc_clear_row(float *d, const int count, const int below)
 {
     UNROLL for (int i = 2 * below; i < count; i += 4)
         d[i] = d[i + 1] = 0.0f;
+}
+
+#define ACC_LARGEST 3.40282347e38f
+
+DEVICE int acc_finite(const float *d, const int count)
+{
+    int finite = 1;
+
+    UNROLL for (int i = 0; i < count; i++)
+        finite &= ABS(d[i]) <= ACC_LARGEST;
+    return finite;
 }
 
 #if T_BYTES == 2

@@ -327,6 +327,14 @@ const char *vn__plan_conv_bf16x3_filter(struct vn_plan *out, const void *problem
 vn_status   vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
                                        const struct vn_plan *plan);
 
+/* shallow_wgmma_filter.c: the gradient of a filter of few channels, likewise */
+const char *vn__fits_conv_shallow_wgmma_filter(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_shallow_wgmma_filter(int *constants, const void *problem);
+const char *vn__plan_conv_shallow_wgmma_filter(struct vn_plan *out, const void *problem,
+                                               const struct vn_row *row, const struct vn_site *site);
+vn_status   vn__run_conv_shallow_wgmma_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                              const struct vn_plan *plan);
+
 /* window_filter.c: the gradient of a 3x3 filter, likewise */
 const char *vn__fits_conv_window_filter(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_window_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,

@@ -249,14 +249,15 @@ const char *vn__filter_share(struct filter_cut *out, double *seconds, int fewest
 
 /* ---- their sum ------------------------------------------------------------------------------- */
 
-/* Work-items that share the parts of a tile: so many that all compute units are busy. */
-static int64_t ways_of(const struct filter_cut *c, int units)
+enum { SUM_ITEMS = 256, SUM_VECTOR = 4 };      /* as in cl/conv/parts.h */
+
+/* Work-items that share the parts of a vector: so many that all compute units are busy. */
+static int64_t ways_of(int64_t vectors, int64_t parts, int units)
 {
     enum { ITEMS_PER_UNIT = 2048, MOST = 32 };
     int64_t ways = 1;
 
-    while (ways < MOST && 2 * ways <= c->parts &&
-           c->tiles * c->elements / 4 * ways < (int64_t)units * ITEMS_PER_UNIT)
+    while (ways < MOST && 2 * ways <= parts && vectors * ways < (int64_t)units * ITEMS_PER_UNIT)
         ways *= 2;
     return ways;
 }
@@ -264,16 +265,34 @@ static int64_t ways_of(const struct filter_cut *c, int units)
 vn_status vn__filter_sum(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
                          const struct filter_view *v, const struct filter_cut *cut, vn_buffer *sums)
 {
-    enum { ITEMS = 256 };
-    const int64_t ways = ways_of(cut, q->device->facts.units);
-    struct vn_launch l = { .groups = { cut->tiles * (cut->elements / 4) / (ITEMS / ways), 1, 1 },
-                           .items = ITEMS };
+    const int64_t vectors = cut->tiles * (cut->elements / SUM_VECTOR);
+    const int64_t ways = ways_of(vectors, cut->parts, q->device->facts.units);
+    struct vn_launch l = { .groups = { vectors / (SUM_ITEMS / ways), 1, 1 }, .items = SUM_ITEMS };
 
     vn__arg_extents(&l, &v->as.w);
     vn__arg_int(&l, c->w.extent[1]);
     vn__arg_int(&l, v->across > 1 ? v->pixel : v->as.w.extent[1]);
     vn__arg_int(&l, cut->tiles);
     vn__arg_int(&l, cut->parts);
+    vn__arg_int(&l, ways);
+    vn__arg_buffer(&l, sums);
+    vn__conv_arg_alpha(&l, c);
+    vn__conv_arg_output(&l, c);
+    return vn__launch(q, it, kernel, &l);
+}
+
+vn_status vn__filter_columns_sum(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
+                                 int64_t columns, int64_t parts, vn_buffer *sums)
+{
+    const int64_t vectors = c->w.extent[0] * columns / SUM_VECTOR;
+    const int64_t ways = ways_of(vectors, parts, q->device->facts.units);
+    struct vn_launch l = { .groups = { VN_CEIL_DIV(vectors, SUM_ITEMS / ways), 1, 1 }, .items = SUM_ITEMS };
+
+    vn__conv_arg_taps(&l, c);
+    vn__arg_int(&l, c->w.extent[0] / c->groups);
+    vn__arg_int(&l, columns);
+    vn__arg_int(&l, vectors);
+    vn__arg_int(&l, parts);
     vn__arg_int(&l, ways);
     vn__arg_buffer(&l, sums);
     vn__conv_arg_alpha(&l, c);

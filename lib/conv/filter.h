@@ -49,4 +49,7 @@ int64_t     vn__filter_sums(const struct filter_cut *c);        /* elements of p
 /* The launch of conv_filter_sum. */
 vn_status   vn__filter_sum(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
                            const struct filter_view *v, const struct filter_cut *cut, vn_buffer *sums);
+/* The launch of conv_columns_sum; columns: of a filter in a part. */
+vn_status   vn__filter_columns_sum(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
+                                   int64_t columns, int64_t parts, vn_buffer *sums);
 #endif

@@ -92,25 +92,6 @@ const char *vn__plan_conv_mma_filter(struct vn_plan *out, const void *problem, c
     return NULL;
 }
 
-static vn_status add(vn_queue *q, const struct vn_choice *it, const struct conv *c, int64_t parts,
-                     vn_buffer *sums)
-{
-    enum { ITEMS = 256, EACH = 4 };             /* as in cl/conv/mma_sum.cl */
-    const int64_t vectors = c->w.extent[0] * columns_of(c) / EACH;
-    struct vn_launch l = { .groups = { VN_CEIL_DIV(vectors, ITEMS), 1, 1 }, .items = ITEMS };
-
-    vn__conv_arg_taps(&l, c);
-    vn__arg_int(&l, filters_of(c));
-    vn__arg_int(&l, columns_of(c));
-    vn__arg_int(&l, vectors);
-    vn__arg_int(&l, parts);
-    vn__arg_buffer(&l, sums);
-    vn__arg_int(&l, 0);
-    vn__conv_arg_alpha(&l, c);
-    vn__conv_arg_output(&l, c);
-    return vn__launch(q, it, ADD, &l);
-}
-
 vn_status vn__run_conv_mma_filter(vn_queue *q, const struct vn_choice *it, const void *problem,
                                   const struct vn_plan *plan)
 {
@@ -130,5 +111,6 @@ vn_status vn__run_conv_mma_filter(vn_queue *q, const struct vn_choice *it, const
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_buffer(&l, sums);
     vn__arg_int(&l, 0);
-    return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : add(q, it, c, plan->v[PARTS], sums);
+    return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_columns_sum(q, it, ADD, c, columns_of(c),
+                                                                            plan->v[PARTS], sums);
 }

@@ -23,6 +23,8 @@ libcore_la_SOURCES += \
 	%D%/repack.h \
 	%D%/shallow.c \
 	%D%/shallow_wgmma.c \
+	%D%/shallow_wgmma.h \
+	%D%/shallow_wgmma_filter.c \
 	%D%/slab.c \
 	%D%/slab.h \
 	%D%/slab_filter.c \

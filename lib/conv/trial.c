@@ -9,15 +9,17 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, SHAPES = 39, LAYOUTS = 96 };  /* layouts of each shape */
+enum { IMAGES = 3, SHAPES = 75, LAYOUTS = 96 };  /* layouts of each shape */
 enum { MOST = IMAGES * 40 * 2 * 9 * 40 };       /* elements of the largest tensor */
 
 /* vector: what pixels begin at multiples of, if channels are contiguous.  FEW: few channels, whose taps are 1
  * to 8 steps of 16, or 2 to 8 vectors of a row of taps; a row of the output has more than 8 pixels. */
 #define FEW(channels, taps) { channels, 56, 1, taps, (taps) / 2, 9, 11, 1 }, \
                             { channels, 56, 2, taps, (taps) / 2, 9, 25, 1 }
-/* Two channels, and rows that are whole words. */
-#define WORDS(taps) { 2, 56, 1, taps, (taps) / 2, 9, 12, 1 }, { 2, 56, 2, taps, (taps) / 2, 9, 26, 1 }
+/* Rows that are whole words, of which 1 to 4 are a step of a row of taps. */
+#define PAIR(words, taps) { 2 * (words), 56, 1, taps, (taps) / 2, 9, 12, 1 },                                \
+                          { words, 56, 2, taps, (taps) / 2, 9, 26, 1 }
+#define WORDS(taps)       PAIR(1, taps), PAIR(2, taps), PAIR(3, taps), PAIR(4, taps)
 static const struct { int channels, filters, stride, taps, pad, height, width, vector; } shapes[SHAPES] = {
     { 72, 88, 2, 3, 1, 9, 11, 1 }, { 3, 88, 2, 3, 1, 9, 25, 1 }, { 40, 48, 1, 3, 1, 9, 11, 1 },
     { 3, 56, 2, 3, 1, 9, 25, 1 },               /* few channels, and filters that fit one slice */

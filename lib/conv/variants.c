@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conv.h"
+#include "shallow_wgmma.h"
 #include "gemm/gemm.h"
 #include "vendors/vendor.h"
 
@@ -86,6 +87,10 @@ static void direction_of(int *c, const void *problem)
 #define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
 #define WGMMA_DEFINES "#define MN_MAJOR_A PIXELS_MAJOR\n#define MN_MAJOR_B DIRECTION\n"
 #define NHWC_DEFINES WGMMA_DEFINES "#define ACROSS 0\n#define SOURCE_RANK 4\n#define TWINS 0\n"
+#define MOST_OPEN  "#define MOST_OPEN " TEXT(VN_MOST_OPEN) "\n"
+#define TEXT(x)    TEXT_(x)
+#define TEXT_(x)   #x
+#define FILTER_SUM "cl/conv/parts.h cl/conv/filter_sum.cl "
 #define WGMMA_FILTER TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/repack.cl "         \
                          "cl/conv/wgmma_filter.h "
 #define FILTER_ROWS .params = "SUB_M SUB_N WARPGROUPS_M WARPGROUPS_N BLK_K STAGES",                          \
@@ -114,17 +119,30 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_gemm", .fits = vn__fits_conv_gemm, .plan = vn__plan_conv_gemm, .run = vn__run_conv_gemm,
       .texts = EPILOGUE "cl/gemm/splitk_sum.cl", .entries = "gemm_sum", .params = "ITEMS",
       .costs = "FEW_PIXELS FEW_PACKED MANY_PIXELS FILTERS", .engine = "" },
+    { .name = "conv_shallow_wgmma_filter", .fits = vn__fits_conv_shallow_wgmma_filter,
+      .plan = vn__plan_conv_shallow_wgmma_filter, .run = vn__run_conv_shallow_wgmma_filter,
+      .trial = vn__trial_conv,
+      .texts = TMA "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/conv/conv.h cl/conv/im2col.h "
+                   "cl/conv/shallow_units.h cl/conv/repack.cl cl/conv/shallow_wgmma_filter.cl "
+                   "cl/conv/parts.h cl/conv/columns_sum.cl cl/conv/few.cl",
+      .entries = "repack conv_shallow_wgmma_filter conv_columns_sum copy_rows",
+      .params = "COLUMNS STAGES STAGES_Y WARPGROUPS EACH",
+      .costs = "EFF SHARE FIXED_NS STAGE_NS ELEMENTS_NS ROW_NS TILE_NS MOVE",
+      .constants = "STRIDE 1 2  WORDS 0 3  BLK_R 64", .constants_of = vn__constants_conv_shallow_wgmma_filter,
+      .defines = "#define DIRECTION 2\n#define IMAGE_RANK 4\n#define STRIP COLUMNS\n#define UNITS 8\n"
+                 "#define TWINS ((BLK_R / 8 - 1) / STRIDE)\n" MOST_OPEN,
+      .engine = "HGMMA" },
     { .name = "conv_window_filter", .fits = vn__fits_conv_window_filter, .plan = vn__plan_conv_window_filter,
       .run = vn__run_conv_window_filter, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/window_filter.cl "
-                   "cl/conv/filter_sum.cl",
+                   "cl/conv/parts.h cl/conv/filter_sum.cl",
       .entries = "conv_window_filter conv_filter_sum", .params = "PLACES WINDOW STAGES",
       .costs = "EFF FIXED_NS TILE_NS",
       .defines = "#define DIRECTION 2\n#define TAPS_TOGETHER 1\n#define IMAGE_RANK 4\n#define WARPGROUPS 3\n"
                  "#define BLK_M 64\n#define BLK_N 576\n", .engine = "HGMMA" },
     { .name = "conv_wgmma_filter_splitk", .fits = vn__fits_conv_wgmma_filter_splitk,
       .plan = vn__plan_conv_wgmma_filter_splitk, .run = vn__run_conv_wgmma_filter_splitk,
-      .texts = WGMMA_FILTER "cl/conv/wgmma_filter_splitk.cl cl/conv/filter_sum.cl cl/conv/few.cl",
+      .texts = WGMMA_FILTER "cl/conv/wgmma_filter_splitk.cl " FILTER_SUM "cl/conv/few.cl",
       .entries = "repack conv_wgmma_filter_splitk conv_filter_sum copy_rows", FILTER_ROWS },
     { .name = "conv_wgmma_filter", .fits = vn__fits_conv_wgmma_filter, .plan = vn__plan_conv_wgmma_filter,
       .run = vn__run_conv_wgmma_filter, .texts = WGMMA_FILTER "cl/conv/wgmma_filter.cl",
@@ -188,12 +206,13 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_shallow_wgmma", .fits = vn__fits_conv_shallow_wgmma, .plan = vn__plan_conv_shallow_wgmma,
       .run = vn__run_conv_shallow_wgmma, .trial = vn__trial_conv,
       .texts = "cl/conv/sides.h " TMA "cl/atoms/nvidia/cp_async.h cl/tile/store_across.h cl/conv/conv.h "
-               "cl/conv/output.h cl/gemm/wgmma.h cl/conv/shallow_wgmma.cl",
+               "cl/conv/output.h cl/gemm/wgmma.h cl/conv/shallow_units.h cl/conv/shallow_wgmma.cl",
       .entries = "conv_shallow_wgmma", .params = "BLK_N STAGES WARPGROUPS ACROSS_STRIP TAP_ROWS TENANTS",
       .costs = "EFF SHARE FIXED_NS FILTER_NS STAGE_NS ELEMENTS_NS ROW_NS",
-      .constants = "STRIDE 1 2  UNITS 4  WORDS 0 1  BIAS_OF_CHANNELS 0 1  ACROSS 0 1",
+      .constants = "STRIDE 1 2  UNITS 4  WORDS 0 3  BIAS_OF_CHANNELS 0 1  ACROSS 0 1",
       .constants_of = vn__constants_conv_shallow_wgmma,
-      .defines = "#define DIRECTION 0\n#define SOURCE_RANK 4\n#define MN_MAJOR_A 0\n#define MN_MAJOR_B 0\n",
+      .defines = "#define DIRECTION 0\n#define SOURCE_RANK 4\n#define MN_MAJOR_A 0\n#define MN_MAJOR_B 0\n"
+                 "#define STRIP (64 * ACROSS_STRIP)\n#define TWINS 0\n" MOST_OPEN,
       .engine = "HGMMA" },
     { .name = "conv_window", .fits = vn__fits_conv_window, .plan = vn__plan_conv_window,
       .run = vn__run_conv_window, .trial = vn__trial_conv,
@@ -246,7 +265,8 @@ const struct vn_variant vn__conv_variants[] = {
       .engine = "HMMA" },
     { .name = "conv_mma_filter", .fits = vn__fits_conv_mma_filter, .plan = vn__plan_conv_mma_filter,
       .run = vn__run_conv_mma_filter, .trial = vn__trial_conv,
-      .texts = MMA "cl/conv/mma_filter.cl cl/conv/mma_sum.cl", .entries = "conv_mma_filter conv_mma_sum",
+      .texts = MMA "cl/conv/mma_filter.cl cl/conv/parts.h cl/conv/columns_sum.cl",
+      .entries = "conv_mma_filter conv_columns_sum",
       .params = VN_MMA_PARAMS, .costs = "EFF L2 FIXED_NS TILE_NS UNGROUPED", .constants = "IMAGE_RANK 4 5",
       .constants_of = vn__constants_conv_mma_filter,
       .defines = NO_SCALE "#define DIRECTION 2\n#define MN_MAJOR_A 1\n#define MN_MAJOR_B 1\n",
@@ -302,7 +322,7 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_tf32_filter", .fits = vn__fits_conv_tf32_filter, .plan = vn__plan_conv_tf32_filter,
       .run = vn__run_conv_tf32_filter, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/gemm/tf32_pack.cl cl/gemm/tf32.h "
-                   "cl/conv/filter_tiles.h cl/conv/repack.cl cl/conv/tf32_filter.cl cl/conv/filter_sum.cl",
+                   "cl/conv/filter_tiles.h cl/conv/repack.cl cl/conv/tf32_filter.cl " FILTER_SUM,
       .entries = "repack pack conv_tf32_filter conv_filter_sum",
       .params = "BLK_M STAGES TRANSPOSE",
       .costs = "EFF L2 FIXED_NS TILE_NS MOVE",
@@ -314,7 +334,7 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_bf16x3_filter", .fits = vn__fits_conv_bf16x3_filter, .plan = vn__plan_conv_bf16x3_filter,
       .run = vn__run_conv_bf16x3_filter, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h " BF16X3 "cl/gemm/bf16x3_rows.h "
-                   "cl/conv/filter_tiles.h cl/conv/repack.cl cl/conv/bf16x3_filter.cl cl/conv/filter_sum.cl",
+                   "cl/conv/filter_tiles.h cl/conv/repack.cl cl/conv/bf16x3_filter.cl " FILTER_SUM,
       .entries = "repack split conv_bf16x3_filter conv_filter_sum", .params = "BLK_M STAGES",
       .costs = "EFF FIXED_NS TILE_NS MOVE",
       .constants = "IMAGE_RANK 4 5", .constants_of = vn__constants_conv_bf16x3_filter,

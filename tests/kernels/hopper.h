@@ -792,6 +792,12 @@ static uint64_t wgmma_columns(unsigned at, int rows)
     return (uint64_t)8 << 32 | (uint64_t)rows << 16 | (at & 0x3ffff) >> 4;
 }
 
+// ... of an N-major operand that is not swizzled.
+static uint64_t wgmma_planes(unsigned at, int vectors)
+{
+    return (uint64_t)vectors << 32 | (uint64_t)8 << 16 | (at & 0x3ffff) >> 4;
+}
+
 static uint64_t wgmma_at(uint32_t descriptor) { return (uint64_t)1 << 62 | (uint64_t)64 << 32 | descriptor; }
 
 // Element k of line i of an operand whose rows of 128 bytes are swizzled.
@@ -801,7 +807,10 @@ static float operand(const product &p, uint64_t at, int mn_major, int i, int k)
     const unsigned eight = (unsigned)(at >> 32 & 0x3fff) << 4;
     const bool plain = !(at >> 62);             // not swizzled
     const unsigned bytes = p.of.bytes, vector = 16 / bytes, row = 128 / bytes;
-    const unsigned there = plain    ? start + k / vector * apart + i / 8 * eight + i % 8 * 16 +
+    const unsigned there = plain && mn_major
+                                    ? start + i / vector * eight + k / 8 * apart + k % 8 * 16 +
+                                      i % vector * bytes
+                         : plain    ? start + k / vector * apart + i / 8 * eight + i % 8 * 16 +
                                       k % vector * bytes
                          : mn_major ? start + i / row * apart + k / 8 * eight + k % 8 * 128 + i % row * bytes
                                     : start + i / 8 * eight + i % 8 * 128 + k * bytes;

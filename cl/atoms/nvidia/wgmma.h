@@ -88,6 +88,13 @@ DEVICE unsigned INT64 wgmma_columns(unsigned int at, int rows)
     return (unsigned INT64)8 << 32 | (unsigned INT64)rows << 16 | (unsigned INT64)((at & 0x3ffff) >> 4);
 }
 
+/* The descriptor of an N-major operand that is not swizzled: vectors of 16 bytes, in which the row of the
+ * next k is the next vector, and the next eight columns are `vectors` further. */
+DEVICE unsigned INT64 wgmma_planes(unsigned int at, int vectors)
+{
+    return (unsigned INT64)vectors << 32 | (unsigned INT64)8 << 16 | (unsigned INT64)((at & 0x3ffff) >> 4);
+}
+
 #define WGMMA_ACC(d, i)  "+f"((d)[i]), "+f"((d)[(i) + 1]), "+f"((d)[(i) + 2]), "+f"((d)[(i) + 3])
 #define WGMMA_ACC_8(d)    WGMMA_ACC(d, 0)
 #define WGMMA_ACC_16(d)   WGMMA_ACC_8(d), WGMMA_ACC(d, 4)
