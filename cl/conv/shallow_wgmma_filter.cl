@@ -8,10 +8,10 @@
  *     row of taps 0    u0 u1 u2 u3 u4 u5 ...     j = 0: pixel 0 reads u0 and v0, pixel 1 reads u1 and v1
  *     row of taps 1    v0 v1 v2 v3 v4 v5 ...     j = 1: pixel 0 reads u1 and v1, pixel 1 reads u2 and v2
  *
- * A warpgroup sums every WARPGROUPS-th j; its A is in registers, since wgmma reads an M-major one from local
- * memory at half the speed.  A row of dy is a stage of its own pipeline, which TMA fills;
- * outside of the image it is zeros.  A work-group has adjacent rows of all bands, and stores its sums as a
- * part that conv_columns_sum adds.
+ * A warpgroup sums every WARPGROUPS-th j.  Its A is in registers, loaded once for all j, which leaves local
+ * memory to B.  A row of dy is a stage of its own pipeline, which TMA fills; outside of the image it is
+ * zeros.  A work-group has adjacent rows of all bands, and stores its sums as a part that conv_columns_sum
+ * adds.
  *
  * A pixel that is not there is a zero, and may meet infinity or NaN.  Sums that are not finite are computed
  * again, by fused multiply-adds of what there is.
