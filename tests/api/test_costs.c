@@ -144,22 +144,26 @@ static const char *chosen(const char *arch, const char *name, const struct shape
 /* Of few channels, blocks of channels would be zeros for the most part. */
 static void few_channels(void)
 {
-    static const struct { struct shape s; vn_type type; const char *arch, *variant; } expected[] = {
-        { { 32, 1, 161, 32, 5, 2, 1 },  VN_F32, "sm_90", "conv_shallow"   },
-        { { 1, 1, 161, 64, 5, 2, 1 },   VN_F32, "sm_90", "conv_shallow"   },
-        { { 8, 3, 224, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_shallow"   },
-        { { 8, 3, 224, 64, 3, 1, 1 },   VN_F32, "sm_80", "conv_shallow"   },
-        { { 32, 1, 161, 32, 5, 2, 1 },  VN_F16, "sm_90", "conv_shallow_mma" },
-        { { 1, 3, 224, 64, 3, 1, 1 },   VN_F16, "sm_90", "conv_shallow_mma" },
-        { { 8, 3, 224, 64, 3, 1, 1 },   VN_F16, "sm_80", "conv_shallow_mma" },
-        { { 64, 3, 224, 64, 7, 2, 1 },  VN_F16, "sm_90", "conv_shallow_wgmma" },
-        { { 8, 16, 56, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_bf16x3"    },
+    static const struct { struct shape s; vn_type type; const char *arch, *variant; enum direction d; }
+    expected[] = {
+        { { 32, 1, 161, 32, 5, 2, 1 },  VN_F32, "sm_90", "conv_shallow", FORWARD },
+        { { 1, 1, 161, 64, 5, 2, 1 },   VN_F32, "sm_90", "conv_shallow", FORWARD },
+        { { 8, 3, 224, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_shallow", FORWARD },
+        { { 8, 3, 224, 64, 3, 1, 1 },   VN_F32, "sm_80", "conv_shallow", FORWARD },
+        { { 32, 1, 161, 32, 5, 2, 1 },  VN_F16, "sm_90", "conv_shallow_mma", FORWARD },
+        { { 1, 3, 224, 64, 3, 1, 1 },   VN_F16, "sm_90", "conv_shallow_mma", FORWARD },
+        { { 8, 3, 224, 64, 3, 1, 1 },   VN_F16, "sm_80", "conv_shallow_mma", FORWARD },
+        { { 64, 3, 224, 64, 7, 2, 1 },  VN_F16, "sm_90", "conv_shallow_wgmma", FORWARD },
+        { { 1, 3, 224, 64, 7, 2, 1 },   VN_F16, "sm_90", "conv_shallow_wgmma_filter", BACKWARD_FILTER },
+        { { 64, 3, 224, 64, 7, 2, 1 },  VN_F16, "sm_90", "conv_shallow_wgmma_filter", BACKWARD_FILTER },
+        { { 16, 3, 224, 64, 3, 1, 1 },  VN_BF16, "sm_90", "conv_shallow_wgmma_filter", BACKWARD_FILTER },
+        { { 8, 16, 56, 64, 3, 1, 1 },   VN_F32, "sm_90", "conv_bf16x3", FORWARD },
     };
     int fits;
 
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         const char *const v = chosen_in(expected[i].type, expected[i].arch, "NVIDIA H100 80GB",
-                                        &expected[i].s, FORWARD, expected[i].variant, &fits);
+                                        &expected[i].s, expected[i].d, expected[i].variant, &fits);
 
         cases++;
         failures += strcmp(v, expected[i].variant) != 0;
