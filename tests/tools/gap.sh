@@ -52,11 +52,12 @@ for process in 1 2; do
 done
 
 # six agree within 2 %, or others measure the row again, five at a time
-./vernier gap gemm:96x96x96:f32:nn --pair Portable,rusticl --compare none --budget 0.06 \
+./vernier gap gemm:96x96x96:f32:nn --pair Portable,rusticl --compare none --budget 0.06 --rows-only \
     --json $out.six.json --csv $out.six.csv > $out.six.txt || fail "vernier gap, six processes: exit status $?"
 count=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "process") at = i }
                  NR > 1 && $at > most { most = $at } END { print most }' $out.six.csv)
 case $count in 6|11|16|21|26) ;; *) fail "$count processes measured the row"; cat $out.six.txt ;; esac
+! grep -q '"launch": \[' $out.six.json || fail "vernier gap --rows-only: $out.six.json has launches"
 grep -q "\"processes\": $count," $out.six.json || fail "$out.six.json: the row is not of $count processes"
 
 # the first process, the leader of its group, ends: the rows until then are reported, with what they were measured on
@@ -74,7 +75,7 @@ grep -q '"library_version"' $out.ended.json || fail "$out.ended.json has no cont
 
 # a run goes on where another one ended: the rows that this has are taken over, the others measured
 more=gemm:32x64x64:f32:nn
-./vernier gap $gemm $more --pair Portable,rusticl --compare none --budget 0.2 --processes 2 --resume $out.json \
+./vernier gap $gemm $more --pair Portable,rusticl --compare none --budget 0.2 --processes 2 --resume $out.json --rows-only \
     --json $out.resumed.json --html $out.resumed.html > $out.resumed.txt || fail "vernier gap --resume: exit status $?"
 first_row() { sed -n "/\"name\": \"$gemm\"/,/\"spent_s\"/p" "$1"; }
 [ "$(first_row $out.json | wc -l)" -gt 50 ] && [ "$(first_row $out.json)" = "$(first_row $out.resumed.json)" ] ||
@@ -89,12 +90,12 @@ refuses 2 "--from measures nothing" gap --from $out.json --resume $out.json
 # a run that is killed leaves its rows until then
 rm -f $out.killed.json*
 in_background $out.killed.txt $out.said ./vernier gap $gemm gemm:65x64x64:f32:nn gemm:66x64x64:f32:nn gemm:67x64x64:f32:nn \
-    gemm:68x64x64:f32:nn gemm:69x64x64:f32:nn --pair Portable,rusticl --compare none --budget 3 --processes 1 --json $out.killed.json
+    gemm:68x64x64:f32:nn gemm:69x64x64:f32:nn --pair Portable,rusticl --compare none --budget 3 --processes 1 --rows-only --json $out.killed.json
 command=$!
 wait_for $command test -s $out.killed.json.part || fail "vernier gap leaves no rows while it runs"
 kill -KILL $command
 wait $command
-./vernier gap $gemm --pair Portable,rusticl --compare none --budget 3 --processes 1 --resume $out.killed.json.part \
+./vernier gap $gemm --pair Portable,rusticl --compare none --budget 3 --processes 1 --resume $out.killed.json.part --rows-only \
     --json $out.resumed.part.json > /dev/null || fail "vernier gap --resume of a part: exit status $?"
 grep -A 5 '"resumed"' $out.resumed.part.json | grep -q '"rows": 1' || fail "the row of a run that was killed is not taken over"
 [ ! -e $out.resumed.part.json.part ] || fail "a whole report leaves its part"

@@ -11,7 +11,7 @@
 #include "core.h"
 #include "session.h"
 
-enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM, PROCESSES, RESUME };
+enum { GPU = 256, PAIR, CSV, HTML, SVG, FROM, PROCESSES, RESUME, ROWS_ONLY };
 
 static const double SAVE_SECONDS = 30;
 
@@ -27,6 +27,7 @@ static const struct argp_option options[] = {
     { "resume",  RESUME,  "FILE",      0,
       "Take over the rows that FILE, the JSON of an interrupted run, has, and measure the others", 0 },
     { "processes", PROCESSES, "N",     0, "Measure each row in so many processes; 6 unless said", 0 },
+    { "rows-only", ROWS_ONLY, NULL,    0, "Measure no launches, transfers and builds", 0 },
     { NULL, 0, NULL, 0, NULL, 0 }
 };
 
@@ -63,6 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case SVG:    r->svg  = arg;                                      return 0;
     case FROM:   r->from = arg;                                      return 0;
     case RESUME: r->resume = arg;                                    return 0;
+    case ROWS_ONLY: r->rows_only = 1;                                return 0;
     case PROCESSES:
         if ((r->processes = option_count(state, "processes", arg)) > SAMPLES)
             argp_error(state, "--processes is \"%s\", and must be a number from 1 to %d", arg, SAMPLES);
@@ -316,7 +318,7 @@ static int run_session(struct session *s)
 
     measure_rows(s);
     say_why_not(s);
-    report = make_report(s, !s->gap.lost && !interrupted);
+    report = make_report(s, !s->gap.lost && !interrupted && !s->request->rows_only);
     gap_summary(s->to, report);
     if (!(status = write_files(s->request, report)))
         forget_part(s);

@@ -13,6 +13,7 @@ struct request {
     struct common common;                /* its json, compare and budget */
     const char *gpu, *pair, *csv, *html, *svg, *from, *resume;
     int64_t     processes;
+    int         rows_only;               /* nothing is measured once for the pair */
     struct work work;
 };
 
