@@ -16,7 +16,7 @@
  *                   +----+  +---+---+
  *
  * Pixels are cut into parts of `span` slices.  The partial sums of a part go to the workspace in f32,
- * [part][group][filter][tap, channel] from element `start` on, with channels of a tap rounded up to whole
+ * [part][group][filter][tap, channel], with channels of a tap rounded up to whole
  * vectors; conv_columns_sum adds them, always in the same order.
  *
  * Parameters, from conv.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES MMA_M MMA_K, as of gemm_mma.
@@ -29,7 +29,7 @@ LARGE_LOCAL(conv_mma_filter, STAGES * STAGE)
 KERNEL_ROOM(ITEMS, 2) void
 conv_mma_filter(GLOBAL const T *RESTRICT gX, VIEW vX, GLOBAL const T *RESTRICT gY, VIEW vY, VIEW eTaps,
                 VIEW eIn, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, int span,
-                GLOBAL float *RESTRICT gSums, int start)
+                GLOBAL float *RESTRICT gSums)
 {
     ROOM_FOR(2);
     LARGE_LOCAL_ARRAY(room, STAGES * STAGE);
@@ -83,7 +83,7 @@ conv_mma_filter(GLOBAL const T *RESTRICT gX, VIEW vX, GLOBAL const T *RESTRICT g
     MULTIPLY_SLICES(d, LOCAL_ADDRESS(room), m1, n1, slices);
 
     const int row = t.m0 + m1 + (int)(ITEM % 32 / 4), column = t.n0 + n1 + (int)(ITEM % 4) * 2;
-    GLOBAL float *const to = gSums + start + (INDEX)(t.part * groups + t.batch) * M * N;
+    GLOBAL float *const to = gSums + (INDEX)(t.part * groups + t.batch) * M * N;
 
     UNROLL for (int i = 0; i < BLOCKS_M; i++)
     UNROLL for (int j = 0; j < BLOCKS_N; j++)

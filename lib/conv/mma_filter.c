@@ -110,7 +110,6 @@ vn_status vn__run_conv_mma_filter(vn_queue *q, const struct vn_choice *it, const
     vn__conv_arg_shape(&l, c);
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_buffer(&l, sums);
-    vn__arg_int(&l, 0);
     return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_columns_sum(q, it, ADD, c, columns_of(c),
                                                                             plan->v[PARTS], sums);
 }

@@ -70,7 +70,7 @@ const char *vn__fits_shallow_units(const struct conv *c, const struct vn_facts *
     if (vn__conv_pixels(&c->y) > VN_CONV_MOST / 2)
         return "pixels of the output must stay below 2^30";
     return vn__shallow_units(c) > VN_UNITS ? "rows of taps must have at most 8 vectors"
-                                                 : vn__fits_elements(c);
+                                           : vn__fits_elements(c);
 }
 
 const char *vn__shallow_bands(struct shallow_bands *out, const struct conv *c, int64_t columns,

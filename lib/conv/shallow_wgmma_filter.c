@@ -9,8 +9,8 @@
 
 enum { COLUMNS, STAGES, STAGES_Y, WARPGROUPS, EACH };   /* its parameters */
 enum { EFF, SHARE, FIXED_NS, STAGE_NS, ELEMENTS_NS, ROW_NS, TILE_NS, MOVE };    /* and costs */
-enum { OWN };                                   /* of a plan: rows of the output of a work-group */
-enum { REPACK, MULTIPLY, ADD, ROWS };           /* its kernels */
+enum { GROUPS };                                /* of a plan: they share the rows of the output */
+enum { REPACK, MULTIPLY, ADD };                 /* its kernels */
 enum { H = DIMS - 2, W = DIMS - 1 };
 enum { BLK_M = 64, STEP = 16, FEW = 4, WARPGROUP = 128, WARP = 32 };   /* STEP: pixels of a product */
 enum { FEW_SUMS = 64, MOST_SUMS = 128, MOST_COLUMNS = 256, ROW_BYTES = 128 };  /* MOST_SUMS: accumulators */
@@ -69,7 +69,6 @@ static double seconds_of(const struct conv *c, const struct shallow_bands *b, co
     const double each = (double)b->own * (multiply + load) +
                         (double)(more * VN_CEIL_DIV(b->own, c->y.extent[2 + H])) * load;
     const double sums = 2 * sizeof(float) * (double)(b->groups * c->w.extent[0] * columns_of(c));
-
     const double bytes = c->p.bytes * (double)b->own / (double)b->rows * site->facts->units;
 
     return larger(each, vn__move_seconds(bytes, cost[SHARE], site)) *
@@ -128,7 +127,7 @@ const char *vn__plan_conv_shallow_wgmma_filter(struct vn_plan *out, const void *
         return why;
     if (b.groups * tiles_of(c) > VN_CONV_MOST / 4 / (BLK_M * columns_of(c)))
         return "the partial sums must stay below 2^29 elements";
-    out->v[OWN] = b.own;
+    out->v[GROUPS] = b.groups;
     out->workspace = v.bytes_y + (size_t)(b.groups * c->w.extent[0] * columns_of(c)) * sizeof(float);
     out->seconds = row->cost[EFF] <= 0 || row->cost[SHARE] <= 0     /* the row has no costs */
                  ? 0 : row->cost[FIXED_NS] * 1e-9 + seconds +
@@ -154,11 +153,9 @@ vn_status vn__run_conv_shallow_wgmma_filter(vn_queue *q, const struct vn_choice 
     if (s)
         return s;
     view_of(&v, c);
-    if ((s = vn__filter_copy(&v, q, it, REPACK, ROWS, c, room, plan->workspace - v.bytes_y)))
+    if ((s = vn__filter_copy(&v, q, it, REPACK, REPACK, c, room, plan->workspace - v.bytes_y)))
         return s;
-    vn__shallow_bands(&b, c, it->p[COLUMNS], 1);
-    b.own = plan->v[OWN];
-    b.groups = VN_CEIL_DIV(b.rows, b.own);
+    vn__shallow_bands(&b, c, it->p[COLUMNS], plan->v[GROUPS]);
     box = box < it->p[COLUMNS] ? box : it->p[COLUMNS];
     l.groups[0] = tiles_of(c) * b.groups;
     vn__arg_tensor(&l, &c->x);

@@ -124,8 +124,8 @@ const struct vn_variant vn__conv_variants[] = {
       .trial = vn__trial_conv,
       .texts = TMA "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/conv/conv.h cl/conv/im2col.h "
                    "cl/conv/shallow_units.h cl/conv/repack.cl cl/conv/shallow_wgmma_filter.cl "
-                   "cl/conv/parts.h cl/conv/columns_sum.cl cl/conv/few.cl",
-      .entries = "repack conv_shallow_wgmma_filter conv_columns_sum copy_rows",
+                   "cl/conv/parts.h cl/conv/columns_sum.cl",
+      .entries = "repack conv_shallow_wgmma_filter conv_columns_sum",
       .params = "COLUMNS STAGES STAGES_Y WARPGROUPS EACH",
       .costs = "EFF SHARE FIXED_NS STAGE_NS ELEMENTS_NS ROW_NS TILE_NS MOVE",
       .constants = "STRIDE 1 2  WORDS 0 3  BLK_R 64", .constants_of = vn__constants_conv_shallow_wgmma_filter,
@@ -135,7 +135,7 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_window_filter", .fits = vn__fits_conv_window_filter, .plan = vn__plan_conv_window_filter,
       .run = vn__run_conv_window_filter, .trial = vn__trial_conv,
       .texts = TMA "cl/conv/conv.h cl/conv/im2col.h cl/conv/filter_tiles.h cl/conv/window_filter.cl "
-                   "cl/conv/parts.h cl/conv/filter_sum.cl",
+                   FILTER_SUM,
       .entries = "conv_window_filter conv_filter_sum", .params = "PLACES WINDOW STAGES",
       .costs = "EFF FIXED_NS TILE_NS",
       .defines = "#define DIRECTION 2\n#define TAPS_TOGETHER 1\n#define IMAGE_RANK 4\n#define WARPGROUPS 3\n"
