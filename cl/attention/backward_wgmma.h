@@ -25,7 +25,7 @@ DEVICE void scores_##name(float *s, UINT32 rows, UINT32 block)                  
 {                                                                                                       \
     wgmma_begin();                                                                                      \
     UNROLL for (int k = 0; k < HEAD / 16; k++)                                                          \
-        WGMMA(n, KIND, WGMMA_MAJOR(0, 0), s, operand_product(rows, 0, BLK_M, k),                        \
+        WGMMA(n, OPERAND_KIND, WGMMA_MAJOR(0, 0), s, operand_product(rows, 0, BLK_M, k),                \
               operand_product(block, 0, n, k), k > 0);                                                  \
     wgmma_commit();                                                                                     \
 }                                                                                                       \
@@ -33,15 +33,16 @@ DEVICE void scores_of_##name(float *s, const UINT32 *rows, UINT32 block)        
 {                                                                                                       \
     wgmma_begin();                                                                                      \
     UNROLL for (int k = 0; k < HEAD / 16; k++)                                                          \
-        WGMMA_RS(n, KIND, WGMMA_MAJOR_B(0), s, rows + 4 * k, operand_product(block, 0, n, k), k > 0);   \
+        WGMMA_RS(n, OPERAND_KIND, WGMMA_MAJOR_B(0), s, rows + 4 * k, operand_product(block, 0, n, k),   \
+                 k > 0);                                                                                \
     wgmma_commit();                                                                                     \
 }                                                                                                       \
 DEVICE void sums_##name(float *sums, const UINT32 *weights, UINT32 block)                               \
 {                                                                                                       \
     wgmma_begin();                                                                                      \
     UNROLL for (int k = 0; k < n / 16; k++)                                                             \
-        WGMMA_RS(HEAD, KIND, WGMMA_MAJOR_B(1), sums, weights + 4 * k, operand_product(block, 1, n, k),  \
-                 1);                                                                                    \
+        WGMMA_RS(HEAD, OPERAND_KIND, WGMMA_MAJOR_B(1), sums, weights + 4 * k,                           \
+                 operand_product(block, 1, n, k), 1);                                                   \
     wgmma_commit();                                                                                     \
 }
 

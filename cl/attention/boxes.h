@@ -6,19 +6,12 @@
  * a tensor, rows behind the last key and elements behind the head's size among it.
  *
  * Takes: HEAD WARPGROUPS; tensor_map.h, operand.h, pipeline.h; atoms/nvidia/tma.h, wgmma.h, mma.h.
- * Gives: BLK_M BOXES MAP_WORDS MAP_KIND KIND, attention_map(), attention_load(), attention_leave(),
+ * Gives: BLK_M BOXES MAP_WORDS, attention_map(), attention_load(), attention_leave(),
  *        attention_no_more(), attention_fragments().
  */
 #define BLK_M     (64 * WARPGROUPS)
 #define BOXES     ((HEAD + OPERAND_ROW - 1) / OPERAND_ROW)
 #define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
-#if TYPE == TYPE_BF16
-#define MAP_KIND  MAP_BF16
-#define KIND      WGMMA_BF16
-#else
-#define MAP_KIND  MAP_F16
-#define KIND      WGMMA_F16
-#endif
 
 /* By one warp: a map of heads of rows.  A stride of 0 between batches, or heads, means one for all. */
 DEVICE void attention_map(GLOBAL unsigned INT64 *to, LOCAL unsigned INT64 *room, int lane,
@@ -30,7 +23,7 @@ DEVICE void attention_map(GLOBAL unsigned INT64 *to, LOCAL unsigned INT64 *room,
         room[lane] = 0;
     warp_meet();
     if (lane == 0) {
-        MAP_TILED(map, MAP_KIND, "3", g + v.s0);
+        MAP_TILED(map, OPERAND_MAP, "3", g + v.s0);
         MAP_DIM(map, "0", length, OPERAND_ROW, 1);
         MAP_DIM(map, "1", rows, box, 1);
         MAP_DIM(map, "2", v.s4 ? heads : 1, 1, 1);

@@ -41,10 +41,10 @@ DEVICE void attention_scores(float *s, const UINT32 *fragments, UINT32 queries, 
     wgmma_begin();
     UNROLL for (int k = 0; k < HEAD / 16; k++)
 #if Q_REGISTERS
-        WGMMA_RS(BLK_N, KIND, WGMMA_MAJOR_B(0), s, fragments + 4 * k, operand_product(keys, 0, BLK_N, k),
-                 k > 0);
+        WGMMA_RS(BLK_N, OPERAND_KIND, WGMMA_MAJOR_B(0), s, fragments + 4 * k,
+                 operand_product(keys, 0, BLK_N, k), k > 0);
 #else
-        WGMMA(BLK_N, KIND, WGMMA_MAJOR(0, 0), s, operand_product(queries, 0, BLK_M, k),
+        WGMMA(BLK_N, OPERAND_KIND, WGMMA_MAJOR(0, 0), s, operand_product(queries, 0, BLK_M, k),
               operand_product(keys, 0, BLK_N, k), k > 0);
 #endif
     wgmma_commit();
@@ -55,8 +55,8 @@ DEVICE void attention_sums(float *sums, const UINT32 *weights, UINT32 values)
 {
     wgmma_begin();
     UNROLL for (int k = 0; k < BLK_N / 16; k++)
-        WGMMA_RS(HEAD, KIND, WGMMA_MAJOR_B(1), sums, weights + 4 * k, operand_product(values, 1, BLK_N, k),
-                 1);
+        WGMMA_RS(HEAD, OPERAND_KIND, WGMMA_MAJOR_B(1), sums, weights + 4 * k,
+                 operand_product(values, 1, BLK_N, k), 1);
     wgmma_commit();
 }
 

@@ -29,13 +29,7 @@
 #define MAP_AT     (STAGES_Y * STAGE_Y)
 #define ROWS_AT    (MAP_AT + MAP_BYTES)
 #define LOCAL_BYTES (ROWS_AT + (STAGES + TWINS) * STAGE_ROOM)
-#if TYPE == TYPE_BF16
-#define MAP_TYPE   MAP_TYPE_BF16
-#define MULTIPLY(d, a, b) WGMMA_RS(BLK_R, WGMMA_BF16, WGMMA_MAJOR_B(1), d, a, b, 1)
-#else
-#define MAP_TYPE   MAP_TYPE_F16
-#define MULTIPLY(d, a, b) WGMMA_RS(BLK_R, WGMMA_F16, WGMMA_MAJOR_B(1), d, a, b, 1)
-#endif
+#define MULTIPLY(d, a, b) WGMMA_RS(BLK_R, OPERAND_KIND, WGMMA_MAJOR_B(1), d, a, b, 1)
 
 LARGE_LOCAL(conv_shallow_wgmma_filter, LOCAL_BYTES)
 
@@ -160,7 +154,8 @@ conv_shallow_wgmma_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *
     struct pipeline p = pipe_at(barriers, STAGES), y = pipe_at(barriers_y, STAGES_Y);
 
     if (warp == 0)
-        box_map(map, (LOCAL UINT32 *)(room + MAP_AT), lane, MAP_TYPE, T_BYTES, gY + vY.s0, vY, eY, 1, box);
+        box_map(map, (LOCAL UINT32 *)(room + MAP_AT), lane, OPERAND_TYPE, T_BYTES, gY + vY.s0, vY, eY, 1,
+                box);
     if (me == 32) {
         pipe_init_for(p, STAGES, PRODUCERS / 32, WARPGROUPS);
         pipe_init(y, STAGES_Y, CONSUMERS / 32);

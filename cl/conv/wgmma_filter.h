@@ -24,13 +24,7 @@
 #define LOCAL_BYTES  (MAPS_AT + 2 * MAP_BYTES)
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 #define ACCUMULATORS (SUB_M / 64 * SUB_N / 2)   /* of a work-item: of each 64 filters together */
-#if TYPE == TYPE_BF16
-#define MAP_TYPE     MAP_TYPE_BF16
-#define MULTIPLY(d, a, b, add) WGMMA(SUB_N, WGMMA_BF16, WGMMA_MAJOR(1, 1), d, a, b, add)
-#else
-#define MAP_TYPE     MAP_TYPE_F16
-#define MULTIPLY(d, a, b, add) WGMMA(SUB_N, WGMMA_F16, WGMMA_MAJOR(1, 1), d, a, b, add)
-#endif
+#define MULTIPLY(d, a, b, add) WGMMA(SUB_N, OPERAND_KIND, OPERAND_MAJOR(1, 1), d, a, b, add)
 
 /* By all, before a BARRIER(): both maps, x first, and the barriers. */
 DEVICE void wgmma_filter_prepare(GLOBAL unsigned INT64 *maps, LOCAL unsigned char *room, struct pipeline p,
@@ -41,10 +35,10 @@ DEVICE void wgmma_filter_prepare(GLOBAL unsigned INT64 *maps, LOCAL unsigned cha
     const int me = LOCAL_ID(), warp = this_warp();
 
     if (warp == 0)
-        im2col_map(maps, described, me, MAP_TYPE, T_BYTES, gX + vX.s0, vX, eX, x, BLK_K);
+        im2col_map(maps, described, me, OPERAND_TYPE, T_BYTES, gX + vX.s0, vX, eX, x, BLK_K);
     else if (warp == 1)
-        im2col_map(maps + MAP_WORDS, described + MAP_BYTES / 4, me - 32, MAP_TYPE, T_BYTES, gY + vY.s0, vY,
-                   eY, filter_plain(x), BLK_K);
+        im2col_map(maps + MAP_WORDS, described + MAP_BYTES / 4, me - 32, OPERAND_TYPE, T_BYTES, gY + vY.s0,
+                   vY, eY, filter_plain(x), BLK_K);
     else if (me == 64)
         pipe_init(p, STAGES, WARPGROUPS);
 }

@@ -28,13 +28,7 @@
 #define LOCAL_BYTES (MAPS_AT + 2 * MAP_BYTES)
 #define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
 #define SUB_N    (BLK_N / WARPGROUPS)
-#if TYPE == TYPE_BF16
-#define MAP_TYPE MAP_TYPE_BF16
-#define MULTIPLY(d, a, b, add) WGMMA(192, WGMMA_BF16, WGMMA_MAJOR(1, 1), d, a, b, add)
-#else
-#define MAP_TYPE MAP_TYPE_F16
-#define MULTIPLY(d, a, b, add) WGMMA(192, WGMMA_F16, WGMMA_MAJOR(1, 1), d, a, b, add)
-#endif
+#define MULTIPLY(d, a, b, add) WGMMA(192, OPERAND_KIND, OPERAND_MAJOR(1, 1), d, a, b, add)
 
 LARGE_LOCAL(conv_window_filter, LOCAL_BYTES)
 
@@ -45,7 +39,7 @@ DEVICE void chunk_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, 
     struct tensor_map m;
 
     m.address = (UINT64)(g + v.s0);
-    m.type = MAP_TYPE;
+    m.type = OPERAND_TYPE;
     m.pixels = 0;
     m.box[1] = pitch;
     m.box[2] = rows;

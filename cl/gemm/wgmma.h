@@ -25,20 +25,9 @@
 #define BYTES_B      (BLK_N * 128)
 #define STAGE        (BYTES_A + BYTES_B)
 #define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
-#if TYPE == TYPE_F32
-#define MAP_KIND     MAP_TF32
-#define OPERAND_TYPE MAP_TYPE_TF32
-#define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_TF32, "", d, a, b, add)
-#elif TYPE == TYPE_BF16
-#define MAP_KIND     MAP_BF16
-#define OPERAND_TYPE MAP_TYPE_BF16
-#define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_BF16, WGMMA_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
-#else
-#define MAP_KIND     MAP_F16
-#define OPERAND_TYPE MAP_TYPE_F16
-#define MULTIPLY(d, a, b, add) WGMMA(BLK_N, WGMMA_F16, WGMMA_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
-#endif
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
+#define MULTIPLY(d, a, b, add) \
+    WGMMA(BLK_N, OPERAND_KIND, OPERAND_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
 
 /* Declares m, the map of A or of B, of arguments that the functions below have: its boxes are slices of K of
  * a tile.  A batch stride of 0 means one matrix for all. */
@@ -72,7 +61,7 @@ DEVICE void gemm_describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *roo
     if (lane < 2) {
         GEMM_MAP(m, lane == 1);
 
-        MAP_TILED(map, MAP_KIND, "2", m.address);
+        MAP_TILED(map, OPERAND_MAP, "2", m.address);
         MAP_DIM(map, "0", m.extent[0], m.box[0], 1);
         MAP_DIM(map, "1", m.extent[1], m.box[1], 1);
         MAP_DIM(map, "2", m.extent[2], 1, 1);

@@ -8,10 +8,29 @@
  * `rows` is how many rows a block has.  mn_major, rows and width are constant where these functions are
  * expanded.
  *
- * Takes: T_BYTES; atoms/nvidia/tma.h, wgmma.h.
- * Gives: OPERAND_ROW, operand_*().
+ * Takes: TYPE T_BYTES; atoms/nvidia/tma.h, wgmma.h; tile/tensor_map.h.
+ * Gives: OPERAND_ROW; OPERAND_KIND of wgmma; OPERAND_MAP, OPERAND_TYPE of maps; OPERAND_MAJOR(), operand_*().
  */
 #define OPERAND_ROW (128 / T_BYTES)             /* elements of a row */
+
+/* f32 as TF32, of which both operands must be K-major. */
+#if TYPE == TYPE_F32
+#define OPERAND_KIND WGMMA_TF32
+#define OPERAND_MAP  MAP_TF32
+#define OPERAND_TYPE MAP_TYPE_TF32
+#define OPERAND_MAJOR(a, b) ""
+#else
+#if TYPE == TYPE_BF16
+#define OPERAND_KIND WGMMA_BF16
+#define OPERAND_MAP  MAP_BF16
+#define OPERAND_TYPE MAP_TYPE_BF16
+#else
+#define OPERAND_KIND WGMMA_F16
+#define OPERAND_MAP  MAP_F16
+#define OPERAND_TYPE MAP_TYPE_F16
+#endif
+#define OPERAND_MAJOR(a, b) WGMMA_MAJOR(a, b)
+#endif
 
 /* Loads the slice of OPERAND_ROW of K from k0 on, `width` of M (N) from mn0 on. */
 DEVICE void operand_load(UINT32 to, GLOBAL const unsigned INT64 *map, const int mn_major, const int width,
