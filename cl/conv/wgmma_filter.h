@@ -24,7 +24,7 @@
 #define LOCAL_BYTES  (MAPS_AT + 2 * MAP_BYTES)
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 #define ACCUMULATORS (SUB_M / 64 * SUB_N / 2)   /* of a work-item: of each 64 filters together */
-#define MULTIPLY(d, a, b, add) WGMMA(SUB_N, OPERAND_KIND, OPERAND_MAJOR(1, 1), d, a, b, add)
+#define MULTIPLY(d, a, b, add) WGMMA(SUB_N, OPERAND_KIND, WGMMA_MAJOR(1, 1), d, a, b, add)
 
 /* By all, before a BARRIER(): both maps, x first, and the barriers. */
 DEVICE void wgmma_filter_prepare(GLOBAL unsigned INT64 *maps, LOCAL unsigned char *room, struct pipeline p,
