@@ -141,7 +141,7 @@ conv_shallow_wgmma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRIC
         const unsigned INT64 a = wgmma_columns(rows + column * 64 * 16, 1), b = wgmma_columns(taps, BLK_N);
         const struct output c = CONV_TILE_OUTPUT(conv_rows(eOut, vC), N);
         struct passage passage = { p, p, 0, 0 };
-        float bias_row[BIAS_ROW(ACCUMULATORS)];
+        UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
 
         load_filter(taps, gA, vA, eTaps, (int)vBands.s5, n0, N);
         prepare_tile(bias_row, &c, ACCUMULATORS, n0, lane);

@@ -49,7 +49,7 @@ LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
 /* What the epilogue of a tile needs: the rows of a work-item, its part of the bias and of the residual. */
 struct own_rows { int m, m8; };
 
-DEVICE struct own_rows conv_prepare(float *bias_row, unsigned int *held, const struct output *c,
+DEVICE struct own_rows conv_prepare(UINT32 *bias_row, unsigned int *held, const struct output *c,
                                     struct tile t, int r, int lane, LOCAL const struct phase *phases,
                                     struct window win, VIEW eOut, VIEW vStep, VIEW vC, VIEW eX)
 {
@@ -62,7 +62,7 @@ DEVICE struct own_rows conv_prepare(float *bias_row, unsigned int *held, const s
     return own;
 }
 
-DEVICE void conv_store(const struct output *c, float *d, const float *bias_row, const unsigned int *held,
+DEVICE void conv_store(const struct output *c, float *d, const UINT32 *bias_row, const unsigned int *held,
                        struct own_rows mine, int n0, int lane)
 {
     if (ACROSS) {
@@ -143,7 +143,8 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         role_take_registers(MOVES);
         for (int at = GROUP_ID(0) + team * groups; at < multiplied; at += TEAMS * groups) {
             const int slices = slices_of(t, phases, span, channels), n0 = t.n0, part = t.part;
-            float d[ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
+            float d[ACCUMULATORS];
+            UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
             unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
             const int early = TEAMS > 1 || at < groups;     /* while the first slice is awaited */
             struct own_rows mine;

@@ -118,7 +118,7 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
         const struct output c = CONV_TILE_OUTPUT(pixels, N);
         const struct output any = CONV_OUTPUT;
         struct phase_column columns[ACCUMULATORS / 2];
-        float bias_row[PHASES ? 1 : BIAS_ROW(ACCUMULATORS)];
+        UINT32 bias_row[PHASES ? 1 : BIAS_ROW(ACCUMULATORS)];
 
         if (PHASES)
             phase_columns(columns, ACCUMULATORS, n0 + acc_first_col(lane), N, vStep, vMeet);

@@ -51,7 +51,8 @@ gemm_batched(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
         const struct output c = OUTPUT_BY(batch_offset_of_one, t.batch);
         const int m = t.m0 + m1 + lane / 4, n = t.n0 + n1, is_inside = t.m0 + m1 < M && n < N;
-        float d[WARP_M / 16][ACCUMULATORS], bias_row[BIAS_ROW(ACCUMULATORS)];
+        float d[WARP_M / 16][ACCUMULATORS];
+        UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
 
         prepare_tile(bias_row, &c, ACCUMULATORS, n, lane);
         UNROLL for (int i = 0; i < WARP_M / 16; i++) {

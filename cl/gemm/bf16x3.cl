@@ -94,7 +94,7 @@ gemm_bf16x3(int M, int N, int K, VIEW eC, R alpha,
 
     const int r = acc_first_row(warp, me % 32), c = acc_first_col(me % 32);
     const struct output output = OUTPUT(t.batch);
-    float bias_row[BIAS_ROW(ACCUMULATORS)];
+    UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
 
     prepare_tile(bias_row, &output, ACCUMULATORS, t.n0, me % 32);
 

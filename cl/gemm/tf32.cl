@@ -64,37 +64,34 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
         LOCAL const unsigned char *const s = sAB + warp / 4 * 8192;
         const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
-        const int r = MN_MAJOR_A ? warp / 4 * 64 + tf32_first_row(me) : acc_first_row(warp, me % 32);
+        const int lane = me % 32;
+        const int r = MN_MAJOR_A ? warp / 4 * 64 + tf32_first_row(me) : acc_first_row(warp, lane);
         unsigned int even[BLK_K / 2], odd[BLK_K / 2];
 
         for (int at = GROUP_ID(0); at < tiles; at += groups) {
+            const int early = GEMM_EARLY && at < groups, below = MN_MAJOR_A ? 4 : 8;
             float d[ACCUMULATORS];
+            UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
+            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
+            struct output c;
+            int m;
 
+            if (early)                          /* while the first slice is awaited */
+                GEMM_PREPARE(below)
             if (MN_MAJOR_A)
                 tf32_issue(d, even, p, s, b, me, 1);
             else
                 gemm_issue(d, p, a, b, 1);
-            t = tile_at(schedule, at);          /* while the tensor cores are busy */
-
-            const struct output c = OUTPUT(t.batch);
-            const int m = t.m0 + r, m8 = m + (MN_MAJOR_A ? 4 : 8);
-            float bias_row[BIAS_ROW(ACCUMULATORS)];
-            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
-
-            prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, me % 32);
-            if (HOLDS)
-                hold_tile(held, &c, ACCUMULATORS, m, m8, t.n0, me % 32);
-            else
-                prefetch_tile(&c, ACCUMULATORS, m, m8, t.n0, me % 32);
+            if (!early)                         /* while the tensor cores are busy */
+                GEMM_PREPARE(below)
             p = MN_MAJOR_A ? tf32_multiply(d, even, odd, p, s, b, me, slices)
                            : gemm_multiply(d, p, a, b, slices);
 
-            finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m8, t.n0, me % 32);
+            finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m + below, t.n0, lane);
             if (MN_MAJOR_A && c.row == 1 && (c.col | M) % 4 == 0 && (UINT64)c.c % 16 == 0)
-                store_columns(c.c, 0, c.col, d, ACCUMULATORS, m, t.n0 + acc_first_col(me % 32), me % 32, M,
-                              N);
+                store_columns(c.c, 0, c.col, d, ACCUMULATORS, m, t.n0 + acc_first_col(lane), lane, M, N);
             else
-                store_finished_rows(&c, d, ACCUMULATORS, m, m8, t.n0, me % 32);
+                store_finished_rows(&c, d, ACCUMULATORS, m, m + below, t.n0, lane);
         }
     }
 }

@@ -61,21 +61,18 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
 
         role_take_registers(MOVES);
         for (int at = GROUP_ID(0); at < tiles; at += groups) {
+            const int early = GEMM_EARLY && at < groups;
             float d[ACCUMULATORS];
-
-            gemm_issue(d, p, a, b, 1);
-            t = tile_at(schedule, at);          /* while the tensor cores are busy */
-
-            const struct output c = OUTPUT(t.batch);
-            const int m = t.m0 + r;
-            float bias_row[BIAS_ROW(ACCUMULATORS)];
+            UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
             unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
+            struct output c;
+            int m;
 
-            prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
-            if (HOLDS)
-                hold_tile(held, &c, ACCUMULATORS, m, m + 8, t.n0, lane);
-            else
-                prefetch_tile(&c, ACCUMULATORS, m, m + 8, t.n0, lane);
+            if (early)                          /* while the first slice is awaited */
+                GEMM_PREPARE(8)
+            gemm_issue(d, p, a, b, 1);
+            if (!early)                         /* while the tensor cores are busy */
+                GEMM_PREPARE(8)
             p = gemm_multiply(d, p, a, b, slices);
             finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m + 8, t.n0, lane);
             store_finished(&c, d, ACCUMULATORS, m, m + 8, t.n0, lane, UNALIGNED_C);

@@ -17,7 +17,8 @@
  * library.  TMA fills with zeros what is outside of A and B, so edges need no care.
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
- * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), gemm_*().
+ * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), GEMM_EARLY,
+ *        GEMM_PREPARE(), gemm_*().
  */
 #define BLK_M        (64 * WARPGROUPS)
 #define BLK_K        OPERAND_ROW
@@ -49,6 +50,25 @@
     m.box[0] = BLK_K;                                                                               \
     m.box[1] = mn_major ? BLK_K : (is_b) ? BLK_N : BLK_M;                                           \
     m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1
+
+/* A consumer: where tile `at` is, and what its epilogue loads, in variables that the kernel has: t, c, m,
+ * bias_row, held, lane; r: the work-item's first row in a tile, `below` rows above its second.  For its first
+ * tile that comes before the first slice is awaited (GEMM_EARLY), unless accumulators take most registers. */
+#define GEMM_EARLY (ACCUMULATORS < 128)
+#define GEMM_PREPARE(below)                                                                         \
+    {                                                                                               \
+        t = tile_at(schedule, at);                                                                  \
+                                                                                                    \
+        const struct output tile_c_ = OUTPUT(t.batch);                                              \
+                                                                                                    \
+        c = tile_c_;                                                                                \
+        m = t.m0 + r;                                                                               \
+        prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);                                       \
+        if (HOLDS)                                                                                  \
+            hold_tile(held, &c, ACCUMULATORS, m, m + (below), t.n0, lane);                          \
+        else                                                                                        \
+            prefetch_tile(&c, ACCUMULATORS, m, m + (below), t.n0, lane);                            \
+    }
 
 /* Maps of both operands, by one warp: a lane each. */
 DEVICE void gemm_describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int lane, int M, int N,

@@ -62,7 +62,7 @@ gemm_wgmma_repack(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, 
             t = tile_at(schedule, at);          /* while the tensor cores are busy */
 
             const struct output c = OUTPUT(0);
-            float bias_row[BIAS_ROW(ACCUMULATORS)];
+            UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
 
             prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);
             p = gemm_multiply(d, p, a, b, slices);

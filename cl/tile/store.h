@@ -102,16 +102,25 @@ DEVICE void add_row_vectors(float *d, unsigned int *u, R by, int lane)
 #define BIAS_PAIR(x, y, a, b)     x = x + a; y = y + b
 
 /* A bias that is the same for all rows is loaded before the products, to registers: a warp has the columns of
- * its tile once, in pairs, and exchanges them when they are added. */
+ * its tile once, in pairs, and exchanges them when they are added.  They stay as they are in memory until
+ * then, since a conversion would wait for them before the next products. */
 #define BIAS_ROW(count) (BIAS == SAME_ROWS ? ((count) + 31) / 32 * 2 : 1)
 
-DEVICE void prepare_tile(float *bias_row, const struct output *o, const int count, int n0, int lane)
+#if OF(BYTES, TYPE_BIAS) == 2
+#define BIAS_OF_WORD(u) OF(LOWER, TYPE_BIAS)(u)
+#else
+#define BIAS_OF_WORD(u) BITS_FLOAT(u)
+#endif
+
+DEVICE void prepare_tile(UINT32 *bias_row, const struct output *o, const int count, int n0, int lane)
 {
 #if BIAS == SAME_ROWS
+    GLOBAL const OF(BITS_OF, TYPE_BIAS) *const words = (GLOBAL const OF(BITS_OF, TYPE_BIAS) *)o->bias;
+
     UNROLL for (int i = 0; i < BIAS_ROW(count); i++) {
         const int n = n0 + i / 2 * 64 + lane * 2 + i % 2;
 
-        bias_row[i] = LOAD_BIAS(o->bias, (n < o->N ? n : o->N - 1) * o->bias_col);
+        bias_row[i] = words[(n < o->N ? n : o->N - 1) * o->bias_col];
     }
 #endif
 }
@@ -150,7 +159,7 @@ DEVICE void hold_tile(unsigned int *held, const struct output *o, const int coun
 }
 
 /* n0: the tile's first column.  What is outside of C becomes any value.  held: by hold_tile(); or 0. */
-DEVICE void finish_tile_held(const struct output *o, float *all, const float *bias_row,
+DEVICE void finish_tile_held(const struct output *o, float *all, const UINT32 *bias_row,
                              const unsigned int *held, const int count, int m, int m8, int n0, int lane)
 {
     const int M = o->M, N = o->N;
@@ -210,8 +219,8 @@ DEVICE void finish_tile_held(const struct output *o, float *all, const float *bi
 #if BIAS == SAME_ROWS
         UNROLL for (int i = 0; i < FINISH_PIECE; i += 4) {
             const int block = (piece + i) / 4, from = block % 8 * 4 + lane % 4;
-            const float x = BITS_FLOAT(from_lane(FLOAT_BITS(bias_row[block / 8 * 2]), from));
-            const float y = BITS_FLOAT(from_lane(FLOAT_BITS(bias_row[block / 8 * 2 + 1]), from));
+            const float x = BIAS_OF_WORD(from_lane(bias_row[block / 8 * 2], from));
+            const float y = BIAS_OF_WORD(from_lane(bias_row[block / 8 * 2 + 1], from));
 
             BIAS_PAIR(d[i], d[i + 1], x, y);
             BIAS_PAIR(d[i + 2], d[i + 3], x, y);
@@ -224,7 +233,7 @@ DEVICE void finish_tile_held(const struct output *o, float *all, const float *bi
     }
 }
 
-DEVICE void finish_tile(const struct output *o, float *all, const float *bias_row, const int count, int m,
+DEVICE void finish_tile(const struct output *o, float *all, const UINT32 *bias_row, const int count, int m,
                         int m8, int n0, int lane)
 {
     finish_tile_held(o, all, bias_row, 0, count, m, m8, n0, lane);
@@ -293,7 +302,7 @@ DEVICE void store_finished_rows(const struct output *o, const float *d, const in
     store_finished(o, d, count, m, m8, n0, lane, 0);
 }
 
-DEVICE void store_tile(const struct output *o, float *d, const float *bias_row, const int count, int m,
+DEVICE void store_tile(const struct output *o, float *d, const UINT32 *bias_row, const int count, int m,
                        int m8, int n0, int lane, const int unaligned)
 {
     finish_tile(o, d, bias_row, count, m, m8, n0, lane);

@@ -59,8 +59,8 @@ DEVICE void store_across(const struct output *o, const float *d, const int count
 }
 #endif
 
-DEVICE void store_tile_across(const struct output *o, float *d, const float *bias_row, const int count, int m,
-                              int m8, int n0, int lane)
+DEVICE void store_tile_across(const struct output *o, float *d, const UINT32 *bias_row, const int count,
+                              int m, int m8, int n0, int lane)
 {
     finish_tile(o, d, bias_row, count, m, m8, n0, lane);
 #if C_BYTES == 2
