@@ -523,11 +523,18 @@ DEVICE void store_rows(const struct output *o, LOCAL const RV *sums, int vectors
 {
     const int by_channel = c_step == 1;
     const int whole = channels == VEC && residual_step < 2 && bias_step < 2;
+    /* The last pixels are a whole vector, too, some of which is stored twice; not where C is the residual. */
+    const int twice = !by_channel && pixels >= VEC && (!RESIDUAL || (UINT64)o->residual != (UINT64)o->c) &&
+                      step_of(place.c + pixels - VEC, VEC) == 1;
 
     for (int p = 0, count; p < pixels; p += count) {
         RV v[VEC];
 
         count = by_channel ? 1 : pixels - p < VEC ? pixels - p : VEC;
+        if (twice && count < VEC) {
+            p = pixels - VEC;
+            count = VEC;
+        }
         if (by_channel && whole) {
             store_lanes(o, c_at + place.c[p], residual_at + place.residual[p], residual_step,
                         bias_at + place.bias[p], bias_step, place.streams, sums[p * vectors]);
