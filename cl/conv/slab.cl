@@ -152,6 +152,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
     LOCAL_ARRAY(RV, sW, PACKED ? 1 : (BLK_K + 3) * THR_V);
     LOCAL_ARRAY(RV, sC, BLK_C / VEC);
     LOCAL_ARRAY(int, sPixel, ROWS_MOST);
+    LOCAL_ARRAY(struct part, sPart, PARTS_MOST);
     LOCAL_ARRAY(INDEX, sPlace, ROWS_MOST);
     LOCAL_ARRAY(INDEX, sResidual, RESIDUAL ? ROWS_MOST : 1);
     LOCAL_ARRAY(INDEX, sBias, BIAS ? ROWS_MOST : 1);
@@ -186,7 +187,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
         const int nw = (int)imin((INDEX)eBox.s6, width - w0), nh = (int)imin((INDEX)eBox.s5, height - h0);
         const int nd = (int)imin((INDEX)eBox.s4, depth - d0);
         const int nn = (int)imin((INDEX)eBox.s2, (INDEX)eOut.s2 - n0);
-        const int pixels = nn * nd * nh * nw, tiles = (pixels + THR_M - 1) / THR_M;
+        const int pixels = nn * nd * nh * nw;
         const int vector0 = (int)((INT64)panel0 * all_vectors / all_panels);
         struct taps t, r, s;
         struct slab slab;
@@ -202,15 +203,20 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
         find_steps(&slab, (int)eBox.s2, some);
         list_pixels(sPixel, &slab, nn, nd, nh, nw);
 
+        const INDEX meet = t.count * r.count * s.count;
+        /* a piece is a run of channels, where that is long enough: tiles leave out rows of its taps */
+        const int by_run = PACKED && t.count == 1 && meet * VEC > BLK_K / 2 && meet * VEC <= BLK_K / 2 * 3;
+        const int tiles = list_tiles(sPart, &slab.h, by_run ? (int)r.count : 1, nh, nw, pixels);
+
 #if PACKED
         const INDEX taps = (INDEX)(eTaps.s4 * eTaps.s5 * eTaps.s6);
         const INDEX ahead = taps_ahead(eTaps, &t, &r, &s, t.first, r.first, s.first);
 #endif
 
-        for (INDEX c0 = 0; c0 < channels && t.count * r.count * s.count; c0 += some) {
+        for (INDEX c0 = 0; c0 < channels && meet; c0 += some) {
             const int count = (int)imin(some, channels - c0), run = PACKED ? VEC : run_of(vA, count);
-            const INDEX meet = t.count * r.count * s.count;
             const int unit = run == 1 && meet <= BLK_K ? (int)meet : 1;     /* pieces have whole channels */
+            const int of_run = (int)meet * VEC;
 
             fill_slab(sSlab, &slab, nn, count, gB, (INDEX)vB.s0 + group * (INDEX)vB.s1 + n0 * (INDEX)vB.s2 +
                       c0 * (INDEX)vB.s3, vB, (INDEX)eIn.s0);
@@ -220,18 +226,22 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
             for (int panel = panel0; panel < panel1; panel++) {
                 const int v0 = (int)((INT64)panel * all_vectors / all_panels);
                 const int vectors = (int)((INT64)(panel + 1) * all_vectors / all_panels) - v0;
-                const int whole = steps / unit, pieces = (whole + BLK_K / unit - 1) / (BLK_K / unit);
+                const int whole = steps / unit;
+                const int pieces = by_run ? (steps + of_run - 1) / of_run
+                                          : (whole + BLK_K / unit - 1) / (BLK_K / unit);
 #if PACKED
                 GLOBAL const RV *const b = gPacked + ((group * all_vectors + v0) * taps + ahead * vectors) *
-                                           channels + c0 * t.count * r.count * s.count * vectors;
+                                           channels + c0 * meet * vectors;
 #else
                 LOCAL const RV *const b = sW;
                 const INDEX w = FIRST_CHANNEL(vA, group, c0) + v0 * VEC * (INDEX)vA.s2;
 #endif
 
                 for (int i = 0; i < pieces; i++) {
-                    const int k0 = (int)((INT64)i * whole / pieces) * unit;
-                    const int k1 = (int)((INT64)(i + 1) * whole / pieces) * unit;
+                    const int k0 = by_run ? i * of_run : (int)((INT64)i * whole / pieces) * unit;
+                    const int k1 = !by_run ? (int)((INT64)(i + 1) * whole / pieces) * unit
+                                 : steps - k0 < of_run ? steps : k0 + of_run;
+                    const int each = by_run ? (k1 - k0) / (int)r.count : k1 - k0;   /* of a row of taps */
                     struct ahead ahead;
 
 #if !PACKED
@@ -241,11 +251,11 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
                                panel + 1 < panel1, tiles);
 #endif
                     for (int j = 0; j < tiles; j++) {
-                        const int p0 = j * pixels / tiles, p1 = (j + 1) * pixels / tiles;
+                        const int p0 = sPart[j].pixel, k = k0 + sPart[j].from * each;
 
                         tile_of(vectors, sC + (v0 - vector0) * pixels + p0 * vectors, sSlab, sPixel + p0,
-                                p1 - p0, sStep + k0, k1 - k0, PACKED ? b + k0 * vectors : b, first && i == 0,
-                                &ahead);
+                                sPart[j + 1].pixel - p0, sStep + k, (sPart[j].to - sPart[j].from) * each,
+                                PACKED ? b + k * vectors : b, first && i == 0, &ahead);
                     }
                 }
             }

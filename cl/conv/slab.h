@@ -14,9 +14,10 @@
  * Takes  THR_M THR_V VEC BLK_C (a row of parameters); PACKED (panels are read from a filter that is packed in
  *        global memory, else from local memory); cl/conv/conv.h; cl/tile/cpu.h
  * Gives  tile_of(), find_axis() to fill_slab(), list_steps(), list_pixels(), find_places(), pack_panel(),
- *        store_rows()
+ *        list_tiles(), store_rows()
  */
-#define ROWS_MOST (BLK_C / VEC)
+#define ROWS_MOST  (BLK_C / VEC)
+#define PARTS_MOST (ROWS_MOST / (THR_M - 1) + 2)
 #define STEPS_MOST  2048                        /* of a block of channels: lib/conv/slab.h has it, too */
 
 /* A vector of elements in memory, in one load where a compiler splits vload. */
@@ -448,6 +449,43 @@ DEVICE void list_pixels(LOCAL int *pixel, const struct slab *s, int images, int 
     for (int w = 0; w < width; w++)
         pixel[p++] = n * s->n_step + d * s->d.pixel * s->d_step + h * s->h.pixel * s->h_step
                    + w * s->w.pixel * s->w_step;
+}
+
+/* ---- tiles of a box ------------------------------------------------------------------ */
+
+/* A tile's first pixel, and the taps [from, to) along H at which it meets the source: at the others there is
+ * padding alone. */
+struct part { int pixel, from, to; };
+
+DEVICE int meets(const struct axis *h, int row, int tap)
+{
+    const int place = row * h->pixel + h->tap0 + tap * h->tap;
+
+    return place >= h->low && place < h->high;
+}
+
+/* Lists the tiles of `pixels` pixels, in rows of `width`, `height` of an image, and the end of the last;
+ * returns how many. Where rows meet fewer than all `taps`, and fill tiles well, each tile is of one row. */
+DEVICE int list_tiles(LOCAL struct part *part, const struct axis *h, int taps, int height, int width,
+                      int pixels)
+{
+    const int across = (width + THR_M - 1) / THR_M;
+    const int by_row = taps > 1 && across * (THR_M - 1) <= width && (h->low > 0 || h->high < h->used);
+    const int tiles = by_row ? pixels / width * across : (pixels + THR_M - 1) / THR_M;
+
+    for (int j = 0; j < tiles; j++) {
+        const int row = j / across, y = row % height;
+
+        part[j].pixel = by_row ? row * width + j % across * width / across : j * pixels / tiles;
+        part[j].from = 0;
+        part[j].to = taps;
+        while (by_row && part[j].from < taps - 1 && !meets(h, y, part[j].from))
+            part[j].from++;
+        while (by_row && part[j].to > part[j].from + 1 && !meets(h, y, part[j].to - 1))
+            part[j].to--;
+    }
+    part[tiles].pixel = pixels;
+    return tiles;
 }
 
 /* ---- storing ---------------------------------------------------------------------- */

@@ -50,7 +50,8 @@ conv_wgmma_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW
     } else {
         const int m = filter_of_tile(share.tile, eW) + wgmma_filter_row(warp) + acc_first_row(warp % 4, lane);
         const int first = block_of_tile(share.tile, 0, eW) + wgmma_filter_column(warp) / 64;
-        float d[ACCUMULATORS], no_bias[1];
+        float d[ACCUMULATORS];
+        UINT32 no_bias[1];
 
         role_take_registers(MOVE);
         wgmma_filter_multiply(d, p, stages, warp, share.count);

@@ -32,12 +32,13 @@ struct vn_reach vn__slab_reach(const struct conv *c, int d)
 
 const char *vn__slab_fits(const struct conv *c, const int *p, const struct vn_facts *f)
 {
-    enum { ROW_BYTES = 4 + 3 * 8, STEP_BYTES = 4 + 8 };     /* of lists of places and offsets */
-    const size_t vec = (size_t)p[VN_SLAB_VEC];
+    enum { ROW_BYTES = 4 + 3 * 8, STEP_BYTES = 4 + 8, PART_BYTES = 3 * 4 };     /* of what is listed */
+    const size_t vec = (size_t)p[VN_SLAB_VEC], rows = (size_t)p[VN_SLAB_BLK_C] / vec;
+    const size_t parts = rows / (size_t)(p[VN_SLAB_THR_M] - 1) + 2;
     const size_t panel = (size_t)((p[VN_SLAB_BLK_K] + 3) * p[VN_SLAB_THR_V]) * vec;
     const size_t elements = (size_t)p[VN_SLAB_BLK_S] + vec + panel + (size_t)p[VN_SLAB_BLK_C];
     const size_t bytes = elements * (c->p.type == VN_F64 ? 8 : 4) +
-                         (size_t)p[VN_SLAB_BLK_C] / vec * ROW_BYTES + VN_STEPS_MOST * STEP_BYTES;
+                         rows * ROW_BYTES + parts * PART_BYTES + VN_STEPS_MOST * STEP_BYTES;
 
     return bytes > f->local_bytes ? "its slab and sums need more local memory than there is" : NULL;
 }
