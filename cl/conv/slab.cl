@@ -9,7 +9,8 @@
  *       THR_M  | sC               |          pixels, each element of which is broadcast, by THR_V vectors
  *      pixels  +------------------+          of channels from a panel of the filter, packed as in GEMM.
  *
- * Pixels of a tile are any pixels of the box: rows, images, strides and dilations cost no lanes.
+ * Pixels of a tile are any pixels of the box: rows, images, strides and dilations cost no lanes. Where the
+ * filter is packed, a tile leaves out rows of taps that meet padding alone (list_tiles()).
  *
  * Tasks are taken from a counter, since cores may begin late. Each sum runs over blocks of channels, and in
  * these over steps in the order in which the filter has them: the same on every device of one vector length.
