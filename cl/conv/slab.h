@@ -561,9 +561,9 @@ DEVICE void store_rows(const struct output *o, LOCAL const RV *sums, int vectors
 {
     const int by_channel = c_step == 1;
     const int whole = channels == VEC && residual_step < 2 && bias_step < 2;
-    /* The last pixels are a whole vector, too, some of which is stored twice; not where C is the residual. */
-    const int twice = !by_channel && pixels >= VEC && (!RESIDUAL || (UINT64)o->residual != (UINT64)o->c) &&
-                      step_of(place.c + pixels - VEC, VEC) == 1;
+    const int is_own = !RESIDUAL || (UINT64)o->residual != (UINT64)o->c;        /* C is not the residual */
+    /* the last pixels are a whole vector, too, some of which is stored twice */
+    const int twice = is_own && !by_channel && pixels >= VEC && step_of(place.c + pixels - VEC, VEC) == 1;
 
     for (int p = 0, count; p < pixels; p += count) {
         RV v[VEC];
