@@ -207,7 +207,8 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
         const INDEX meet = t.count * r.count * s.count;
         /* a piece is a run of channels, where that is long enough: tiles leave out rows of its taps */
         const int by_run = PACKED && t.count == 1 && meet * VEC > BLK_K / 2 && meet * VEC <= BLK_K / 2 * 3;
-        const int tiles = list_tiles(sPart, &slab.h, by_run ? (int)r.count : 1, nh, nw, pixels);
+        const int rows = by_run ? (int)r.count : 1;
+        const int tiles = list_tiles(sPart, &slab.h, rows, nh, nw, pixels);
 
 #if PACKED
         const INDEX taps = (INDEX)(eTaps.s4 * eTaps.s5 * eTaps.s6);
@@ -216,8 +217,9 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
 
         for (INDEX c0 = 0; c0 < channels && meet; c0 += some) {
             const int count = (int)imin(some, channels - c0), run = PACKED ? VEC : run_of(vA, count);
-            const int unit = run == 1 && meet <= BLK_K ? (int)meet : 1;     /* pieces have whole channels */
-            const int of_run = (int)meet * VEC;
+            /* pieces have whole runs, or channels */
+            const int unit = by_run ? (int)meet * VEC : run == 1 && meet <= BLK_K ? (int)meet : 1;
+            const int units = unit < BLK_K ? BLK_K / unit : 1;
 
             fill_slab(sSlab, &slab, nn, count, gB, (INDEX)vB.s0 + group * (INDEX)vB.s1 + n0 * (INDEX)vB.s2 +
                       c0 * (INDEX)vB.s3, vB, (INDEX)eIn.s0);
@@ -227,9 +229,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
             for (int panel = panel0; panel < panel1; panel++) {
                 const int v0 = (int)((INT64)panel * all_vectors / all_panels);
                 const int vectors = (int)((INT64)(panel + 1) * all_vectors / all_panels) - v0;
-                const int whole = steps / unit;
-                const int pieces = by_run ? (steps + of_run - 1) / of_run
-                                          : (whole + BLK_K / unit - 1) / (BLK_K / unit);
+                const int whole = (steps + unit - 1) / unit, pieces = (whole + units - 1) / units;
 #if PACKED
                 GLOBAL const RV *const b = gPacked + ((group * all_vectors + v0) * taps + ahead * vectors) *
                                            channels + c0 * meet * vectors;
@@ -239,10 +239,9 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
 #endif
 
                 for (int i = 0; i < pieces; i++) {
-                    const int k0 = by_run ? i * of_run : (int)((INT64)i * whole / pieces) * unit;
-                    const int k1 = !by_run ? (int)((INT64)(i + 1) * whole / pieces) * unit
-                                 : steps - k0 < of_run ? steps : k0 + of_run;
-                    const int each = by_run ? (k1 - k0) / (int)r.count : k1 - k0;   /* of a row of taps */
+                    const int k0 = (int)((INT64)i * whole / pieces) * unit;
+                    const int k1 = (int)imin(steps, (INT64)(i + 1) * whole / pieces * unit);
+                    const int each = (k1 - k0) / rows;      /* steps of a row of taps */
                     struct ahead ahead;
 
 #if !PACKED
