@@ -293,10 +293,11 @@ vn_status vn__counters(vn_buffer **out, vn_queue *q);
 enum { VN_SLOTS = 1 << 19 };
 vn_status vn__slots(vn_buffer **out, vn_queue *q);
 /* Room for so many tensor maps, where kernels find those of earlier launches: nothing else is written there.
- * vn__arg_maps() adds it to a launch, and the number of the first of two maps, which depends on the buffers
- * and views that the launch has by then; another launch may get the same two, and writes them anew.      */
-enum { VN_MAPS = 8192, VN_MAP_BYTES = 128 };
-vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q);
+ * vn__arg_maps() adds it to a launch, and the number of the first of four maps, which depends on the buffers
+ * and views that the launch has by then, and on `also` where it is not NULL; another launch may get the same
+ * four, and writes them anew.                                                                            */
+enum { VN_MAPS = 16384, VN_MAPS_EACH = 4, VN_MAP_BYTES = 128 };
+vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q, const vn_tensor *also);
 
 /* team.c: rows of `places` elements, each in PARTS parts of SPAN places, a multiple of 16 bytes.  The
  * parameters are ITEMS, VALUES and ROOM, the costs ALONE and PARTS.  The launch adds the arguments of

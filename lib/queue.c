@@ -415,7 +415,7 @@ static uint64_t mixed(uint64_t x, uint64_t more)
     return x ^ x >> 32;
 }
 
-vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q)
+vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q, const vn_tensor *also)
 {
     vn_buffer *maps;
     const vn_status s = zeros(&maps, &q->maps, q, VN_MAPS * VN_MAP_BYTES);
@@ -431,8 +431,10 @@ vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q)
         for (size_t word = 0; a->size == sizeof a->value && word < 8; word++)
             x = mixed(x, (uint64_t)a->value.view[word]);
     }
+    if (also)
+        x = mixed(mixed(x, (uint64_t)(uintptr_t)also->buffer), (uint64_t)also->start);
     vn__arg_buffer(l, maps);
-    vn__arg_int(l, (int64_t)(x % (VN_MAPS / 2)) * 2);
+    vn__arg_int(l, (int64_t)(x % (VN_MAPS / VN_MAPS_EACH)) * VN_MAPS_EACH);
     return VN_OK;
 }
 

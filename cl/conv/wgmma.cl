@@ -20,6 +20,9 @@
  * the tensor cores: one multiplies while the others store.  A team waits for its turn before it waits for its
  * first slice, since a barrier tells only one pass through the stages from the next.
  *
+ * A residual goes through the same stages, behind a tile's slices (cl/tile/staged_residual.h), where pixels
+ * of the output follow each other: not in phases, nor in NCHW.
+ *
  * With split-K, the slices of a tile are cut into parts of `span`, of which the last may have fewer.  Each is
  * a tile of its own, whose partial sums go to the workspace in f32, [part][pixel][channel]; gemm_sum adds
  * them, always in the same order (cl/gemm/splitk_sum.cl).
@@ -31,44 +34,39 @@
  * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
  */
 #define MAPS_AT (STAGES * STAGE)
-/* Where registers are enough, the residual waits in them while the tensor cores are busy; with many
- * accumulators, those of the producer are needed for that.  Else it is loaded with the epilogue: to prefetch
- * it takes longer where a tile has one slice.  lib/conv/wgmma.c has it, too. */
-#define HOLDS   (RESIDUAL_BYTES == 2 && !SPLITK && !ACROSS && TEAMS * WARPGROUPS < 4 && \
-                 (TEAMS == 1 || TEAMS * WARPGROUPS == 2) && ACCUMULATORS * WARPGROUPS * TEAMS <= 256 && \
-                 (ACCUMULATORS <= 32 || MAPS_AT > 128 * 1024))
-#define MOVES   (HOLDS && ACCUMULATORS * WARPGROUPS * TEAMS > 128)
+/* Beside so many accumulators the epilogue of a residual needs the registers of the producer.
+ * lib/conv/wgmma.c has it, too. */
+#define MOVES   (RESIDUAL > SAME_COLUMNS && !SPLITK && ACCUMULATORS * WARPGROUPS * TEAMS == 256)
 #define ITEMS   (128 * WARPGROUPS * TEAMS + (MOVES ? 128 : 32))
 
 /* Tiles of phases that meet no tap have no products: they come last, and each is stored behind another tile,
  * while the next one is loaded and multiplied.  In 16-bit types they have one slice of zeros. */
 #define SKIPS   (TYPE == TYPE_F32 && DIRECTION == 1)
 
-LARGE_LOCAL(conv_wgmma, MAPS_AT + 2 * MAP_BYTES)
+LARGE_LOCAL(conv_wgmma, MAPS_AT + 3 * MAP_BYTES)
 
-/* What the epilogue of a tile needs: the rows of a work-item, its part of the bias and of the residual. */
+/* What the epilogue of a tile needs: the rows of a work-item, and its part of the bias. */
 struct own_rows { int m, m8; };
 
-DEVICE struct own_rows conv_prepare(UINT32 *bias_row, unsigned int *held, const struct output *c,
-                                    struct tile t, int r, int lane, LOCAL const struct phase *phases,
-                                    struct window win, VIEW eOut, VIEW vStep, VIEW vC, VIEW eX)
+DEVICE struct own_rows conv_prepare(UINT32 *bias_row, const struct output *c, struct tile t, int r,
+                                    int lane, LOCAL const struct phase *phases, struct window win,
+                                    VIEW eOut, VIEW vStep, VIEW vC, VIEW eX)
 {
     const struct own_rows own = { conv_row(t.m0 + r, &phases[t.batch], win, eOut, vStep, vC, eX, c->M),
                                   conv_row(t.m0 + r + 8, &phases[t.batch], win, eOut, vStep, vC, eX, c->M) };
 
     prepare_tile(bias_row, c, ACCUMULATORS, t.n0, lane);
-    if (HOLDS)
-        hold_tile(held, c, ACCUMULATORS, own.m, own.m8, t.n0, lane);
     return own;
 }
 
-DEVICE void conv_store(const struct output *c, float *d, const UINT32 *bias_row, const unsigned int *held,
+/* added: of finish_tile_added(). */
+DEVICE void conv_store(const struct output *c, float *d, const UINT32 *bias_row, int added,
                        struct own_rows mine, int n0, int lane)
 {
     if (ACROSS) {
         store_tile_across(c, d, bias_row, ACCUMULATORS, mine.m, mine.m8, n0, lane);
     } else {
-        finish_tile_held(c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+        finish_tile_added(c, d, bias_row, 0, added, ACCUMULATORS, mine.m, mine.m8, n0, lane);
         store_finished_rows(c, d, ACCUMULATORS, mine.m, mine.m8, n0, lane);
     }
 }
@@ -79,7 +77,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
            int groups, int tiles, VIEW vTiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span,
            GLOBAL float *gSums, CONV_PARAMS)
 {
-    LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
+    LARGE_LOCAL_ARRAY(room, MAPS_AT + 3 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
     LOCAL_ARRAY(struct phase, phases, MOST_PHASES);
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
@@ -96,6 +94,10 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
     struct tile first = { 0, 0, 0, 0 };
     struct pixel at_first = { 0, 0, 0, 0 };
+    const int in_a_row = DIRECTION == 0 || (vStep.s4 == 1 && vStep.s5 == 1 && vStep.s6 == 1);
+    const struct staged residual =
+        STAGED_RESIDUAL(vR.s6, vR.s3, 0, N, in_a_row && !SPLITK && !SKIPS && !ACROSS && !PIXELS_MAJOR);
+    const int staged = residual.is;
 
     if (warp == 0) {
         conv_source_map(maps, described, lane, gX + vX.s0, vX, eX, win);
@@ -112,6 +114,9 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
 
         CONV_PHASE(&f, lane);
         phases[lane] = f;
+    }
+    if (warp == 3 && staged) {
+        residual_map(maps + 2 * MAP_WORDS, described + 2 * (MAP_BYTES / 4), lane, residual, rows, N, 1);
     } else if (warp == TEAMS * ROLE_WARPS) {
         first = tile_of_split(schedule, GROUP_ID(0), count);
         at_first = pixel_of(win, first.m0);
@@ -125,9 +130,13 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         role_give_registers(MOVES);
         if (warp == TEAMS * ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
+            if (staged)
+                map_acquire(maps + 2 * MAP_WORDS);
             for (int at = GROUP_ID(0); at < multiplied; at += groups) {
                 p = conv_load(p, stages, maps, first, at_first, &phases[first.batch], win, channels,
                               first.part * span, slices_of(first, phases, span, channels));
+                if (staged)
+                    p = residual_load(p, stages, maps + 2 * MAP_WORDS, first.m0, first.n0, 0);
                 first = tile_of_split(schedule, at + groups, count);
                 at_first = pixel_of(win, first.m0);
             }
@@ -145,38 +154,39 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
             const int slices = slices_of(t, phases, span, channels), n0 = t.n0, part = t.part;
             float d[ACCUMULATORS];
             UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
-            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
             const int early = TEAMS > 1 || at < groups;     /* while the first slice is awaited */
             struct own_rows mine;
 
             for (; TEAMS > 1 && passed < at; passed += groups)          /* tiles of the other teams */
-                p = pipe_skip(p, slices_of(tile_of_split(schedule, passed, count), phases, span, channels),
-                              STAGES);
+                p = pipe_skip(p, slices_of(tile_of_split(schedule, passed, count), phases, span, channels) +
+                                 staged * RESIDUAL_STAGES, STAGES);
             passed += groups;
             if (early)
-                mine = conv_prepare(bias_row, held, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
+                mine = conv_prepare(bias_row, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
             if (TEAMS > 1) {
                 barrier_wait(turns + 8 * team, turned);
                 turned ^= 1;
             }
             gemm_issue(d, p, a, b, 1);
             if (!early)                         /* while the tensor cores are busy */
-                mine = conv_prepare(bias_row, held, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
+                mine = conv_prepare(bias_row, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
             t = tile_of_split(schedule, at + TEAMS * groups, count);
             p = gemm_multiply_turn(d, p, a, b, slices, turn);
+            if (staged)
+                p = residual_add(d, p, stages, &c, mine.m, mine.m8, n0, own, lane, 1 + warp / 4);
             if (SPLITK) {
                 store_pairs(gSums, (INDEX)part * rows * N, N, 1, d, ACCUMULATORS, mine.m, mine.m8,
                             n0 + acc_first_col(lane), rows, N);
             } else {
-                conv_store(&c, d, bias_row, held, mine, n0, lane);
+                conv_store(&c, d, bias_row, staged, mine, n0, lane);
             }
             for (int empty = at + multiplied; SKIPS && empty < tiles; empty += multiplied) {
                 const struct tile e = tile_of_split(schedule, empty, count);
 
-                mine = conv_prepare(bias_row, held, &c, e, r, lane, phases, win, eOut, vStep, vC, eX);
+                mine = conv_prepare(bias_row, &c, e, r, lane, phases, win, eOut, vStep, vC, eX);
                 UNROLL for (int i = 0; i < ACCUMULATORS; i++)
                     d[i] = 0;
-                conv_store(&c, d, bias_row, held, mine, e.n0, lane);
+                conv_store(&c, d, bias_row, 0, mine, e.n0, lane);
             }
         }
     }

@@ -23,28 +23,33 @@
                       (MN_MAJOR_A || NEEDED(HOLDS ? HELD(ACCUMULATORS) : PIECE) > SHARE))
 #define ITEMS        (128 * WARPGROUPS + (MOVES ? 128 : 32))
 
-LARGE_LOCAL(gemm_tf32, STAGES * STAGE)
+#define MAPS_AT      (STAGES * STAGE)
+
+LARGE_LOCAL(gemm_tf32, MAPS_AT + 2 * MAP_BYTES)
 
 KERNEL(ITEMS) void
 gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
           GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
-          int first_maps, OUTPUT_PARAMS)
+          int first_map, OUTPUT_PARAMS)
 {
-    LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
+    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
-    LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_WORDS);
+    LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
-    const int me = LOCAL_ID(), warp = this_warp(), batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
+    const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), staged = 0;
+    const int batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const int slices = (K + 2 * BLK_K - 1) / (2 * BLK_K) * 2;   /* even: past the edge of K are zeros */
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
-    GLOBAL unsigned INT64 *maps = gMaps + (first_maps + GROUP_ID(0)) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
 
     if (warp == 0)                              /* what must be done first, by a warp each */
-        gemm_describe_again(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
-    else if (me == 32)
+        gemm_keep_map(maps, room, lane, 0, M, N, K, batches, gA, vA, gB, vB);
+    else if (warp == 1)
+        gemm_keep_map(maps, room, lane, 1, M, N, K, batches, gA, vA, gB, vB);
+    else if (me == 64)
         pipe_init(p, STAGES, MN_MAJOR_A ? ROLE_WARPS : WARPGROUPS);
     else if (warp == ROLE_WARPS)
         t = tile_at(schedule, GROUP_ID(0));
@@ -64,7 +69,6 @@ gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
 
         LOCAL const unsigned char *const s = sAB + warp / 4 * 8192;
         const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
-        const int lane = me % 32;
         const int r = MN_MAJOR_A ? warp / 4 * 64 + tf32_first_row(me) : acc_first_row(warp, lane);
         unsigned int even[BLK_K / 2], odd[BLK_K / 2];
 

@@ -5,7 +5,7 @@
  * (cl/gemm/wgmma.h).
  *
  * As many work-groups as the device holds run through all tiles, so that a tile's loads go on while the one
- * before it is stored.
+ * before it is stored.  A residual goes through the same stages (cl/tile/staged_residual.h).
  *
  * Whatever goes into an address or a descriptor is warp-uniform, and known to be (warp_uniform(),
  * is_elected(), no division by STAGES): otherwise it is moved to uniform registers before each product.
@@ -13,35 +13,42 @@
  * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS, RASTER.
  * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's CUTLASS for Hopper.
  */
-/* Where registers are enough, the residual waits in them while the tensor cores are busy; with many
- * accumulators, those of the producer are needed for that.  lib/gemm/wgmma.c has it, too. */
-#define HOLDS (RESIDUAL_BYTES == 2 && ACCUMULATORS * WARPGROUPS <= 256)
-#define MOVES (HOLDS && ACCUMULATORS * WARPGROUPS > 128)
-#define ITEMS (128 * WARPGROUPS + (MOVES ? 128 : 32))
+/* Beside so many accumulators the epilogue of a residual needs the registers of the producer.
+ * lib/gemm/wgmma.c has it, too. */
+#define MOVES   (RESIDUAL > SAME_COLUMNS && ACCUMULATORS * WARPGROUPS == 256)
+#define ITEMS   (128 * WARPGROUPS + (MOVES ? 128 : 32))
+#define HOLDS   0                               /* a residual, in registers */
+#define MAPS_AT (STAGES * STAGE)
 
-LARGE_LOCAL(gemm_wgmma, STAGES * STAGE)
+LARGE_LOCAL(gemm_wgmma, MAPS_AT + 3 * MAP_BYTES)
 
 KERNEL(ITEMS) void
 gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vTiles,
            GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
-           int first_maps, OUTPUT_PARAMS)
+           int first_map, OUTPUT_PARAMS)
 {
-    LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
+    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 3 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
-    LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_WORDS);
+    LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), slices = (K + BLK_K - 1) / BLK_K;
     const int batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
-    GLOBAL unsigned INT64 *maps = gMaps + (first_maps + GROUP_ID(0)) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
+    const struct staged residual = STAGED_RESIDUAL(vR.s5, vR.s6, vR.s4, N, batches == (int)eC.s4);
+    const int staged = residual.is;
 
     if (warp == 0)                              /* what must be done first, by a warp each */
-        gemm_describe_again(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
-    else if (me == 32)
+        gemm_keep_map(maps, room, lane, 0, M, N, K, batches, gA, vA, gB, vB);
+    else if (warp == 1)
+        gemm_keep_map(maps, room, lane, 1, M, N, K, batches, gA, vA, gB, vB);
+    else if (me == 64)
         pipe_init(p, STAGES, WARPGROUPS);
+    else if (warp == 3 && staged)
+        residual_map(maps + 2 * MAP_WORDS, room + 2 * (MAP_BYTES / 4), lane, residual, M, N, batches);
     else if (warp == ROLE_WARPS)
         t = tile_at(schedule, GROUP_ID(0));
     BARRIER();
@@ -50,8 +57,13 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
         role_give_registers(MOVES);
         if (warp == ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
+            if (staged)
+                map_acquire(maps + 2 * MAP_WORDS);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
                 p = gemm_load(p, stages, maps, t, 0, slices, vA.s4 != 0, vB.s4 != 0);
+                if (staged)
+                    p = residual_load(p, stages, maps + 2 * MAP_WORDS, t.m0, t.n0,
+                                      t.batch * (residual.batch != 0));
                 t = tile_at(schedule, at + groups);
             }
         }
@@ -64,7 +76,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
             const int early = GEMM_EARLY && at < groups;
             float d[ACCUMULATORS];
             UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
-            unsigned int held[HOLDS ? HELD(ACCUMULATORS) : 1];
+            unsigned int held[1];
             struct output c;
             int m;
 
@@ -74,7 +86,9 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
             if (!early)                         /* while the tensor cores are busy */
                 GEMM_PREPARE(8)
             p = gemm_multiply(d, p, a, b, slices);
-            finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m + 8, t.n0, lane);
+            if (staged)
+                p = residual_add(d, p, stages, &c, m, m + 8, t.n0, warp, lane, 1 + warp / 4);
+            finish_tile_added(&c, d, bias_row, 0, staged, ACCUMULATORS, m, m + 8, t.n0, lane);
             store_finished(&c, d, ACCUMULATORS, m, m + 8, t.n0, lane, UNALIGNED_C);
         }
     }

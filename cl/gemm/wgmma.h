@@ -13,8 +13,9 @@
  *     |     |  |         |  64 rows: warpgroup 1
  *     +-----+  +---------+
  *
- * Every work-group makes tensor maps of A and B for itself, in the workspace, so that the host needs no
- * library.  TMA fills with zeros what is outside of A and B, so edges need no care.
+ * Work-groups make the tensor maps of A and B, so that the host needs no library: all of them one pair, where
+ * an earlier launch may have left it, or each its own, in the workspace.  TMA fills with zeros what is outside
+ * of A and B, so edges need no care.
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
  * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), GEMM_EARLY,
@@ -52,7 +53,7 @@
     m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1
 
 /* A consumer: where tile `at` is, and what its epilogue loads, in variables that the kernel has: t, c, m,
- * bias_row, held, lane; r: the work-item's first row in a tile, `below` rows above its second.  For its first
+ * bias_row, held, staged, lane; r: the work-item's first row in a tile, `below` rows above its second.  For its first
  * tile that comes before the first slice is awaited (GEMM_EARLY), unless accumulators take most registers. */
 #define GEMM_EARLY (ACCUMULATORS < 128)
 #define GEMM_PREPARE(below)                                                                         \
@@ -66,7 +67,7 @@
         prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);                                       \
         if (HOLDS)                                                                                  \
             hold_tile(held, &c, ACCUMULATORS, m, m + (below), t.n0, lane);                          \
-        else                                                                                        \
+        else if (!staged)                                                                           \
             prefetch_tile(&c, ACCUMULATORS, m, m + (below), t.n0, lane);                            \
     }
 
@@ -93,25 +94,13 @@ DEVICE void gemm_describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *roo
     map_release_own(maps + MAP_WORDS, LOCAL_ADDRESS(room) + MAP_BYTES);
 }
 
-/* The same, by 8 bytes of a map in each lane.  Where an earlier launch left these maps, they are kept: to
- * release them takes as long as all else. */
-DEVICE void gemm_describe_again(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int lane, int M,
-                                int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB,
-                                VIEW vB)
+/* By a warp, the map of A or of B, which all work-groups share (tile/tensor_map.h); room: 128 bytes. */
+DEVICE void gemm_keep_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int lane, const int is_b, int M,
+                          int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
 {
-    const UINT64 kept = maps[lane];
-    const int word = lane % MAP_WORDS * 2;
-    UINT64 now = 0;
-    GEMM_MAP(m, lane / MAP_WORDS);
+    GEMM_MAP(m, is_b);
 
-    if (word < 16)
-        now = (UINT64)map_word(m, word + 1) << 32 | map_word(m, word);
-    if (any_in_warp(now != kept)) {
-        room[lane] = now;
-        warp_meet();
-        map_release(maps, LOCAL_ADDRESS(room));
-        map_release(maps + MAP_WORDS, LOCAL_ADDRESS(room) + MAP_BYTES);
-    }
+    map_keep(maps + is_b * MAP_WORDS, room + is_b * (MAP_BYTES / 4), lane, m);
 }
 
 /* The producer, before its first slice. */

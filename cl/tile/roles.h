@@ -3,13 +3,19 @@
  * The first 4 WARPGROUPS warps consume.  One lane of the next warp produces; where consumers need more
  * registers than their share, it belongs to a warpgroup of its own, which gives up most of its registers.
  *
- * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; atoms/nvidia/warp.h.
+ * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; ROLE_TEAMS that each have so many, if not 1; atoms/nvidia/warp.h.
  * Gives: ROLE_WARPS, role_give_registers(), role_take_registers().
  */
 #define ROLE_WARPS (4 * WARPGROUPS)             /* that consume; the number of the warp that produces */
 
-/* What two or three warpgroups of consumers can have of the 64 Ki registers of a compute unit. */
-#if WARPGROUPS == 3
+/* What two, three or four warpgroups of consumers can have of the 64 Ki registers of a compute unit. */
+#ifndef ROLE_TEAMS
+#define ROLE_TEAMS 1
+#endif
+#if WARPGROUPS * ROLE_TEAMS == 4
+#define ROLE_FEW   32
+#define ROLE_MANY  112
+#elif WARPGROUPS == 3
 #define ROLE_FEW   24
 #define ROLE_MANY  160
 #elif ROLE_LEAST                                /* a producer that needs few */

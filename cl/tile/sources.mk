@@ -25,6 +25,7 @@ texts += \
 	%D%/slices.h \
 	%D%/slots.h \
 	%D%/split.h \
+	%D%/staged_residual.h \
 	%D%/stages.h \
 	%D%/store.h \
 	%D%/store_across.h \

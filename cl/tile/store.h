@@ -4,8 +4,8 @@
  * columns from n on.
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
- * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); finish_tile(),
- *        finish_tile_held(), finish_across(), ROWS_OF_VECTORS(), store_finished(), store_finished_rows(),
+ * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); FINISH_PIECE
+ *        scale_piece(); finish_tile(), finish_tile_held(), finish_tile_added(), finish_across(), ROWS_OF_VECTORS(), store_finished(), store_finished_rows(),
  *        store_tile().
  */
 
@@ -106,11 +106,19 @@ DEVICE void add_row_vectors(float *d, unsigned int *u, R by, int lane)
  * then, since a conversion would wait for them before the next products. */
 #define BIAS_ROW(count) (BIAS == SAME_ROWS ? ((count) + 31) / 32 * 2 : 1)
 
+/* Of words that prepare_tile() loaded, the pair that a lane has. */
+DEVICE void bias_of_lane(float *x, float *y, const UINT32 *words, int lane)
+{
 #if OF(BYTES, TYPE_BIAS) == 2
-#define BIAS_OF_WORD(u) OF(LOWER, TYPE_BIAS)(u)
+    const UINT32 both = from_lane(words[0] | words[1] << 16, lane);
+
+    *x = OF(LOWER, TYPE_BIAS)(both);
+    *y = OF(UPPER, TYPE_BIAS)(both);
 #else
-#define BIAS_OF_WORD(u) BITS_FLOAT(u)
+    *x = BITS_FLOAT(from_lane(words[0], lane));
+    *y = BITS_FLOAT(from_lane(words[1], lane));
 #endif
+}
 
 DEVICE void prepare_tile(UINT32 *bias_row, const struct output *o, const int count, int n0, int lane)
 {
@@ -158,14 +166,26 @@ DEVICE void hold_tile(unsigned int *held, const struct output *o, const int coun
         prefetch_tile(o, count, m, m8, n0, lane);
 }
 
-/* n0: the tile's first column.  What is outside of C becomes any value.  held: by hold_tile(); or 0. */
-DEVICE void finish_tile_held(const struct output *o, float *all, const UINT32 *bias_row,
-                             const unsigned int *held, const int count, int m, int m8, int n0, int lane)
+/* A piece, whose first column is `first`, times alpha and the scale. */
+DEVICE void scale_piece(const struct output *o, float *d, int m, int m8, int first, int lane)
+{
+    UNROLL for (int i = 0; i < FINISH_PIECE; i++)
+        d[i] = o->alpha * d[i];
+#if SCALE
+    const int M = o->M, N = o->N, n = first + acc_first_col(lane);
+    const int in_pairs = SIDE_IN_PAIRS(SCALE, TYPE_F32, o->scale, o->scale_row, o->scale_col, N);
+
+    WITH_SIDE(SCALE, TYPE_F32, o->scale, o->scale_row, o->scale_col, in_pairs, SCALE_PAIR)
+#endif
+}
+
+/* n0: the tile's first column.  What is outside of C becomes any value.  held: by hold_tile(); or 0.  added:
+ * 1 where the accumulators are scaled and the residual is in them, by residual_add(). */
+DEVICE void finish_tile_added(const struct output *o, float *all, const UINT32 *bias_row,
+                              const unsigned int *held, int added, const int count, int m, int m8, int n0,
+                              int lane)
 {
     const int M = o->M, N = o->N;
-#if SCALE
-    const int scale_in_pairs = SIDE_IN_PAIRS(SCALE, TYPE_F32, o->scale, o->scale_row, o->scale_col, N);
-#endif
 #if RESIDUAL
     const int residual_in_pairs = SIDE_IN_PAIRS(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row,
                                                 o->residual_col, N);
@@ -174,7 +194,7 @@ DEVICE void finish_tile_held(const struct output *o, float *all, const UINT32 *b
                            ROWS_OF_VECTORS(2, o->residual, o->residual_row, o->residual_col, N);
     unsigned int next[8];
 
-    if (in_vectors && !held)
+    if (in_vectors && !held && !added)
         load_row_vectors(next, o, m, m8, n0, lane);
 #elif RESIDUAL_BYTES == 4
     const int in_vectors = held && ROWS_OF_VECTORS(4, o->residual, o->residual_row, o->residual_col, N);
@@ -188,40 +208,38 @@ DEVICE void finish_tile_held(const struct output *o, float *all, const UINT32 *b
         float *const d = all + piece;
         const int first = n0 + ACC_COL(piece), n = first + acc_first_col(lane);
 
-        UNROLL for (int i = 0; i < FINISH_PIECE; i++)
-            d[i] = o->alpha * d[i];
-#if SCALE
-        WITH_SIDE(SCALE, TYPE_F32, o->scale, o->scale_row, o->scale_col, scale_in_pairs, SCALE_PAIR)
-#endif
+        if (!added) {
+            scale_piece(o, d, m, m8, first, lane);
 #if RESIDUAL
 #if OF(BYTES, TYPE_RESIDUAL) == 2
-        if (in_vectors) {                       /* those of the next piece are on their way meanwhile */
-            unsigned int here[8];
+            if (in_vectors) {                   /* those of the next piece are on their way meanwhile */
+                unsigned int here[8];
 
-            UNROLL for (int i = 0; i < 8; i++)
-                here[i] = held ? held[piece / 2 + i] : next[i];
-            if (!held && piece + FINISH_PIECE < count)
-                load_row_vectors(next, o, m, m8, first + ACC_COL(FINISH_PIECE), lane);
-            add_row_vectors(d, here, o->beta, lane);
-        } else
+                UNROLL for (int i = 0; i < 8; i++)
+                    here[i] = held ? held[piece / 2 + i] : next[i];
+                if (!held && piece + FINISH_PIECE < count)
+                    load_row_vectors(next, o, m, m8, first + ACC_COL(FINISH_PIECE), lane);
+                add_row_vectors(d, here, o->beta, lane);
+            } else
 #elif RESIDUAL_BYTES == 4
-        if (in_vectors) {
-            unsigned int here[FINISH_PIECE];
+            if (in_vectors) {
+                unsigned int here[FINISH_PIECE];
 
-            UNROLL for (int i = 0; i < FINISH_PIECE; i++)
-                here[i] = held[piece + i];
-            add_row_vectors(d, here, o->beta, lane);
-        } else
+                UNROLL for (int i = 0; i < FINISH_PIECE; i++)
+                    here[i] = held[piece + i];
+                add_row_vectors(d, here, o->beta, lane);
+            } else
 #endif
-            WITH_SIDE(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row, o->residual_col,
-                      residual_in_pairs, RESIDUAL_PAIR)
+                WITH_SIDE(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row, o->residual_col,
+                          residual_in_pairs, RESIDUAL_PAIR)
 #endif
+        }
 #if BIAS == SAME_ROWS
         UNROLL for (int i = 0; i < FINISH_PIECE; i += 4) {
-            const int block = (piece + i) / 4, from = block % 8 * 4 + lane % 4;
-            const float x = BIAS_OF_WORD(from_lane(bias_row[block / 8 * 2], from));
-            const float y = BIAS_OF_WORD(from_lane(bias_row[block / 8 * 2 + 1], from));
+            const int block = (piece + i) / 4;
+            float x, y;
 
+            bias_of_lane(&x, &y, bias_row + block / 8 * 2, block % 8 * 4 + lane % 4);
             BIAS_PAIR(d[i], d[i + 1], x, y);
             BIAS_PAIR(d[i + 2], d[i + 3], x, y);
         }
@@ -231,6 +249,12 @@ DEVICE void finish_tile_held(const struct output *o, float *all, const UINT32 *b
         UNROLL for (int i = 0; i < FINISH_PIECE; i++)
             d[i] = activate(d[i]);
     }
+}
+
+DEVICE void finish_tile_held(const struct output *o, float *all, const UINT32 *bias_row,
+                             const unsigned int *held, const int count, int m, int m8, int n0, int lane)
+{
+    finish_tile_added(o, all, bias_row, held, 0, count, m, m8, n0, lane);
 }
 
 DEVICE void finish_tile(const struct output *o, float *all, const UINT32 *bias_row, const int count, int m,

@@ -593,7 +593,7 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     vn__conv_arg_sizes(&l, 0, 0, s->t.extent[0], s->t.extent[1], s->t.extent + 2);
     vn__arg_buffer(&l, parts);
     vn__arg_view(&l, side->view);
-    if ((status = vn__arg_maps(&l, q)))
+    if ((status = vn__arg_maps(&l, q, NULL)))
         return status;
     vn__arg_buffer(&l, room ? room : parts);    /* for partial sums, if there are any */
     vn__conv_arg_image(&l, in, in->buffer, in->start);

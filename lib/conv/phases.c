@@ -161,7 +161,7 @@ vn_status vn__run_conv_window_phases(vn_queue *q, const struct vn_choice *it, co
     vn__conv_arg_alpha(&l, c);
     vn__arg_int(&l, plan->v[GROUPS]);
     vn__arg_int(&l, plan->v[TILES]);
-    if ((s = vn__arg_maps(&l, q)))
+    if ((s = vn__arg_maps(&l, q, NULL)))
         return s;
     vn__arg_int(&l, 0);
     vn__arg_buffer(&l, room);

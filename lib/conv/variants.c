@@ -83,9 +83,11 @@ static void direction_of(int *c, const void *problem)
 #define NO_SCALE "#undef SCALE\n#define SCALE 0\n"
 #define CONV_TMA "cl/conv/sides.h " TMA "cl/tile/store_across.h cl/conv/conv.h cl/conv/im2col.h "            \
                  "cl/conv/output.h cl/gemm/wgmma.h cl/conv/wgmma.h "
-#define WGMMA CONV_TMA "cl/conv/wgmma.cl"
+#define WGMMA CONV_TMA STAGED "cl/conv/wgmma.cl"
+#define STAGED "cl/atoms/nvidia/mma.h cl/tile/staged_residual.h "
 #define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
-#define WGMMA_DEFINES "#define MN_MAJOR_A PIXELS_MAJOR\n#define MN_MAJOR_B DIRECTION\n"
+#define WGMMA_DEFINES "#define MN_MAJOR_A PIXELS_MAJOR\n#define MN_MAJOR_B DIRECTION\n"                     \
+                      "#define ROLE_TEAMS TEAMS\n"
 #define NHWC_DEFINES WGMMA_DEFINES "#define ACROSS 0\n#define SOURCE_RANK 4\n#define TWINS 0\n"
 #define MOST_OPEN  "#define MOST_OPEN " TEXT(VN_MOST_OPEN) "\n"
 #define TEXT(x)    TEXT_(x)
@@ -230,7 +232,7 @@ const struct vn_variant vn__conv_variants[] = {
                  NHWC_DEFINES },
     { .name = "conv_tf32", .fits = vn__fits_conv_tf32, .plan = vn__plan_conv_tf32, .run = vn__run_conv_tf32,
       .layout = vn__layout_conv_tf32, .trial = vn__trial_conv,
-      .texts = CONV_TMA "cl/conv/repack.cl cl/gemm/tf32_pack.cl cl/conv/wgmma.cl",
+      .texts = CONV_TMA "cl/conv/repack.cl cl/gemm/tf32_pack.cl " STAGED "cl/conv/wgmma.cl",
       .entries = "repack pack conv_wgmma", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS " LOADS MOVE",
       .constants = "DIRECTION 0 1  SOURCE_RANK 4 5  BIAS_OF_CHANNELS 0 1  ACROSS 0 1",
       .constants_of = vn__constants_conv_tf32,

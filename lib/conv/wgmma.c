@@ -369,17 +369,10 @@ const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const 
 
 /* ---- the launch ------------------------------------------------------------------------ */
 
-/* Whether the producer gives registers to the consumers, which hold a residual in them: as the kernel's text
- * says.                                                                                                 */
+/* Whether the producer gives registers to the consumers, for a residual: as the kernel's text says. */
 static int moves_registers(const struct conv *c, const int *p)
 {
-    const struct vn_epilogue *const e = &c->p.epilogue;
-    const int warpgroups = p[WARPGROUPS] * p[TEAMS], accumulators = p[BLK_N] / 2 * warpgroups;
-
-    return e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2 &&
-           !vn__conv_is_across(c) && warpgroups < 4 && (p[TEAMS] == 1 || warpgroups == 2) &&
-           accumulators > 128 &&
-           accumulators <= 256 && p[STAGES] * stage_bytes(p) > 128 << 10;
+    return c->p.epilogue.residual > VN_SAME_COLUMNS && p[BLK_N] * p[WARPGROUPS] * p[TEAMS] == 512;
 }
 
 static int items_of(const struct vn_choice *it, int teams, int moves)
@@ -432,7 +425,7 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
         vn__arg_tiles(&l, VN_CEIL_DIV(seen.images * seen.count[0] * seen.count[1] * seen.count[2],
                                       blk_m(it->p)),
                       VN_CEIL_DIV(vn__conv_rows(&joined), it->p[BLK_N]), raster, vn__conv_phases(c));
-    if ((s = vn__arg_maps(&l, q)))
+    if ((s = vn__arg_maps(&l, q, joined.beta != 0 ? &joined.residual : NULL)))
         return s;
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_buffer(&l, sums ? sums : c->w.buffer);

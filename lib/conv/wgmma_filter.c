@@ -156,7 +156,7 @@ vn_status vn__run_conv_wgmma_filter(vn_queue *q, const struct vn_choice *it, con
     if (s)
         return s;
     l = launch_of(&v, c, &cut, it->p);
-    if ((s = vn__arg_maps(&l, q)))
+    if ((s = vn__arg_maps(&l, q, NULL)))
         return s;
     vn__conv_arg_alpha(&l, c);
     vn__conv_arg_output(&l, c);
@@ -177,7 +177,7 @@ vn_status vn__run_conv_wgmma_filter_splitk(vn_queue *q, const struct vn_choice *
         return s;
     l = launch_of(&v, c, &cut, it->p);
     vn__arg_int(&l, cut.parts);
-    if ((s = vn__arg_maps(&l, q)))
+    if ((s = vn__arg_maps(&l, q, NULL)))
         return s;
     vn__arg_buffer(&l, room);
     return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, room);

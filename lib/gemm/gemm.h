@@ -228,11 +228,8 @@ VN_VARIANT(cpu_strip);
 
 const char *vn__fits_cpu(const void *problem, const struct vn_facts *f);
 
-/* Tensor maps of A and B, for each work-group of one of so many launches.  vn__place_of_maps() says where
- * those of a product are among them, so that the next launch with the same operands finds them; others may
- * overwrite them.                                                                                       */
-enum { VN_MAPS_BYTES = 256, VN_MAPS_KEPT = 16 };
-int64_t vn__place_of_maps(const struct gemm *g);
+/* Tensor maps of A and B, of a work-group that has its own. */
+enum { VN_MAPS_BYTES = 256 };
 
 /* What the kernel of gemm_wgmma is launched with, where that is not the usual: operands that it repacks. */
 struct vn_repack {

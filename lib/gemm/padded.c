@@ -96,7 +96,7 @@ static size_t own_bytes(const struct padded *p, int64_t start)
 }
 
 /* Numbers of a plan: as of gemm_wgmma; and the elements that are left to the tensor maps. */
-enum { TILES = 0, START = 4 };
+enum { TILES, GROUPS, START = 4 };
 
 /* launches: one for each operand that is repacked, or none. */
 static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
@@ -114,7 +114,7 @@ static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const 
     if ((why = vn__plan_wgmma_tiles(out, &p.g, row, site)))
         return why;
     moved = p.a + (vn__is_packed_as(g, &l) ? 0 : p.b);
-    out->v[START] = start_of(out->workspace);
+    out->v[START] = launches ? 0 : start_of((size_t)out->v[GROUPS] * VN_MAPS_BYTES);
     pad_both(&p, g, out->v[START]);
     out->workspace = vn__workspace_and_b(g, own_bytes(&p, out->v[START]), &l);
     if (out->seconds > 0)

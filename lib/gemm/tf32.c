@@ -9,7 +9,7 @@
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* its parameters */
 enum { MOVE = VN_TMA_COST_COUNT };              /* its cost column after theirs: of packing an operand */
-enum { TILES, GROUPS, MAPS };                   /* numbers of a plan */
+enum { TILES, GROUPS };                         /* numbers of a plan */
 enum { ELEMENT = 4, VECTOR = 4, BLK_K = 32, WARPGROUP_M = 64 };                     /* VECTOR: 16 bytes */
 
 static int is_k_major_a(const struct gemm *g)  { return vn__fits_tma(&g->a, vn__col(&g->a), vn__row(&g->a)); }
@@ -130,12 +130,10 @@ struct vn_layout vn__layout_tf32(const void *problem, const int *unused)
 
 /* ---- the plan --------------------------------------------------------------------------- */
 
-/* The tensor maps, and A. */
-static size_t own_bytes(const struct gemm *g, const struct product *p, size_t maps)
+/* A. */
+static size_t own_bytes(const struct gemm *g, const struct product *p)
 {
-    const size_t a = p->packs_a ? packed_bytes(g, &g->a, g->m) : 0;
-
-    return a > SIZE_MAX - maps ? SIZE_MAX : maps + a;
+    return p->packs_a ? packed_bytes(g, &g->a, g->m) : 0;
 }
 
 static int local_bytes(const int *row)
@@ -157,7 +155,6 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, const 
         return "C has more than 2^30 tiles";
     }
     out->v[GROUPS] = out->v[TILES] < most ? out->v[TILES] : most;
-    out->v[MAPS] = out->v[GROUPS] * VN_MAPS_KEPT * VN_MAPS_BYTES;
     return NULL;
 }
 
@@ -189,7 +186,7 @@ const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct
 
     if (why)
         return why;
-    out->workspace = vn__workspace_and_b(g, own_bytes(g, &p, (size_t)out->v[MAPS]), &l);
+    out->workspace = vn__workspace_and_b(g, own_bytes(g, &p), &l);
     out->seconds = vn__gemm_seconds(&p.g, WARPGROUP_M * row->p[WARPGROUPS], row->p[BLK_N],
                                     VN_CEIL_DIV(g->k, BLK_K) * BLK_K, (double)g->batches,
                                     site->rates->mma32 * off_lines(&p, g, row), 1, row, site);
@@ -217,20 +214,20 @@ static int moves_registers(const struct product *p, const struct vn_epilogue *e,
 }
 
 static vn_status prepare(struct product *p, vn_buffer **workspace, vn_queue *q, const struct vn_choice *it,
-                         const struct gemm *problem, size_t maps)
+                         const struct gemm *problem)
 {
     struct gemm *const g = &p->g;
     vn_buffer *buffer;
     vn_tensor packed;
     size_t at;
-    vn_status s = vn__lay_out_b(&buffer, &at, workspace, q, it, problem, own_bytes(problem, p, maps));
+    vn_status s = vn__lay_out_b(&buffer, &at, workspace, q, it, problem, own_bytes(problem, p));
 
     if (s == VN_OK && p->packs_b) {
         packed = packed_at(vn_transpose(problem->b), problem, buffer, at);
         *(p->is_transposed ? &g->a : &g->b) = p->is_transposed ? packed : vn_transpose(packed);
     }
     if (s == VN_OK && p->packs_a) {
-        packed = packed_at(problem->a, problem, *workspace, maps);
+        packed = packed_at(problem->a, problem, *workspace, 0);
         s = pack(q, it, problem, &problem->a, &packed);
         *(p->is_transposed ? &g->b : &g->a) = p->is_transposed ? vn_transpose(packed) : packed;
     }
@@ -246,7 +243,7 @@ vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *prob
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
                            .items = 128 * it->p[WARPGROUPS] + (moves ? 128 : 32) };
     vn_buffer *workspace;
-    vn_status s = prepare(&p, &workspace, q, it, problem, (size_t)plan->v[MAPS]);
+    vn_status s = prepare(&p, &workspace, q, it, problem);
 
     if (s)
         return s;
@@ -257,8 +254,8 @@ vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *prob
     vn__arg_int(&l, plan->v[TILES]);
     vn__arg_tensor(&l, &g->a);
     vn__arg_tensor(&l, &g->b);
-    vn__arg_buffer(&l, workspace);
-    vn__arg_int(&l, vn__place_of_maps(g) * plan->v[GROUPS]);
+    if ((s = vn__arg_maps(&l, q, NULL)))
+        return s;
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 1, &l);
 }

@@ -20,6 +20,7 @@
                  "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
                  "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
                  "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
+#define WGMMA_TEXTS TMA "cl/atoms/nvidia/mma.h cl/gemm/wgmma.h cl/tile/staged_residual.h cl/gemm/wgmma.cl"
 #define BF16X3   "cl/tile/bf16_parts.h cl/gemm/bf16x3.h "
 #define MMA      "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
 #define SPLIT_STORE "cl/tile/slots.h cl/tile/split.h cl/tile/store_fragment.h "
@@ -113,7 +114,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .entries = "gemm_wgmma_splitk gemm_sum", .params = WGMMA, .costs = VN_TMA_COSTS,
       CONSTANTS(wgmma, MAJORS), .engine = "HGMMA" },
     { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192",
-      HOOKS(wgmma), .trial = vn__trial_gemm, .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma.cl",
+      HOOKS(wgmma), .trial = vn__trial_gemm, .texts = WGMMA_TEXTS,
       .entries = "gemm_wgmma", .params = WGMMA, .costs = VN_TMA_COSTS, CONSTANTS(wgmma, MAJORS),
       .defines = "#define UNALIGNED_C 0\n", .engine = "HGMMA" },
     { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
@@ -123,7 +124,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .entries = "gemm_wgmma_repack pad", .params = WGMMA, .costs = VN_TMA_COSTS " REPACK",
       CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n", .engine = "HGMMA" },
     { .name = "gemm_padded", HOOKS(padded), .layout = vn__layout_padded,
-      .trial = vn__trial_gemm, .texts = TMA "cl/gemm/wgmma.h cl/gemm/wgmma.cl cl/gemm/padded.cl",
+      .trial = vn__trial_gemm, .texts = WGMMA_TEXTS " cl/gemm/padded.cl",
       .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TMA_COSTS " REPACK",
       CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n", .engine = "HGMMA" },
     { .name = "gemm_batched", HOOKS(batched), .trial = vn__trial_gemm,

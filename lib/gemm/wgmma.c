@@ -87,7 +87,6 @@ static double seconds_of(const struct gemm *g, int64_t splits, int64_t span, con
     return vn__tiles_seconds(&t, row, site);
 }
 
-/* Two tensor maps for each work-group. */
 static const char *share_tiles(struct vn_plan *out, const struct gemm *g, int64_t splits, int64_t span,
                                const struct vn_row *row, const struct vn_site *site)
 {
@@ -98,7 +97,6 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, int64_
         return "C has more than 2^30 tiles";
     }
     out->v[GROUPS] = groups_of(row->p, out->v[TILES], site);
-    out->workspace = VN_MAPS_KEPT * (size_t)out->v[GROUPS] * VN_MAPS_BYTES;
     return NULL;
 }
 
@@ -121,20 +119,15 @@ const char *vn__plan_wgmma(struct vn_plan *out, const void *problem, const struc
 
 /* ---- launches ----------------------------------------------------------------------- */
 
-/* Whether the producer gives registers to the consumers, which hold a residual in them: as the kernel's
- * text says.                                                                                         */
+/* Whether the producer gives registers to the consumers, for a residual: as the kernel's text says. */
 static int moves_registers(const struct gemm *g, const int *p)
 {
-    const struct vn_epilogue *e = &g->head.epilogue;
-    const int accumulators = p[BLK_N] / 2 * p[WARPGROUPS];
-
-    return e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2 &&
-           accumulators > 128 && accumulators <= 256;
+    return g->head.epilogue.residual > VN_SAME_COLUMNS && p[BLK_N] * p[WARPGROUPS] == 512;
 }
 
-/* All up to the tensor maps, which are at the start of `room`. */
+/* All up to the tensor maps. */
 static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm *g,
-                                  const struct vn_plan *plan, int moves, vn_buffer *room)
+                                  const struct vn_plan *plan, int moves)
 {
     enum { WARP = 32, WARPGROUP = 128 };
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
@@ -149,19 +142,7 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
                   g->batches);
     vn__arg_tensor(&l, &g->a);
     vn__arg_tensor(&l, &g->b);
-    vn__arg_buffer(&l, room);
     return l;
-}
-
-int64_t vn__place_of_maps(const struct gemm *g)
-{
-    const uint64_t golden = 0x9e3779b97f4a7c15u;
-    uint64_t x = (uint64_t)(uintptr_t)g->a.buffer;
-
-    x = x * golden + (uint64_t)g->a.start;
-    x = x * golden + (uint64_t)(uintptr_t)g->b.buffer;
-    x = (x * golden + (uint64_t)g->b.start) * golden;
-    return (int64_t)(x >> 32) % VN_MAPS_KEPT;
 }
 
 /* The rows and columns of C that the first tiles of all work-groups have:
@@ -176,15 +157,18 @@ static void first_tiles(int64_t *m, int64_t *n, const struct gemm *g, const int 
     *n = whole > 0 ? g->n : VN_CEIL_DIV(groups, in_group) * p[BLK_N];
 }
 
-/* The kernel's text says what these are. */
+/* The kernel's text says what these are.  Its tensor maps are at the start of the workspace. */
 static vn_status arg_repack(struct vn_launch *l, vn_queue *q, const struct gemm *g, const int *p,
                             int64_t groups, const struct vn_repack *repack)
 {
     enum { STRIP = 512, CHUNKS = 32, WARPS = 3 };
     int64_t m, n, first_a, first_b;
-    vn_buffer *counters;
-    vn_status s = vn__counters(&counters, q);
+    vn_buffer *counters, *maps;
+    vn_status s;
 
+    if ((s = vn__counters(&counters, q)) || (s = vn__workspace(&maps, q, (size_t)groups * VN_MAPS_BYTES)))
+        return s;
+    vn__arg_buffer(l, maps);
     first_tiles(&m, &n, g, p, groups);
     first_a = VN_CEIL_DIV(m, STRIP);
     first_b = VN_CEIL_DIV(n, STRIP);
@@ -197,22 +181,17 @@ static vn_status arg_repack(struct vn_launch *l, vn_queue *q, const struct gemm 
     vn__arg_int(l, first_b < repack->strips_b ? first_b : repack->strips_b);
     vn__arg_int(l, STRIP * VN_CEIL_DIV(g->k, STRIP * CHUNKS));
     vn__arg_buffer(l, counters);
-    return s;
+    return VN_OK;
 }
 
 vn_status vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g,
                            const struct vn_plan *plan, const struct vn_repack *repack)
 {
-    struct vn_launch l;
-    vn_buffer *maps;
-    vn_status s = vn__workspace(&maps, q, VN_MAPS_KEPT * (size_t)plan->v[GROUPS] * VN_MAPS_BYTES);
+    struct vn_launch l = launch_of(it, g, plan, !repack && moves_registers(g, it->p));
+    const vn_status s = repack ? arg_repack(&l, q, g, it->p, plan->v[GROUPS], repack)
+                               : vn__arg_maps(&l, q, g->beta != 0 ? &g->residual : NULL);
 
     if (s)
-        return s;
-    l = launch_of(it, g, plan, !repack && moves_registers(g, it->p), maps);
-    if (!repack)
-        vn__arg_int(&l, vn__place_of_maps(g) * plan->v[GROUPS]);
-    else if ((s = arg_repack(&l, q, g, it->p, plan->v[GROUPS], repack)))
         return s;
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
@@ -282,7 +261,8 @@ vn_status vn__run_wgmma_splitk(vn_queue *q, const struct vn_choice *it, const vo
 
     if (s)
         return s;
-    l = launch_of(it, g, plan, 0, room);
+    l = launch_of(it, g, plan, 0);
+    vn__arg_buffer(&l, room);
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_buffer(&l, room);
     vn__arg_int(&l, start);

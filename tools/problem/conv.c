@@ -235,6 +235,7 @@ static void operands(struct operands *o, const struct problem *p)
         o->t[2].type = VN_F32;
     lay_out_side(o, CONV_BIAS, p, (int)p->bias, order);
     lay_out_side(o, CONV_RESIDUAL, p, c->residual, order);
+    o->residual = c->residual ? CONV_RESIDUAL : 0;
 }
 
 static vn_conv_options options_of(const struct problem *p, const struct operands *o)

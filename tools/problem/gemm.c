@@ -113,6 +113,7 @@ static void operands(struct operands *o, const struct problem *p)
 
     lay_out_side(o, GEMM_BIAS, p, (int)p->bias, type);
     lay_out_side(o, GEMM_RESIDUAL, p, g->residual, type);
+    o->residual = g->residual ? GEMM_RESIDUAL : 0;
     lay_out_side(o, GEMM_SCALE, p, g->scale, p->type == VN_F64 ? VN_F64 : VN_F32);
 }
 

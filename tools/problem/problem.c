@@ -92,7 +92,8 @@ struct amount problem_amount(const struct problem *p)
     for (int i = 0; i < o.count; i++) {
         const double bytes = extents_of(&o.t[i]) * (double)vn_type_bytes(o.t[i].type);
 
-        w.read    += is_output(&o, i) && p->beta == 0 ? 0 : bytes;
+        if (i == o.residual && o.residual ? p->beta != 0 : !is_output(&o, i) || (p->beta != 0 && !o.residual))
+            w.read += bytes;
         w.written += is_output(&o, i) ? bytes : 0;
     }
     return w;

@@ -85,6 +85,7 @@ struct operands {
     int       in_one;                        /* buffer */
     unsigned  outputs;                       /* bits */
     int       output;                        /* the first of them */
+    int       residual;                      /* what beta multiplies in place of the output; 0: none */
     vn_tensor t[OPERANDS];
     int64_t   elements[OPERANDS];
     vn_pack  *pack;                          /* NULL: none, or not yet made */

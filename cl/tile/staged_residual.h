@@ -1,0 +1,109 @@
+/* cl/tile/staged_residual.h - a residual that TMA loads, through the stages of the operands
+ *
+ * Behind the slices of K of a tile the producer loads the tile's residual in blocks of 64 columns, as many to
+ * a stage as it has room for.  Consumers add it to their accumulators out of local memory: no register waits
+ * for it, and no lane exchanges it with another.
+ *
+ * It is staged where it is a matrix of 16-bit elements whose rows are 16-byte vectors.  Blocks at the edge of
+ * a tile of BLK_N columns may have some of the next tile, which are not used.
+ *
+ * Takes: BLK_M BLK_N STAGES STAGE ACCUMULATORS; store.h, pipeline.h, tensor_map.h, accumulator.h;
+ *        atoms/nvidia/mma.h tma.h warp.h.
+ * Gives: RESIDUAL_STAGES, struct staged, STAGED_RESIDUAL(), residual_map(), residual_load(), residual_add().
+ */
+#define STAGED_COLUMNS  64
+#define STAGED_BLOCK    (BLK_M * 128)
+#define STAGED_BLOCKS   ((BLK_N + STAGED_COLUMNS - 1) / STAGED_COLUMNS)         /* of a tile */
+#define STAGED_AT_ONCE  (STAGE / STAGED_BLOCK)                                  /* in a stage */
+#define RESIDUAL_STAGES ((STAGED_BLOCKS + STAGED_AT_ONCE - 1) / STAGED_AT_ONCE)
+
+/* batch: elements from one matrix to the next; 0: all have one. */
+struct staged { int is; GLOBAL const void *from; INDEX row, batch; };
+
+DEVICE struct staged staged_of(GLOBAL const void *from, INDEX row, INDEX col, INDEX batch, int columns,
+                               int may)
+{
+    const struct staged s = { may && row > 0 && batch >= 0 && batch % 8 == 0 &&
+                              ROWS_OF_VECTORS(2, from, row, col, columns), from, row, batch };
+
+    return s;
+}
+
+/* That of the kernel's parameters, by its strides; may: 0 where it lies otherwise. */
+#if RESIDUAL_BYTES == 2
+#define STAGED_RESIDUAL(row, col, batch, columns, may) staged_of(gR + vR.s0, row, col, batch, columns, may)
+#else
+#define STAGED_RESIDUAL(row, col, batch, columns, may) { 0, 0, 0, 0 }
+#endif
+
+/* By a warp, its map.  room: 128 bytes. */
+DEVICE void residual_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, struct staged s, int rows,
+                         int columns, int batches)
+{
+    struct tensor_map m;
+
+    m.address = (UINT64)s.from;
+    m.type = MAP_TYPE_F16;                      /* or bf16: nothing is computed with it */
+    m.rank = 3;
+    m.pixels = 0;
+    m.extent[0] = columns;
+    m.extent[1] = rows;
+    m.extent[2] = s.batch ? batches : 1;
+    m.stride[0] = (UINT64)s.row * 2;
+    m.stride[1] = s.batch ? (UINT64)s.batch * 2 : 16;
+    m.box[0] = STAGED_COLUMNS;
+    m.box[1] = BLK_M;
+    m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
+    map_keep(map, room, lane, m);
+}
+
+/* The producer: that of the tile whose first element is (m0, n0). */
+DEVICE struct pipeline residual_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *map,
+                                     int m0, int n0, int batch)
+{
+    UNROLL for (int first = 0; first < STAGED_BLOCKS; first += STAGED_AT_ONCE) {
+        const int count = STAGED_BLOCKS - first < STAGED_AT_ONCE ? STAGED_BLOCKS - first : STAGED_AT_ONCE;
+
+        p = producer_acquire(p);
+        producer_expect(p, count * STAGED_BLOCK);
+        UNROLL for (int i = 0; i < count; i++)
+            copy_box_3d(stages + p.stage * STAGE + i * STAGED_BLOCK, map,
+                        n0 + (first + i) * STAGED_COLUMNS, m0, batch, pipe_full(p));
+        p = pipe_next(p, STAGES);
+    }
+    return p;
+}
+
+/* A warpgroup: scales the accumulators of a tile, whose first column is n0, and adds beta times the residual.
+ * warp: its number among the consumers of the tile; barrier: a number that no other warpgroup uses. */
+DEVICE struct pipeline residual_add(float *d, struct pipeline p, UINT32 stages, const struct output *o, int m,
+                                    int m8, int n0, int warp, int lane, int barrier)
+{
+#if RESIDUAL_BYTES == 2
+    const UINT32 from = stages + (UINT32)(warp * 16 + lane % 16) * 128;
+
+    UNROLL for (int i = 0; i < ACCUMULATORS; i += FINISH_PIECE)
+        scale_piece(o, d + i, m, m8, n0 + ACC_COL(i), lane);
+    UNROLL for (int first = 0; first < STAGED_BLOCKS; first += STAGED_AT_ONCE) {
+        const UINT32 at = from + p.stage * STAGE;
+
+        consumer_wait(p);
+        UNROLL for (int i = 0; i < 4 * STAGED_AT_ONCE && 4 * first + i < ACCUMULATORS / 8; i++) {
+            float *const x = d + (4 * first + i) * 8;           /* 16 columns, of two rows of each lane */
+            UINT32 u[4];
+
+            LOAD_TILES("", u[0], u[1], u[2], u[3],
+                       at + i / 4 * STAGED_BLOCK + (UINT32)((i % 4 * 2 + lane / 16) ^ lane % 8) * 16);
+            UNROLL for (int j = 0; j < 4; j++) {
+                x[2 * j] = FMA(o->beta, OF(LOWER, TYPE_RESIDUAL)(u[j]), x[2 * j]);
+                x[2 * j + 1] = FMA(o->beta, OF(UPPER, TYPE_RESIDUAL)(u[j]), x[2 * j + 1]);
+            }
+        }
+        bar_sync(barrier, 128);                 /* all have read */
+        if (LOCAL_ID() % 128 == 0)
+            consumer_release(p);
+        p = pipe_next(p, STAGES);
+    }
+#endif
+    return p;
+}
