@@ -69,8 +69,8 @@ DEVICE void multiply_row(float *d, unsigned INT64 a, unsigned INT64 b, int stage
 
     int r = 0;
 
-    wgmma_begin();
-    for (; r + STRIDE <= taps_h; r += STRIDE) {
+    NO_UNROLL for (; r + STRIDE <= taps_h; r += STRIDE) {
+        wgmma_begin();                          /* on each path: one that the compiler adds serializes all */
         UNROLL for (int i = 0; i < STRIDE; i++)
             UNROLL for (int k = 0; k < UNITS; k += 2)
                 MULTIPLY(d, row + (i * ROW_UNITS + k), b + (i * UNITS + k) * BLK_N, r + i + k > 0);
@@ -81,9 +81,12 @@ DEVICE void multiply_row(float *d, unsigned INT64 a, unsigned INT64 b, int stage
             row = a;
         }
     }
-    if (r < taps_h)                             /* of a stride of 2, one row */
+    if (r < taps_h) {                           /* of a stride of 2, one row */
+        wgmma_begin();
         UNROLL for (int k = 0; k < UNITS; k += 2)
             MULTIPLY(d, row + k, b + k * BLK_N, r + k > 0);
+    }
+    wgmma_begin();
     wgmma_commit();
     WGMMA_WAIT(BLK_N, d, "0");
 }

@@ -106,9 +106,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
                    eTaps, MN_MAJOR_B ? BLK_K : BLK_N);
     } else if (warp == 2 && lane == 0) {
         pipe_init(p, STAGES, WARPGROUPS);
-        for (int i = 0; i < TEAMS; i++)
-            barrier_init(turns + 8 * i, WARPGROUPS);
-        barrier_init_done();
+        turns_init(turns, TEAMS);
     } else if (warp == 3 && lane < count) {
         struct phase f;
 
@@ -171,7 +169,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
             if (!early)                         /* while the tensor cores are busy */
                 mine = conv_prepare(bias_row, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
             t = tile_of_split(schedule, at + TEAMS * groups, count);
-            p = gemm_multiply_turn(d, p, a, b, slices, turn);
+            p = gemm_multiply_turn(d, p, a, b, slices, turn, staged * RESIDUAL_STAGES);
             if (staged)
                 p = residual_add(d, p, stages, &c, mine.m, mine.m8, n0, own, lane, 1 + warp / 4);
             if (SPLITK) {

@@ -5,18 +5,20 @@
  * (cl/gemm/wgmma.h).
  *
  * As many work-groups as the device holds run through all tiles, so that a tile's loads go on while the one
- * before it is stored.  A residual goes through the same stages (cl/tile/staged_residual.h).
+ * before it is stored.  A residual goes through the same stages (cl/tile/staged_residual.h).  With several
+ * TEAMS of warpgroups, each has tiles of its own, and they take turns with the tensor cores, as in
+ * cl/conv/wgmma.cl: one multiplies while the others compute an activation and store.
  *
  * Whatever goes into an address or a descriptor is warp-uniform, and known to be (warp_uniform(),
  * is_elected(), no division by STAGES): otherwise it is moved to uniform registers before each product.
  *
- * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS, RASTER.
+ * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.
  * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's CUTLASS for Hopper.
  */
 /* Beside so many accumulators the epilogue of a residual needs the registers of the producer.
  * lib/gemm/wgmma.c has it, too. */
-#define MOVES   (RESIDUAL > SAME_COLUMNS && ACCUMULATORS * WARPGROUPS == 256)
-#define ITEMS   (128 * WARPGROUPS + (MOVES ? 128 : 32))
+#define MOVES   (RESIDUAL > SAME_COLUMNS && ACCUMULATORS * WARPGROUPS * TEAMS == 256)
+#define ITEMS   (128 * WARPGROUPS * TEAMS + (MOVES ? 128 : 32))
 #define HOLDS   0                               /* a residual, in registers */
 #define MAPS_AT (STAGES * STAGE)
 
@@ -28,7 +30,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
            int first_map, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 3 * MAP_BYTES);
-    LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
+    LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
     LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), slices = (K + BLK_K - 1) / BLK_K;
@@ -37,6 +39,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
     const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
     GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
+    const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
     struct tile t = { 0, 0, 0, 0 };
     const struct staged residual = STAGED_RESIDUAL(vR.s5, vR.s6, vR.s4, N, batches == (int)eC.s4);
     const int staged = residual.is;
@@ -45,17 +48,20 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
         gemm_keep_map(maps, room, lane, 0, M, N, K, batches, gA, vA, gB, vB);
     else if (warp == 1)
         gemm_keep_map(maps, room, lane, 1, M, N, K, batches, gA, vA, gB, vB);
-    else if (me == 64)
+    else if (me == 64) {
         pipe_init(p, STAGES, WARPGROUPS);
+        if (TEAMS > 1)
+            turns_init(turns, TEAMS);
+    }
     else if (warp == 3 && staged)
         residual_map(maps + 2 * MAP_WORDS, room + 2 * (MAP_BYTES / 4), lane, residual, M, N, batches);
-    else if (warp == ROLE_WARPS)
+    else if (warp == TEAMS * ROLE_WARPS)
         t = tile_at(schedule, GROUP_ID(0));
     BARRIER();
 
-    if (warp >= ROLE_WARPS) {
+    if (warp >= TEAMS * ROLE_WARPS) {
         role_give_registers(MOVES);
-        if (warp == ROLE_WARPS && is_elected()) {
+        if (warp == TEAMS * ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
             if (staged)
                 map_acquire(maps + 2 * MAP_WORDS);
@@ -68,12 +74,17 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
             }
         }
     } else {
-        const UINT32 a = gemm_a(stages, warp), b = gemm_b(stages);
-        const int r = acc_first_row(warp, lane);
+        const int team = TEAMS > 1 ? warp / ROLE_WARPS : 0, own = warp - team * ROLE_WARPS;
+        const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
+        const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
+        const int r = acc_first_row(own, lane), in_tile = slices + staged * RESIDUAL_STAGES;
+        int turned = team == 0;
 
         role_take_registers(MOVES);
-        for (int at = GROUP_ID(0); at < tiles; at += groups) {
-            const int early = GEMM_EARLY && at < groups;
+        if (TEAMS > 1)                          /* past the first tiles of the teams before */
+            p = pipe_skip(p, team * in_tile, STAGES);
+        for (int at = GROUP_ID(0) + team * groups; at < tiles; at += TEAMS * groups) {
+            const int early = TEAMS > 1 || (GEMM_EARLY && at < groups);
             float d[ACCUMULATORS];
             UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
             unsigned int held[1];
@@ -82,14 +93,20 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
 
             if (early)                          /* while the first slice is awaited */
                 GEMM_PREPARE(8)
+            if (TEAMS > 1) {
+                barrier_wait(turns + 8 * team, turned);
+                turned ^= 1;
+            }
             gemm_issue(d, p, a, b, 1);
             if (!early)                         /* while the tensor cores are busy */
                 GEMM_PREPARE(8)
-            p = gemm_multiply(d, p, a, b, slices);
+            p = gemm_multiply_turn(d, p, a, b, slices, turn, staged * RESIDUAL_STAGES);
             if (staged)
-                p = residual_add(d, p, stages, &c, m, m + 8, t.n0, warp, lane, 1 + warp / 4);
+                p = residual_add(d, p, stages, &c, m, m + 8, t.n0, own, lane, 1 + warp / 4);
             finish_tile_added(&c, d, bias_row, 0, staged, ACCUMULATORS, m, m + 8, t.n0, lane);
             store_finished(&c, d, ACCUMULATORS, m, m + 8, t.n0, lane, UNALIGNED_C);
+            if (TEAMS > 1)
+                p = pipe_skip(p, (TEAMS - 1) * in_tile, STAGES);
         }
     }
 }

@@ -19,7 +19,7 @@
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
  * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), GEMM_EARLY,
- *        GEMM_PREPARE(), gemm_*().
+ *        GEMM_PREPARE(), gemm_*(), turns_init(), turn_hand_over().
  */
 #define BLK_M        (64 * WARPGROUPS)
 #define BLK_K        OPERAND_ROW
@@ -53,8 +53,9 @@
     m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1
 
 /* A consumer: where tile `at` is, and what its epilogue loads, in variables that the kernel has: t, c, m,
- * bias_row, held, staged, lane; r: the work-item's first row in a tile, `below` rows above its second.  For its first
- * tile that comes before the first slice is awaited (GEMM_EARLY), unless accumulators take most registers. */
+ * bias_row, held, staged, lane; r: the work-item's first row in a tile, `below` rows above its second.  For
+ * its first tile that comes before the first slice is awaited (GEMM_EARLY), unless accumulators take most
+ * registers. */
 #define GEMM_EARLY (ACCUMULATORS < 128)
 #define GEMM_PREPARE(below)                                                                         \
     {                                                                                               \
@@ -153,22 +154,43 @@ DEVICE void gemm_issue(float *d, struct pipeline p, UINT32 a, UINT32 b, const in
     wgmma_commit();
 }
 
-/* ... after the first of a tile's slices, all others.  turn: 0, or a barrier at which a work-item of each
- * warpgroup arrives when the last slice is handed over. */
+/* Turns with the tensor cores: a barrier for each team, at which each warp of the team before arrives. */
+DEVICE void turns_init(UINT32 turns, const int teams)
+{
+    for (int i = 0; i < teams; i++)
+        barrier_init(turns + 8 * i, ROLE_WARPS);
+    barrier_init_done();
+}
+
+/* A warp hands over the turn when the stages up to `behind` ones behind p are filled: a barrier tells only
+ * one pass through the stages from the next, so no team may wait for a pass before the one before it is
+ * there.  Each warp does: of one that has not yet seen its own turn, the next could come and go. */
+DEVICE void turn_hand_over(struct pipeline p, UINT32 turn, int behind)
+{
+    for (; behind > 0; behind--) {
+        p = pipe_next(p, STAGES);
+        consumer_wait(p);
+    }
+    if (LOCAL_ID() % 32 == 0)
+        barrier_arrive(turn);
+}
+
+/* ... after the first of a tile's slices, all others.  turn: 0, or the barrier of the team that is next, when
+ * the last slice is handed over; behind: stages of the tile after these. */
 DEVICE struct pipeline gemm_multiply_turn(float *d, struct pipeline p, UINT32 a, UINT32 b, int count,
-                                          UINT32 turn)
+                                          UINT32 turn, int behind)
 {
     const int releases = LOCAL_ID() % 128 == 0;
 
-    if (turn && count == 1 && releases)
-        barrier_arrive(turn);
+    if (turn && count == 1)
+        turn_hand_over(p, turn, behind);
     for (int i = 1; i < count; i++) {
         const struct pipeline before = p;
 
         p = pipe_next(p, STAGES);
         gemm_issue(d, p, a, b, 0);
-        if (turn && i == count - 1 && releases)
-            barrier_arrive(turn);
+        if (turn && i == count - 1)
+            turn_hand_over(p, turn, behind);
         WGMMA_WAIT(BLK_N, d, "1");              /* the slice before is read */
         if (releases)
             consumer_release(before);
@@ -181,5 +203,5 @@ DEVICE struct pipeline gemm_multiply_turn(float *d, struct pipeline p, UINT32 a,
 
 DEVICE struct pipeline gemm_multiply(float *d, struct pipeline p, UINT32 a, UINT32 b, int count)
 {
-    return gemm_multiply_turn(d, p, a, b, count, 0);
+    return gemm_multiply_turn(d, p, a, b, count, 0, 0);
 }

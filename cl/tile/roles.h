@@ -3,7 +3,8 @@
  * The first 4 WARPGROUPS warps consume.  One lane of the next warp produces; where consumers need more
  * registers than their share, it belongs to a warpgroup of its own, which gives up most of its registers.
  *
- * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; ROLE_TEAMS that each have so many, if not 1; atoms/nvidia/warp.h.
+ * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; ROLE_TEAMS, of which each has as many, if not 1;
+ *        atoms/nvidia/warp.h.
  * Gives: ROLE_WARPS, role_give_registers(), role_take_registers().
  */
 #define ROLE_WARPS (4 * WARPGROUPS)             /* that consume; the number of the warp that produces */

@@ -5,8 +5,8 @@
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
  * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); FINISH_PIECE
- *        scale_piece(); finish_tile(), finish_tile_held(), finish_tile_added(), finish_across(), ROWS_OF_VECTORS(), store_finished(), store_finished_rows(),
- *        store_tile().
+ *        scale_piece(); finish_tile(), finish_tile_held(), finish_tile_added(), finish_across(),
+ *        ROWS_OF_VECTORS(), store_finished(), store_finished_rows(), store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */

@@ -5,11 +5,12 @@
  * A kernel makes C in tiles, one or several at a time on a compute unit.  It takes FIXED_NS once, and for a
  * tile its flops at EFF thousandths of what the engine does in a compute unit.  Where compute units make
  * several tiles, they take TILE_NS more for each, and get EFF_FULL thousandths together; EFF_DRAM, where the
- * operands do not stay in the second-level cache.  Tiles are made in waves, the last of which leaves some
- * units idle; and no wave is done before its share of the bytes is read.  A C whose rows are not 16-byte
- * aligned is stored in smaller pieces, which takes as long as ODD_C thousandths of its bytes more.  The
- * memory is read once, but the second-level cache by each tile: where rows begin within its lines, the time
- * of those that it sends counts instead, if it is longer.
+ * operands do not stay in the second-level cache.  An activation other than ReLU takes ACT_NS of each tile,
+ * where its row says so.  Tiles are made in waves, the last of which leaves some units idle; and no wave is
+ * done before its share of the bytes is read.  A C whose rows are not 16-byte aligned is stored in smaller
+ * pieces, which takes as long as ODD_C thousandths of its bytes more.  The memory is read once, but the
+ * second-level cache by each tile: where rows begin within its lines, the time of those that it sends counts
+ * instead, if it is longer.
  *
  * Computing and reading overlap, but not wholly: together they take the root of the sum of their squares, by
  * the first terms of its series, for the library does without libm.
@@ -138,7 +139,7 @@ static double in_waves(const struct vn_tiles *t, double tile, double bytes, cons
 double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, const struct vn_site *site)
 {
     const int *const cost = row->cost;
-    const double units = site->facts->units, tile = cost[VN_TILE_NS] * 1e-9;
+    const double units = site->facts->units, tile = cost[VN_TILE_NS] * 1e-9 + t->after;
     const double fixed = cost[VN_FIXED_NS] * 1e-9 + t->start;
     const double share = vn__share_in_l2(t->bytes, site);
     const double once = t->bytes * vn__byte_seconds(t->bytes, site);
@@ -154,7 +155,7 @@ double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, con
     const double full = flops / peak * (share / cost[VN_EFF_FULL] + (1 - share) / cost[VN_EFF_DRAM]);
 
     if (t->tiles <= units)
-        return fixed + vn__together(share < 1 && full > alone ? full : alone, bytes);
+        return fixed + t->after + vn__together(share < 1 && full > alone ? full : alone, bytes);
     if (t->resident <= 1)
         return fixed + in_waves(t, full + tile, bytes, site);
 

@@ -68,6 +68,7 @@ struct vn_tiles {
     double lines;                 /* of L2, that a tile asks for; 0: not counted */
     double peak;                  /* GFLOP/s of a compute unit, on the engine that they use */
     double start;                 /* seconds before the first of a work-group's */
+    double after;                 /* seconds of each when its products are there: an activation */
     int    resident;              /* on a compute unit at the same time */
 };
 /* Their first costs. */
@@ -236,8 +237,9 @@ struct vn_repack {
     vn_tensor a, b;               /* as they are */
     int64_t   strips_a, strips_b; /* of 512 rows; 0: none */
 };
-const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
-                                 const struct vn_site *site);
+/* after_ns: of a tile, beside its products. */
+const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, int after_ns,
+                                 const struct vn_row *row, const struct vn_site *site);
 vn_status   vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g,
                              const struct vn_plan *plan, const struct vn_repack *repack);
 

@@ -111,7 +111,7 @@ static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const 
         out->seconds = -1;
         return "a padded operand would have more than 2^30 elements";
     }
-    if ((why = vn__plan_wgmma_tiles(out, &p.g, row, site)))
+    if ((why = vn__plan_wgmma_tiles(out, &p.g, 0, row, site)))
         return why;
     moved = p.a + (vn__is_packed_as(g, &l) ? 0 : p.b);
     out->v[START] = launches ? 0 : start_of((size_t)out->v[GROUPS] * VN_MAPS_BYTES);

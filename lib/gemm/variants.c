@@ -115,8 +115,9 @@ const struct vn_variant vn__gemm_variants[] = {
       CONSTANTS(wgmma, MAJORS), .engine = "HGMMA" },
     { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192",
       HOOKS(wgmma), .trial = vn__trial_gemm, .texts = WGMMA_TEXTS,
-      .entries = "gemm_wgmma", .params = WGMMA, .costs = VN_TMA_COSTS, CONSTANTS(wgmma, MAJORS),
-      .defines = "#define UNALIGNED_C 0\n", .engine = "HGMMA" },
+      .entries = "gemm_wgmma", .params = WGMMA " TEAMS", .costs = VN_TMA_COSTS " ACT_NS",
+      CONSTANTS(wgmma, MAJORS),
+      .defines = "#define UNALIGNED_C 0\n#define ROLE_TEAMS TEAMS\n", .engine = "HGMMA" },
     { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
       .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/atoms/nvidia/cp_async.h cl/gemm/repack.h "
@@ -126,7 +127,7 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_padded", HOOKS(padded), .layout = vn__layout_padded,
       .trial = vn__trial_gemm, .texts = WGMMA_TEXTS " cl/gemm/padded.cl",
       .entries = "gemm_wgmma pad", .params = WGMMA, .costs = VN_TMA_COSTS " REPACK",
-      CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n", .engine = "HGMMA" },
+      CONSTANTS(padded, MAJORS), .defines = "#define UNALIGNED_C 1\n#define TEAMS 1\n", .engine = "HGMMA" },
     { .name = "gemm_batched", HOOKS(batched), .trial = vn__trial_gemm,
       .texts = TILES MMA "cl/atoms/nvidia/warp.h cl/tile/accumulator.h cl/tile/store_row.h "
                          "cl/tile/store_f32.h cl/tile/store.h cl/tile/fragment.h cl/tile/async_operand.h "

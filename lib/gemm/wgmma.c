@@ -10,9 +10,10 @@
 
 #include "gemm.h"
 
-enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* their parameters */
+enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* their parameters; TEAMS: of gemm_wgmma */
 enum { TILES, GROUPS, SPLITS, SPAN };           /* values of a plan; SPAN: slices of K in each split,
                                                    but the last */
+enum { ACT_NS = VN_TMA_COST_COUNT };            /* the last cost of gemm_wgmma */
 enum { BLK_K = 64, WARPGROUP_M = 64, MOST_GROUPS = 1024, MOST_SPLITS = 64 };
 
 const char *vn__fits_wgmma(const void *problem, const struct vn_facts *f)
@@ -75,14 +76,15 @@ static int64_t groups_of(const int *p, int64_t tiles, const struct vn_site *site
     return tiles < fewer ? tiles : fewer;
 }
 
-static double seconds_of(const struct gemm *g, int64_t splits, int64_t span, const struct vn_row *row,
-                         const struct vn_site *site)
+static double seconds_of(const struct gemm *g, int64_t splits, int64_t span, int after_ns,
+                         const struct vn_row *row, const struct vn_site *site)
 {
     const int64_t rows = blk_m(row->p), columns = row->p[BLK_N];
     struct vn_tiles t = vn__gemm_tiles(g, rows, columns, span * BLK_K, (double)(g->batches * splits),
                                        site->rates->mma16 * vn__off_lines_of(&g->a, row) *
                                        vn__off_lines_of(&g->b, row), 1, row, site);
 
+    t.after = after_ns * 1e-9;
     t.lines = (double)span * (vn__lines_of(&g->a, g->m, rows) + vn__lines_of(&g->b, g->n, columns));
     return vn__tiles_seconds(&t, row, site);
 }
@@ -100,29 +102,36 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, int64_
     return NULL;
 }
 
-const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
-                                 const struct vn_site *site)
+const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, int after_ns,
+                                 const struct vn_row *row, const struct vn_site *site)
 {
     if (row->p[BLK_N] % BLK_K && !vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b))) {
         out->seconds = -1;
         return "a tile of an N-major B must be made of whole boxes";
     }
-    out->seconds = seconds_of(g, 1, slices_of(g), row, site);
+    out->seconds = seconds_of(g, 1, slices_of(g), after_ns, row, site);
     return share_tiles(out, g, 1, slices_of(g), row, site);
 }
 
 const char *vn__plan_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                            const struct vn_site *site)
 {
-    return vn__plan_wgmma_tiles(out, problem, row, site);
+    const int is_long = ((const struct gemm *)problem)->activation > VN_RELU;
+
+    return vn__plan_wgmma_tiles(out, problem, is_long ? row->cost[ACT_NS] : 0, row, site);
 }
 
 /* ---- launches ----------------------------------------------------------------------- */
 
+static int teams(const int *p)
+{
+    return p[TEAMS] > 1 ? p[TEAMS] : 1;
+}
+
 /* Whether the producer gives registers to the consumers, for a residual: as the kernel's text says. */
 static int moves_registers(const struct gemm *g, const int *p)
 {
-    return g->head.epilogue.residual > VN_SAME_COLUMNS && p[BLK_N] * p[WARPGROUPS] == 512;
+    return g->head.epilogue.residual > VN_SAME_COLUMNS && p[BLK_N] * p[WARPGROUPS] * teams(p) == 512;
 }
 
 /* All up to the tensor maps. */
@@ -131,7 +140,7 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
 {
     enum { WARP = 32, WARPGROUP = 128 };
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
-                           .items = WARPGROUP * it->p[WARPGROUPS] + (moves ? WARPGROUP : WARP) };
+                           .items = WARPGROUP * it->p[WARPGROUPS] * teams(it->p) + (moves ? WARPGROUP : WARP) };
 
     vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
@@ -232,7 +241,7 @@ const char *vn__plan_wgmma_splitk(struct vn_plan *out, const void *problem, cons
         const int64_t span = VN_CEIL_DIV(slices, wanted), splits = VN_CEIL_DIV(slices, span);
         const double added = vn__launch_seconds(site) +
                              2 * c_bytes * (double)splits / (site->rates->l2_gbps * 1e9);
-        const double seconds = seconds_of(g, splits, span, row, site) + added;
+        const double seconds = seconds_of(g, splits, span, 0, row, site) + added;
 
         if (best && (splits > room || seconds >= out->seconds))
             continue;

@@ -50,13 +50,13 @@ const struct vn_text vn__texts[] = {
       "softmax_strided  cpu/f32x16/?*        *       *     *      8 0 0\n"
       "softmax_strided  *                    *       *     *      9 0 0\n"
       "softmax_cpu  cpu/f32x16/?*     *       *     *     10 0\n"
-      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *     64 12 1 2 | 500 400 380 0 2100 1000 900\n"
-      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *    256 4 2 16 | 900 900 880 0 2000 1000 900\n"
-      "gemm_wgmma  nvidia/sm_90/?*    *       *     *    128 8 1 4 | 1 1 1 1 1 1 1\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *     64 12 1 2 1 | 500 400 380 0 2100 1000 900 700\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *    256 4 2 16 1 | 900 900 880 0 2000 1000 900 700\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *     *    128 8 1 4 1 | 1 1 1 1 1 1 1 1\n"
       "rates nvidia/sm_90/*H100*  GBPS 2750  L2_MB 40\n"
       "rates nvidia/*  GBPS 700  LAUNCH_NS 3000\n"
       "rates *  FMA32 50.5\n"
-      "pin gemm 64x32x16:nt  nvidia/sm_90/*  cuda  f16  gemm_wgmma 64 12 1 2\n"
+      "pin gemm 64x32x16:nt  nvidia/sm_90/*  cuda  f16  gemm_wgmma 64 12 1 2 1\n"
       "pin gemm 64x32x16:nn  nvidia/sm_90/*  *     *f16 gemm_wgmma\n", 0 },
     { NULL, NULL, 0 }
 };
@@ -237,15 +237,15 @@ static const struct { const char *line, *wrong; } lines[] = {
     { "space softmax_strided 1 2",                     "each with its values" },
     { "space softmax_strided BLK_M 1 2",               "each with its values" },
     { "softmax_strided * * * * 1 2 3 | 4",              "a number for each of" },
-    { "gemm_wgmma * * * * 64 12 1 2",                  NULL },
-    { "gemm_wgmma * * * * 64 12 1 2 | 1 2 3 4 5 6 7",  NULL },
-    { "gemm_wgmma * * * * 64 12 1 2 | 1 2",
-      "RASTER | EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C OFF_LINES" },
-    { "gemm_wgmma * * * * 64 12 1 2 | 1 2 3 4 5 6 7 8", "a number for each of" },
-    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER", NULL },
-    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER"
-      " | EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C OFF_LINES", NULL },
-    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER | EFF", "the columns of gemm_wgmma are" },
+    { "gemm_wgmma * * * * 64 12 1 2 1",                  NULL },
+    { "gemm_wgmma * * * * 64 12 1 2 1 | 1 2 3 4 5 6 7 8",  NULL },
+    { "gemm_wgmma * * * * 64 12 1 2 1 | 1 2",
+      "TEAMS | EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C OFF_LINES ACT_NS" },
+    { "gemm_wgmma * * * * 64 12 1 2 1 | 1 2 3 4 5 6 7 8 9", "a number for each of" },
+    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER TEAMS", NULL },
+    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER TEAMS"
+      " | EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C OFF_LINES ACT_NS", NULL },
+    { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER TEAMS | EFF", "the columns of gemm_wgmma are" },
     { "rates nvidia/* GBPS 900 L2_MB 6.5",             NULL },
     { "rates",                                         "after \"rates\" comes a device" },
     { "rates * GBPS",                                  "\"GBPS\" is none" },
@@ -287,8 +287,9 @@ static void use_odd_values(const char *path)
     check(!find(p, &source, &cpu, "softmax_strided", VN_F32, VN_LARGE) && p[0] == 8 &&
           !strcmp(source, "shipped"), "no row of the user's is left");
     make_device(&h, &backend, &h100);
-    put(path, text, (size_t)snprintf(text, sizeof text, "pin gemm 1x2x3:nn * * f16 gemm_wgmma 63 4 2 16\n"
-                                                        "pin gemm 1x2x4:nn * * f16 gemm_wgmma 256 4 2 16\n"));
+    put(path, text,
+        (size_t)snprintf(text, sizeof text, "pin gemm 1x2x3:nn * * f16 gemm_wgmma 63 4 2 16 1\n"
+                                            "pin gemm 1x2x4:nn * * f16 gemm_wgmma 256 4 2 16 1\n"));
     check(!vn__tune_pin(variant, &row, &values, &h, "gemm", "1x2x3:nn", VN_F16), "a pin with an odd value");
     check(vn__tune_pin(variant, &row, &values, &h, "gemm", "1x2x4:nn", VN_F16), "a pin with others");
 }
@@ -334,7 +335,7 @@ static void use_user_files(void)
     text[600] = '\0';
     check(vn__tune_check(why, sizeof why, "the file", text) && strstr(why, "the file:1: it is longer"),
           "a long line");
-    snprintf(text, sizeof text, "gemm_wgmma * * f16 * 256 4 2 16\ngemm_wgmma * * f16 * 128 4 2 16\n");
+    snprintf(text, sizeof text, "gemm_wgmma * * f16 * 256 4 2 16 1\ngemm_wgmma * * f16 * 128 4 2 16 1\n");
     put(path, text, strlen(text));
     {
         struct vn_backend backend;
