@@ -13,9 +13,9 @@
  *     |     |  |         |  64 rows: warpgroup 1
  *     +-----+  +---------+
  *
- * Work-groups make the tensor maps of A and B, so that the host needs no library: all of them one pair, where
- * an earlier launch may have left it, or each its own, in the workspace.  TMA fills with zeros what is outside
- * of A and B, so edges need no care.
+ * Work-groups make the tensor maps of A and B, so that the host needs no library: all of them one pair,
+ * where an earlier launch may have left it, or each its own, in the workspace.  TMA fills with zeros what is
+ * outside of A and B, so edges need no care.
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
  * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), GEMM_EARLY,

@@ -140,7 +140,8 @@ static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm 
 {
     enum { WARP = 32, WARPGROUP = 128 };
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
-                           .items = WARPGROUP * it->p[WARPGROUPS] * teams(it->p) + (moves ? WARPGROUP : WARP) };
+                           .items = WARPGROUP * it->p[WARPGROUPS] * teams(it->p) +
+                                    (moves ? WARPGROUP : WARP) };
 
     vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);

@@ -687,7 +687,8 @@ static void conformance(struct suite *s)
 static int takes_turns(void)
 {
     static const struct { const char *variant; int row; } rows[] = {
-        { "gemm_wgmma", 11 }, { "gemm_wgmma", 12 }, { "conv_wgmma", 4 }, { "conv_wgmma", 7 }, { "conv_wgmma", 10 },
+        { "gemm_wgmma", 11 }, { "gemm_wgmma", 12 },
+        { "conv_wgmma", 4 }, { "conv_wgmma", 7 }, { "conv_wgmma", 10 },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
