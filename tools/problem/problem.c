@@ -89,10 +89,13 @@ struct amount problem_amount(const struct problem *p)
 
     if (problem_operands(&o, p))
         return w;
+
+    const int by_beta = o.residual ? o.residual : o.output;     /* what beta multiplies */
+
     for (int i = 0; i < o.count; i++) {
         const double bytes = extents_of(&o.t[i]) * (double)vn_type_bytes(o.t[i].type);
 
-        if (i == o.residual && o.residual ? p->beta != 0 : !is_output(&o, i) || (p->beta != 0 && !o.residual))
+        if (i == by_beta ? p->beta != 0 : !is_output(&o, i))
             w.read += bytes;
         w.written += is_output(&o, i) ? bytes : 0;
     }
