@@ -34,9 +34,8 @@
  * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
  */
 #define MAPS_AT (STAGES * STAGE)
-/* Beside so many accumulators the epilogue of a residual needs the registers of the producer.
- * lib/conv/wgmma.c has it, too. */
-#define MOVES   (RESIDUAL > SAME_COLUMNS && !SPLITK && ACCUMULATORS * WARPGROUPS * TEAMS == 256)
+/* As in cl/gemm/wgmma.cl; lib/conv/wgmma.c has it, too. */
+#define MOVES   (ACCUMULATORS * WARPGROUPS * TEAMS == 256 && ROLE_EPILOGUE && !SPLITK)
 #define ITEMS   (128 * WARPGROUPS * TEAMS + (MOVES ? 128 : 32))
 
 /* Tiles of phases that meet no tap have no products: they come last, and each is stored behind another tile,

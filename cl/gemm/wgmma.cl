@@ -15,9 +15,9 @@
  * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.
  * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's CUTLASS for Hopper.
  */
-/* Beside so many accumulators the epilogue of a residual needs the registers of the producer.
+/* Beside so many accumulators a residual or an activation needs the registers of the producer (roles.h).
  * lib/gemm/wgmma.c has it, too. */
-#define MOVES   (RESIDUAL > SAME_COLUMNS && ACCUMULATORS * WARPGROUPS * TEAMS == 256)
+#define MOVES   (ACCUMULATORS * WARPGROUPS * TEAMS == 256 && ROLE_EPILOGUE)
 #define ITEMS   (128 * WARPGROUPS * TEAMS + (MOVES ? 128 : 32))
 #define HOLDS   0                               /* a residual, in registers */
 #define MAPS_AT (STAGES * STAGE)

@@ -181,6 +181,10 @@ DEVICE V name(V x)                                                              
 #define FAST_RECIP(a) NATIVE_RECIP(a)
 #endif
 
+/* NaN stays NaN.  The gate of -1000 is 0, and so is its product with -1000, as that with -infinity would not
+ * be; to choose the result instead would make a compiler skip the gate, by as many predicates. */
+#define NOT_BELOW(x)  PICK(x, -1000.0f, -1000.0f, x)
+
 /* 1 / (1 + exp(-z)), of z log2(e) */
 DEVICE R fast_sigmoid(R z)
 {
@@ -227,7 +231,7 @@ DEVICE R fast_tanh(R x, R a)
     return PICK(x, ZERO, ZERO - t, t);
 }
 #else
-#define FAST_SILU(x)    PICK(x, -1000.0f, ZERO, (x) * fast_sigmoid(1.4426950f * (x)))
+#define FAST_SILU(x)    (NOT_BELOW(x) * fast_sigmoid(1.4426950f * NOT_BELOW(x)))
 #define FAST_SIGMOID(x) fast_sigmoid(1.4426950f * (x))
 #define fast_tanh(x, a) FMA(2.0f, fast_sigmoid(2.8853901f * (x)), -1.0f)
 #endif
@@ -236,8 +240,11 @@ DEVICE R activate(R x)
 {
     if (ACT == ACT_RELU)
         return PICK(x, ZERO, ZERO, x);
-    if (ACT == ACT_GELU)                        /* 2.3022082 is 2 sqrt(2 / pi) log2(e) */
-        return PICK(x, -1000.0f, ZERO, x * fast_sigmoid(x * FMA(0.10294324f * x, x, 2.3022082f)));
+    if (ACT == ACT_GELU) {                      /* 2.3022082 is 2 sqrt(2 / pi) log2(e) */
+        const R y = NOT_BELOW(x);
+
+        return y * fast_sigmoid(y * FMA(0.10294324f * y, y, 2.3022082f));
+    }
     if (ACT == ACT_SILU)
         return FAST_SILU(x);
     if (ACT == ACT_SIGMOID)

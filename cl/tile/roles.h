@@ -5,9 +5,13 @@
  *
  * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; ROLE_TEAMS, of which each has as many, if not 1;
  *        atoms/nvidia/warp.h.
- * Gives: ROLE_WARPS, role_give_registers(), role_take_registers().
+ * Gives: ROLE_WARPS, ROLE_EPILOGUE, role_give_registers(), role_take_registers().
  */
 #define ROLE_WARPS (4 * WARPGROUPS)             /* that consume; the number of the warp that produces */
+
+/* An epilogue that needs registers of its own: an activation computes as many elements at a time as find
+ * room, and waits for each of its instructions where they are few. */
+#define ROLE_EPILOGUE (RESIDUAL > SAME_COLUMNS || ACT > ACT_RELU)
 
 /* What two, three or four warpgroups of consumers can have of the 64 Ki registers of a compute unit. */
 #ifndef ROLE_TEAMS

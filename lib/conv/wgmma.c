@@ -369,10 +369,13 @@ const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const 
 
 /* ---- the launch ------------------------------------------------------------------------ */
 
-/* Whether the producer gives registers to the consumers, for a residual: as the kernel's text says. */
+/* Whether the producer gives registers to the consumers: as the kernel's text says. */
 static int moves_registers(const struct conv *c, const int *p)
 {
-    return c->p.epilogue.residual > VN_SAME_COLUMNS && p[BLK_N] * p[WARPGROUPS] * p[TEAMS] == 512;
+    const struct vn_epilogue *const e = &c->p.epilogue;
+
+    return p[BLK_N] * p[WARPGROUPS] * p[TEAMS] == 512 &&
+           (e->residual > VN_SAME_COLUMNS || e->act > VN_RELU);
 }
 
 static int items_of(const struct vn_choice *it, int teams, int moves)

@@ -128,10 +128,13 @@ static int teams(const int *p)
     return p[TEAMS] > 1 ? p[TEAMS] : 1;
 }
 
-/* Whether the producer gives registers to the consumers, for a residual: as the kernel's text says. */
+/* Whether the producer gives registers to the consumers: as the kernel's text says. */
 static int moves_registers(const struct gemm *g, const int *p)
 {
-    return g->head.epilogue.residual > VN_SAME_COLUMNS && p[BLK_N] * p[WARPGROUPS] * teams(p) == 512;
+    const struct vn_epilogue *const e = &g->head.epilogue;
+
+    return p[BLK_N] * p[WARPGROUPS] * teams(p) == 512 &&
+           (e->residual > VN_SAME_COLUMNS || e->act > VN_RELU);
 }
 
 /* All up to the tensor maps. */
