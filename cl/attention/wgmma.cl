@@ -14,7 +14,8 @@
  *
  * Parameters, from attention.tune: HEAD, the size of a head at most; BLK_N keys in a block; STAGES blocks of
  * keys and as many of values; WARPGROUPS; Q_BUFFERS tiles of queries; Q_REGISTERS, 1 where queries are kept
- * in registers; LAZY (cl/attention/online.h); JOINED, for queries in registers or in two buffers.
+ * in registers; LAZY (cl/attention/online.h); JOINED, for queries in registers or in two buffers; TENANTS,
+ * work-groups of a compute unit, of which one begins and ends tiles while the others multiply.
  * Method: Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and Low-precision",
  * 2024.
  */
@@ -25,7 +26,7 @@
 
 LARGE_LOCAL(attention_wgmma, LOCAL_BYTES)
 
-KERNEL(ITEMS) void
+KERNEL_ROOM(ITEMS, TENANTS) void
 attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int offset, int window,
                 R scale, R softcap,
                 GLOBAL const T *gQ, VIEW vQ, GLOBAL const T *gK, VIEW vK, GLOBAL const T *gV, VIEW vV,
@@ -33,6 +34,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
                 int has_lse, MORE_PARAMS, int batches, int heads, int section, int groups, int tiles,
                 GLOBAL unsigned INT64 *gMaps, GLOBAL int *counters)
 {
+    ROOM_FOR(TENANTS);
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(Q_BUFFERS + 2 * STAGES));
     LOCAL_ARRAY(struct posted_job, jobs, Q_BUFFERS);            /* the tile of each buffer */
@@ -128,7 +130,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
     float s[SCORES], sums[SUMS], max[2], sum[2], rescale[2], old_max[2], old_sum[2];
     struct posted_job posted;
 
-    if (team == 0)                              /* the first turn */
+    if (WARPGROUPS > 1 && team == 0)            /* the first turn */
         bar_arrive(1, TURN_ITEMS);
     if (ARE_JOINED) {
         consumer_wait(q);
@@ -202,6 +204,6 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
         if (ARE_JOINED && posted.job.blocks == 0)
             break;
     }
-    if (team == 0)                              /* the turn that nobody took */
+    if (WARPGROUPS > 1 && team == 0)            /* the turn that nobody took */
         bar_sync(1, TURN_ITEMS);
 }

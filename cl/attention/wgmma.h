@@ -81,12 +81,14 @@ DEVICE void attention_store(GLOBAL T *o, INDEX step, float *sums, const int belo
 #define ATTENTION_PRODUCTS()                                                                      \
     do {                                                                                          \
         consumer_wait(k);                                                                         \
-        bar_sync(turn, TURN_ITEMS);                                                               \
+        if (WARPGROUPS > 1)                                                                       \
+            bar_sync(turn, TURN_ITEMS);                                                           \
         attention_scores(s, fragments, queries_at + q.stage * (BYTES_Q / 16),                     \
                          keys_at + k.stage * (BYTES_K / 16));                                     \
         consumer_wait(v);                                                                         \
         attention_sums(sums, weights, values_at + v.stage * (BYTES_K / 16));                      \
-        bar_arrive(next_turn, TURN_ITEMS);                                                        \
+        if (WARPGROUPS > 1)                                                                       \
+            bar_arrive(next_turn, TURN_ITEMS);                                                    \
         WGMMA_WAIT(BLK_N, s, "1");                                                                \
         if (releases)                                                                             \
             consumer_release(k);                                                                  \

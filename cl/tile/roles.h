@@ -3,8 +3,8 @@
  * The first 4 WARPGROUPS warps consume.  One lane of the next warp produces; where consumers need more
  * registers than their share, it belongs to a warpgroup of its own, which gives up most of its registers.
  *
- * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; ROLE_TEAMS, of which each has as many, if not 1;
- *        atoms/nvidia/warp.h.
+ * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; ROLE_TEAMS, of which each has as many, and ROLE_TENANTS, work-
+ *        groups of a compute unit, if not 1; atoms/nvidia/warp.h.
  * Gives: ROLE_WARPS, ROLE_EPILOGUE, role_give_registers(), role_take_registers().
  */
 #define ROLE_WARPS (4 * WARPGROUPS)             /* that consume; the number of the warp that produces */
@@ -13,26 +13,26 @@
  * room, and waits for each of its instructions where they are few. */
 #define ROLE_EPILOGUE (RESIDUAL > SAME_COLUMNS || ACT > ACT_RELU)
 
-/* What two, three or four warpgroups of consumers can have of the 64 Ki registers of a compute unit. */
+/* A compute unit has 64 Ki registers, and as many tenants.  Each work-item begins with a multiple of 8; a
+ * warpgroup that produces keeps ROLE_FEW, and the consumers share the rest. */
 #ifndef ROLE_TEAMS
 #define ROLE_TEAMS 1
 #endif
-#if WARPGROUPS * ROLE_TEAMS == 4
-#define ROLE_FEW   32
-#define ROLE_MANY  112
-#elif WARPGROUPS == 3
-#define ROLE_FEW   24
-#define ROLE_MANY  160
-#elif ROLE_LEAST                                /* a producer that needs few */
-#define ROLE_FEW   24
-#define ROLE_MANY  240
-#elif ROLE_WORKS                                /* whose other warps work on what it has loaded */
+#ifndef ROLE_TENANTS
+#define ROLE_TENANTS 1
+#endif
+#define ROLE_CONSUMERS (WARPGROUPS * ROLE_TEAMS)        /* warpgroups */
+#if ROLE_WORKS                                  /* its other warps work on what it has loaded */
 #define ROLE_FEW   72
-#define ROLE_MANY  216
+#elif ROLE_CONSUMERS == 4
+#define ROLE_FEW   32
+#elif ROLE_CONSUMERS == 3 || ROLE_TENANTS > 1 || ROLE_LEAST      /* it needs few */
+#define ROLE_FEW   24
 #else
 #define ROLE_FEW   40
-#define ROLE_MANY  232
 #endif
+#define ROLE_SHARE (512 / (ROLE_TENANTS * (ROLE_CONSUMERS + 1)) / 8 * 8)
+#define ROLE_MANY  ((ROLE_SHARE * (ROLE_CONSUMERS + 1) - ROLE_FEW) / ROLE_CONSUMERS / 8 * 8)
 
 /* move, a constant: 0 where there are registers enough for all. */
 DEVICE void role_give_registers(const int move)

@@ -103,10 +103,11 @@ const struct vn_variant vn__attention_variants[] = {
       .texts = TMA "cl/attention/online.h cl/attention/scores.h cl/attention/boxes.h cl/attention/jobs.h "
                "cl/attention/wgmma.h cl/attention/wgmma.cl",
       .entries = "attention_wgmma", .params = "HEAD BLK_N STAGES WARPGROUPS Q_BUFFERS Q_REGISTERS LAZY "
-                                             "JOINED",
-      .costs = "BLOCK_NS TILE_NS", .constants = "CAUSAL 0 1  FORM 0 1 2",
+                                             "JOINED TENANTS",
+      .costs = "BLOCK_NS TILE_NS MASK_NS", .constants = "CAUSAL 0 1  FORM 0 1 2",
       .constants_of = vn__constants_attention_wgmma, .engine = "HGMMA",
-      .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n#define EXACT_WEIGHTS (FORM > 1)\n" },
+      .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n#define EXACT_WEIGHTS (FORM > 1)\n"
+                 "#define ROLE_TENANTS TENANTS\n" },
     { .name = "attention_bf16x3", .fits = vn__fits_attention_bf16x3, .plan = vn__plan_attention_bf16x3,
       .run = vn__run_attention_bf16x3, .trial = vn__trial_attention,
       .texts = TMA BF16X3 "cl/tile/store_f32.h cl/attention/online.h cl/attention/bf16x3.h "

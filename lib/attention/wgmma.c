@@ -7,8 +7,8 @@
 
 #include "attention.h"
 
-enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS };    /* parameters by their place in the table */
-enum { BLOCK_NS, TILE_NS };                     /* and costs */
+enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS, TENANTS = 8 };   /* parameters by their place in the table */
+enum { BLOCK_NS, TILE_NS, MASK_NS };            /* and costs */
 enum { TILES, GROUPS, SECTION };                /* values of a plan */
 enum { LARGEST_HEAD = 256, WARPGROUP_M = 64, PRODUCER = 128, MAPS_BYTES = 384, MOST_GROUPS = 1024 };
 
@@ -153,14 +153,15 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
                                      const struct vn_site *site)
 {
     const struct attention *a = problem;
-    const int64_t units = site->facts->units < MOST_GROUPS ? site->facts->units : MOST_GROUPS;
+    const int64_t units = site->facts->units, slots = units * row->p[TENANTS];
+    const int64_t most = slots < MOST_GROUPS ? slots : MOST_GROUPS;
     const int64_t tiles_of_head = VN_CEIL_DIV(a->queries, blk_m(row->p));
 
     if (row->p[HEAD] < a->d || row->p[HEAD] < a->dv) {
         out->seconds = -1;
         return "this row is for smaller heads";
     }
-    if (local_kib(row->p) > site->rates->local_kib) {
+    if (row->p[TENANTS] * local_kib(row->p) > site->rates->local_kib) {
         out->seconds = -1;
         return "this row takes more local memory than there is";
     }
@@ -168,12 +169,13 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
         out->seconds = -1;
         return "the queries have more than 2^30 tiles";
     }
-    out->v[GROUPS] = out->v[TILES] < units ? out->v[TILES] : units;
+    out->v[GROUPS] = out->v[TILES] < most ? out->v[TILES] : most;
     out->v[SECTION] = section_of(a, tiles_of_head, units, site->rates);
     out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
     out->seconds = vn__attention_tile_seconds(a, vn__attention_blocks(a, blk_m(row->p), row->p[BLK_N]),
-                                              row->cost[BLOCK_NS], row->cost[TILE_NS],
-                                              (double)out->v[TILES], (double)units);
+                                              row->cost[BLOCK_NS] + (is_general(a) ? row->cost[MASK_NS] : 0),
+                                              row->cost[TILE_NS],
+                                              (double)out->v[TILES], (double)most);
     if (out->seconds < vn__attention_read_seconds(a, site->rates))
         out->seconds = vn__attention_read_seconds(a, site->rates);
     return row->p[HEAD] / 2 >= a->d && row->p[HEAD] / 2 >= a->dv ? "this row is for larger heads" : NULL;

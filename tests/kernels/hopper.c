@@ -559,7 +559,7 @@ static const struct tested all_tested[] = {
         { EXACT, "gemm:20x23x40:f32:tt:batch=9:bias=col" },
         { REAL,  "gemm:72x40x96:f32:tn:batch=2:beta=1:bias=row:act=gelu" },
     } },
-    { "attention_wgmma", 7, "attention:b1h1s70d64:bf16", 3, 4, suite_attention, {
+    { "attention_wgmma", 8, "attention:b1h1s70d64:bf16", 3, 4, suite_attention, {
         { EXACT, "attention:b1h2s129d128:f16:scale=1:hk=1" },
         { REAL,  "attention:b2h2s130d128:bf16:hk=1:sk=257:lse" },
         { REAL,  "attention:b1h1s300d128:f16:causal:lse:bshd" },
