@@ -7,7 +7,8 @@
 
 #include "attention.h"
 
-enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS, TENANTS = 8 };   /* parameters by their place in the table */
+/* parameters by their place in the table */
+enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS, TENANTS = 8 };
 enum { BLOCK_NS, TILE_NS, MASK_NS };            /* and costs */
 enum { TILES, GROUPS, SECTION };                /* values of a plan */
 enum { LARGEST_HEAD = 256, WARPGROUP_M = 64, PRODUCER = 128, MAPS_BYTES = 384, MOST_GROUPS = 1024 };

@@ -301,6 +301,7 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n2c64h12w12k64r3s3:f16:nhwc:pad=1" },
         { EXACT, "conv:n2c72h12w12k64r3s3:f16:nhwc:pad=1:backward-data" },
         { REAL,  "conv:n3c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:bias:act=relu" },
+        { REAL,  "conv:n2c72h9w11k136r3s3:f16:nhwc:pad=1:bias:act=silu" },
         { REAL,  "conv:n2c136h14w9k72r1s1:f16:nhwc:stride=2:backward-data" },
         { EXACT, "conv:n1c200h17w13k67r5s4:f16:nhwc:dil=2x1:pad=2" },
         { REAL,  "conv:n2c136h14w9k264r1s1:f16:nhwc:stride=2:residual=full:beta=1:bias=row" },
