@@ -33,6 +33,7 @@ struct tested {
 
 static const char *variant;             /* what is being tested */
 static int turn;                        /* which row of the variant is used */
+static int teams;                       /* that take turns with the tensor cores, in that row */
 static uint64_t seed;                   /* of the suite; 0: chosen problems */
 static char directory[64];
 static int wrong;                       /* the engine does something else than it should */
@@ -59,6 +60,21 @@ const struct vn_text *__wrap_vn__text_find(const char *path)
     return strncmp(path, "cl/atoms/nvidia/", 16) ? __real_vn__text_find(path) : &none;
 }
 
+/* The value of a parameter in a row; 0 if the variant has none of that name. */
+static int parameter(const struct vn_variant *v, const struct vn_row *row, const char *name)
+{
+    const char *at = v->params;
+
+    for (int i = 0; *at; i++) {
+        const size_t length = strcspn(at, " ");
+
+        if (length == strlen(name) && !strncmp(at, name, length))
+            return row->p[i];
+        at += length + strspn(at + length, " ");
+    }
+    return 0;
+}
+
 vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *d, const struct vn_variant *v,
                                vn_type type, enum vn_bucket b)
 {
@@ -67,6 +83,7 @@ vn_status __wrap_vn__tune_find(struct vn_row *out, int *count, const vn_device *
     if (s == VN_OK && !strcmp(v->name, variant) && *count > 0) {
         *out = out[turn % *count];
         *count = 1;
+        teams = parameter(v, out, "TEAMS");
     }
     return s;
 }
@@ -654,18 +671,21 @@ static void tiles(struct suite *s, const struct tested *t, int all)
         cases++;
     if (!suite_begin(s, "tiles %s", variant))
         return;
+    teams = 0;
     for (int i = 0; i < cases; i++) {
-        if (t->least == 1 && !all && i != (turn - 1) % cases)
-            continue;
+        const int at = all ? i : (turn - 1 + i) % cases;
+
+        if (t->least == 1 && !all && i > 0 && teams < 2)        /* teams take turns in all cases */
+            break;
 
         char text[PROBLEM_TEXT], why[PROBLEM_TEXT];
         struct problem p;
 
-        snprintf(text, sizeof text, "%s:variant=%s", t->tiles[i].text, variant);
+        snprintf(text, sizeof text, "%s:variant=%s", t->tiles[at].text, variant);
         if (problem_parse(&p, text, why, sizeof why))
             suite_fault(s, "%s", why);
         else
-            suite_case(s, &p, t->tiles[i].kind);
+            suite_case(s, &p, t->tiles[at].kind);
     }
     suite_end(s);
 }
@@ -683,20 +703,6 @@ static void conformance(struct suite *s)
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
         if (!strncmp(variant, suites[i].name, strlen(suites[i].name)))
             suites[i].run(s);
-}
-
-/* Rows whose teams take turns with the tensor cores, in which all tiles are tested. */
-static int takes_turns(void)
-{
-    static const struct { const char *variant; int row; } rows[] = {
-        { "gemm_wgmma", 11 }, { "gemm_wgmma", 12 },
-        { "conv_wgmma", 4 }, { "conv_wgmma", 7 }, { "conv_wgmma", 10 },
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (!strcmp(rows[i].variant, variant) && rows[i].row == turn)
-            return 1;
-    return 0;
 }
 
 /* All that is tested with one row. */
@@ -787,7 +793,7 @@ int main(int argc, char **argv)
             continue;
         for (turn = 0; turn < t->rows && !status; turn++)
             if (argc < 3 || atoi(argv[2]) == turn)
-                status = test_row(t, turn == 0 || argc > 2 || takes_turns());
+                status = test_row(t, turn == 0 || argc > 2);
         for (int is_wrong = 0; t->alone && !seed && is_wrong < 2 && !status && argc < 3; is_wrong++)
             status = test_choice(t, is_wrong);
     }
