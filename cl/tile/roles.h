@@ -32,7 +32,8 @@
 #define ROLE_FEW   40
 #endif
 #define ROLE_SHARE (512 / (ROLE_TENANTS * (ROLE_CONSUMERS + 1)) / 8 * 8)
-#define ROLE_MANY  ((ROLE_SHARE * (ROLE_CONSUMERS + 1) - ROLE_FEW) / ROLE_CONSUMERS / 8 * 8)
+#define ROLE_REST  ((ROLE_SHARE * (ROLE_CONSUMERS + 1) - ROLE_FEW) / ROLE_CONSUMERS / 8 * 8)
+#define ROLE_MANY  (ROLE_REST < 240 ? ROLE_REST : 240)  /* a work-item can have 255 */
 
 /* move, a constant: 0 where there are registers enough for all. */
 DEVICE void role_give_registers(const int move)
