@@ -3,8 +3,8 @@
  * The first 4 WARPGROUPS warps consume.  One lane of the next warp produces; where consumers need more
  * registers than their share, it belongs to a warpgroup of its own, which gives up most of its registers.
  *
- * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; ROLE_TEAMS, of which each has as many, and ROLE_TENANTS, work-
- *        groups of a compute unit, if not 1; atoms/nvidia/warp.h.
+ * Takes: WARPGROUPS; ROLE_LEAST, ROLE_WORKS; TEAMS, of which each has as many, and TENANTS, work-groups of a
+ *        compute unit, where a kernel has them; atoms/nvidia/warp.h.
  * Gives: ROLE_WARPS, ROLE_EPILOGUE, role_give_registers(), role_take_registers().
  */
 #define ROLE_WARPS (4 * WARPGROUPS)             /* that consume; the number of the warp that produces */
@@ -15,10 +15,14 @@
 
 /* A compute unit has 64 Ki registers, and as many tenants.  Each work-item begins with a multiple of 8; a
  * warpgroup that produces keeps ROLE_FEW, and the consumers share the rest. */
-#ifndef ROLE_TEAMS
+#ifdef TEAMS
+#define ROLE_TEAMS TEAMS
+#else
 #define ROLE_TEAMS 1
 #endif
-#ifndef ROLE_TENANTS
+#ifdef TENANTS
+#define ROLE_TENANTS TENANTS
+#else
 #define ROLE_TENANTS 1
 #endif
 #define ROLE_CONSUMERS (WARPGROUPS * ROLE_TEAMS)        /* warpgroups */

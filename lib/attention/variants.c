@@ -106,8 +106,7 @@ const struct vn_variant vn__attention_variants[] = {
                                              "JOINED TENANTS",
       .costs = "BLOCK_NS TILE_NS MASK_NS", .constants = "CAUSAL 0 1  FORM 0 1 2",
       .constants_of = vn__constants_attention_wgmma, .engine = "HGMMA",
-      .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n#define EXACT_WEIGHTS (FORM > 1)\n"
-                 "#define ROLE_TENANTS TENANTS\n" },
+      .defines = "#define HAS_SOFTCAP 1\n#define PTX_MATH 1\n#define EXACT_WEIGHTS (FORM > 1)\n" },
     { .name = "attention_bf16x3", .fits = vn__fits_attention_bf16x3, .plan = vn__plan_attention_bf16x3,
       .run = vn__run_attention_bf16x3, .trial = vn__trial_attention,
       .texts = TMA BF16X3 "cl/tile/store_f32.h cl/attention/online.h cl/attention/bf16x3.h "

@@ -86,8 +86,7 @@ static void direction_of(int *c, const void *problem)
 #define WGMMA CONV_TMA STAGED "cl/conv/wgmma.cl"
 #define STAGED "cl/atoms/nvidia/mma.h cl/tile/staged_residual.h "
 #define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
-#define WGMMA_DEFINES "#define MN_MAJOR_A PIXELS_MAJOR\n#define MN_MAJOR_B DIRECTION\n"                     \
-                      "#define ROLE_TEAMS TEAMS\n"
+#define WGMMA_DEFINES "#define MN_MAJOR_A PIXELS_MAJOR\n#define MN_MAJOR_B DIRECTION\n"
 #define NHWC_DEFINES WGMMA_DEFINES "#define ACROSS 0\n#define SOURCE_RANK 4\n#define TWINS 0\n"
 #define MOST_OPEN  "#define MOST_OPEN " TEXT(VN_MOST_OPEN) "\n"
 #define TEXT(x)    TEXT_(x)

@@ -117,7 +117,7 @@ const struct vn_variant vn__gemm_variants[] = {
       HOOKS(wgmma), .trial = vn__trial_gemm, .texts = WGMMA_TEXTS,
       .entries = "gemm_wgmma", .params = WGMMA " TEAMS", .costs = VN_TMA_COSTS " ACT_NS",
       CONSTANTS(wgmma, MAJORS),
-      .defines = "#define UNALIGNED_C 0\n#define ROLE_TEAMS TEAMS\n", .engine = "HGMMA" },
+      .defines = "#define UNALIGNED_C 0\n", .engine = "HGMMA" },
     { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
       .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/atoms/nvidia/cp_async.h cl/gemm/repack.h "
