@@ -17,6 +17,12 @@ enum { VN_NONE, VN_SAME_ROWS, VN_SAME_COLUMNS, VN_FULL };
 enum { VN_FAST_WORDS = 1, VN_FAST_PTX = 2 };    /* of fast_act: how */
 struct vn_epilogue { int act, fast_act, scale, residual, bias, type_c, type_residual, type_bias; };
 
+/* Whether an epilogue needs registers beside the accumulators: ROLE_EPILOGUE of cl/tile/roles.h. */
+static inline int vn__takes_registers(const struct vn_epilogue *e)
+{
+    return e->residual > VN_SAME_COLUMNS || e->act > VN_RELU;
+}
+
 /* Begins each operation's problem: what one call asks, as the variants see it. */
 struct vn_problem {
     const char    *op;            /* "gemm" */

@@ -8,7 +8,7 @@
 #include "attention.h"
 
 /* parameters by their place in the table */
-enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS, TENANTS = 8 };
+enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS, Q_REGISTERS, LAZY, JOINED, TENANTS };
 enum { BLOCK_NS, TILE_NS, MASK_NS };            /* and costs */
 enum { TILES, GROUPS, SECTION };                /* values of a plan */
 enum { LARGEST_HEAD = 256, WARPGROUP_M = 64, PRODUCER = 128, MAPS_BYTES = 384, MOST_GROUPS = 1024 };

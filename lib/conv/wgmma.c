@@ -372,10 +372,7 @@ const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const 
 /* Whether the producer gives registers to the consumers: as the kernel's text says. */
 static int moves_registers(const struct conv *c, const int *p)
 {
-    const struct vn_epilogue *const e = &c->p.epilogue;
-
-    return p[BLK_N] * p[WARPGROUPS] * p[TEAMS] == 512 &&
-           (e->residual > VN_SAME_COLUMNS || e->act > VN_RELU);
+    return p[BLK_N] * p[WARPGROUPS] * p[TEAMS] == 512 && vn__takes_registers(&c->p.epilogue);
 }
 
 static int items_of(const struct vn_choice *it, int teams, int moves)

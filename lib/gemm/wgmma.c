@@ -131,10 +131,7 @@ static int teams(const int *p)
 /* Whether the producer gives registers to the consumers: as the kernel's text says. */
 static int moves_registers(const struct gemm *g, const int *p)
 {
-    const struct vn_epilogue *const e = &g->head.epilogue;
-
-    return p[BLK_N] * p[WARPGROUPS] * teams(p) == 512 &&
-           (e->residual > VN_SAME_COLUMNS || e->act > VN_RELU);
+    return p[BLK_N] * p[WARPGROUPS] * teams(p) == 512 && vn__takes_registers(&g->head.epilogue);
 }
 
 /* All up to the tensor maps. */
