@@ -80,6 +80,11 @@ struct vn_launch {
     int     items;                /* work-items in each, along the first */
     int     nargs;
     struct vn_arg args[VN_ARGS];
+
+    /* Of vn__arg_maps(): the first of two arguments, 0 where there are none; and a hash of all that the
+     * tensor maps depend on, 0 until it is launched. */
+    int      maps_at;
+    uint64_t maps_key;
 };
 
 struct vn_backend {

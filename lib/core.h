@@ -271,6 +271,7 @@ struct vn_queue {
     vn_buffer        *counters;       /* likewise, one that counts */
     vn_buffer        *slots;          /* likewise, one for what work-groups hand over */
     vn_buffer        *maps;           /* likewise, one for tensor maps */
+    uint64_t         *maps_keys;      /* of the launches that had each four of them last; or NULL */
     int               lent;           /* the workspace is the caller's, and stays as it is */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
@@ -299,11 +300,16 @@ vn_status vn__counters(vn_buffer **out, vn_queue *q);
 enum { VN_SLOTS = 1 << 19 };
 vn_status vn__slots(vn_buffer **out, vn_queue *q);
 /* Room for so many tensor maps, where kernels find those of earlier launches: nothing else is written there.
- * vn__arg_maps() adds it to a launch, and the number of the first of four maps, which depends on the buffers
- * and views that the launch has by then, and on `also` where it is not NULL; another launch may get the same
- * four, and writes them anew.                                                                            */
+ * vn__arg_maps() adds it to a launch, and two arguments that vn__launch() sets:
+ *
+ *     the number of the first of four maps, which depends on all other arguments; a launch with others may
+ *     get the same four, and writes them anew;
+ *
+ *     1 where the launch that had the four before was the same, and no handle was closed since: its maps are
+ *     those that this one would make.  It is 0 on a queue of the caller, whose launches may be recorded, and
+ *     run in another order.                                                                              */
 enum { VN_MAPS = 16384, VN_MAPS_EACH = 4, VN_MAP_BYTES = 128 };
-vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q, const vn_tensor *also);
+vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q);
 
 /* team.c: rows of `places` elements, each in PARTS parts of SPAN places, a multiple of 16 bytes.  The
  * parameters are ITEMS, VALUES and ROOM, the costs ALONE and PARTS.  The launch adds the arguments of
@@ -513,6 +519,10 @@ int       vn__same_view(const vn_tensor *a, const vn_tensor *b);
 /* An offset of it, or its element count, needs more than 31 bits. */
 int       vn__is_wide(const vn_tensor *t);
 int64_t   vn__elements(const vn_tensor *t);
+/* Whether a residual goes through the stages of the operands (cl/tile/staged_residual.h): a matrix of so many
+ * columns, in 16 bits, whose dimensions row and col are so numbered; step: from one matrix to the next.    */
+int       vn__is_staged(const struct vn_epilogue *e, const vn_tensor *r, int row, int col, int64_t step,
+                        int64_t columns);
 /* 0 if it overflows 63 bits. */
 int       vn__mul(int64_t *out, int64_t a, int64_t b);
 int       vn__add(int64_t *out, int64_t a, int64_t b);

@@ -66,6 +66,7 @@ void vn__queue_close(vn_queue *q)
     vn__buffer_close(q->counters);
     vn__buffer_close(q->slots);
     vn__buffer_close(q->maps);
+    free(q->maps_keys);
     free(q->explain);
     vn__memos_forget(q);
     d->backend->queue_close(q);
@@ -415,27 +416,58 @@ static uint64_t mixed(uint64_t x, uint64_t more)
     return x ^ x >> 32;
 }
 
-vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q, const vn_tensor *also)
+vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q)
 {
     vn_buffer *maps;
     const vn_status s = zeros(&maps, &q->maps, q, VN_MAPS * VN_MAP_BYTES);
-    uint64_t x = 0;
 
     if (s)
         return s;
-    for (int i = 0; i < l->nargs && i < VN_ARGS; i++) {
-        const struct vn_arg *const a = &l->args[i];
-
-        if (a->size == 0)
-            x = mixed(x, (uint64_t)(uintptr_t)a->buffer);
-        for (size_t word = 0; a->size == sizeof a->value && word < 8; word++)
-            x = mixed(x, (uint64_t)a->value.view[word]);
-    }
-    if (also)
-        x = mixed(mixed(x, (uint64_t)(uintptr_t)also->buffer), (uint64_t)also->start);
+    if (!q->maps_keys && !q->borrowed)
+        q->maps_keys = calloc(VN_MAPS / VN_MAPS_EACH, sizeof *q->maps_keys);
     vn__arg_buffer(l, maps);
-    vn__arg_int(l, (int64_t)(x % (VN_MAPS / VN_MAPS_EACH)) * VN_MAPS_EACH);
+    l->maps_at = l->nargs;
+    vn__arg_int(l, 0);
+    vn__arg_int(l, 0);
     return VN_OK;
+}
+
+/* Of a kernel and all its arguments, before those of its tensor maps are set. */
+static uint64_t key_of(const struct vn_choice *it, int kernel, const struct vn_launch *l)
+{
+    uint64_t x = mixed((uint64_t)(uintptr_t)it, (uint64_t)kernel);
+
+    for (int i = 0; i < l->nargs; i++) {
+        const struct vn_arg *const a = &l->args[i];
+        uint64_t word[sizeof a->value / sizeof(uint64_t)] = { a->size ? 0 : (uint64_t)(uintptr_t)a->buffer };
+
+        memcpy(word, &a->value, a->size);
+        for (size_t j = 0; 8 * j < (a->size ? a->size : sizeof *word); j++)
+            x = mixed(x, word[j]);
+    }
+    return x ? x : 1;
+}
+
+/* Where a launch has its tensor maps, and whether they are there; from now on they are. */
+static void place_maps(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l)
+{
+    enum { PLACES = VN_MAPS / VN_MAPS_EACH };
+    int32_t *const first = &l->args[l->maps_at].value.i, *const kept = &l->args[l->maps_at + 1].value.i;
+    uint64_t key;
+
+    if (!l->maps_key) {
+        l->maps_key = key_of(it, kernel, l);
+        *first = (int32_t)(l->maps_key % PLACES) * VN_MAPS_EACH;
+        q->again = 0;
+    }
+    if (!q->maps_keys)
+        return;
+    key = mixed(l->maps_key, vn__handles_closed());
+    if (*kept != (q->maps_keys[l->maps_key % PLACES] == key)) {
+        *kept = !*kept;
+        q->again = 0;                           /* other arguments than the last time */
+    }
+    q->maps_keys[l->maps_key % PLACES] = key;
 }
 
 /* With a trace, the events around a launch. */
@@ -476,8 +508,12 @@ vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct
         vn__note_launch(q, it, kernel, l);
     if (q->preparing)
         return VN_OK;
+    if (l->maps_at)
+        place_maps(q, it, kernel, l);
     from = span_begin(q);
     s = q->device->backend->launch(q, it->kernel[kernel], l);
+    if (s && l->maps_at && q->maps_keys)
+        q->maps_keys[l->maps_key % (VN_MAPS / VN_MAPS_EACH)] = 0;
     span_end(q, it->variant->name, from, s);
     if (vn__logs(VN_LOG_LAUNCH))
         vn__log(VN_LOG_LAUNCH, "%s[%d] on %s: %lld x %lld x %lld groups of %d: %s", it->variant->name, kernel,

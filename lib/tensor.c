@@ -154,6 +154,16 @@ int vn__given(const vn_tensor *t)
     return t->buffer && t->rank > 0;
 }
 
+int vn__is_staged(const struct vn_epilogue *e, const vn_tensor *r, int row, int col, int64_t step,
+                  int64_t columns)
+{
+    enum { VECTOR = 8 };
+
+    return e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2 &&
+           r->stride[col] == 1 && r->stride[row] > 0 && step >= 0 &&
+           (r->stride[row] | step | r->start | columns) % VECTOR == 0;
+}
+
 int64_t vn__elements(const vn_tensor *t)
 {
     int64_t n = 1;

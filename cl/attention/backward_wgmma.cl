@@ -36,32 +36,32 @@ attention_by_keys(int queries, int keys, int D, int DV, int group, int offset, i
                   GLOBAL const T *gK, VIEW vK, GLOBAL const T *gV, VIEW vV, GLOBAL const T *gQ, VIEW vQ,
                   GLOBAL const T *gDO, VIEW vDO, GLOBAL T *gDK, VIEW vDK, GLOBAL T *gDV, VIEW vDV,
                   int wanted, int batches, int section, int groups, int tiles,
-                  GLOBAL unsigned INT64 *gMaps, GLOBAL int *counters)
+                  GLOBAL unsigned INT64 *gMaps, int first_map, int kept, GLOBAL int *counters)
 {
     LARGE_LOCAL_ARRAY(room, KEYS_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(1 + KEYS_STAGES));
     LOCAL_ARRAY(int, tile_at, 1);               /* the tile, or -1: no more */
-    LOCAL unsigned INT64 *const described = (LOCAL unsigned INT64 *)(room + KEYS_MAPS_AT);
+    LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + KEYS_MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), shared = heads / group;
     const struct sight sight = { keys, CAUSAL, offset, window };
     const UINT32 tile_k = warp_uniform(LOCAL_ADDRESS(room)), tile_v = tile_k + BYTES_TILE;
     const UINT32 stage_q = tile_v + BYTES_TILE, stage_g = stage_q + KEYS_STAGES * BYTES_ROWS(KEYS_N);
     const UINT32 stage_s = tile_k + STATISTICS_AT;
-    GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (4 * MAP_WORDS);
+    GLOBAL unsigned INT64 *const maps = gMaps + first_map * MAP_WORDS;
     struct pipeline x = pipe_at(barriers, 1), y = pipe_at(barriers + PIPE_BARRIERS(1), KEYS_STAGES);
 
-    if (warp == 0) {                            /* a map each */
+    if (!kept && warp == 0) {                   /* a map each */
         attention_map(maps, described, lane, gK, vK, batches, shared, keys, D, BLK_M);
-    } else if (warp == 1) {
-        attention_map(maps + MAP_WORDS, described + MAP_WORDS, lane, gV, vV, batches, shared, keys, DV,
+    } else if (!kept && warp == 1) {
+        attention_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, gV, vV, batches, shared, keys, DV,
                       BLK_M);
-    } else if (warp == 2) {
-        attention_map(maps + 2 * MAP_WORDS, described + 2 * MAP_WORDS, lane, gQ, vQ, batches, heads, queries,
-                      D, KEYS_N);
-    } else if (warp == 3) {
-        attention_map(maps + 3 * MAP_WORDS, described + 3 * MAP_WORDS, lane, gDO, vDO, batches, heads,
-                      queries, DV, KEYS_N);
+    } else if (!kept && warp == 2) {
+        attention_map(maps + 2 * MAP_WORDS, described + 2 * (MAP_BYTES / 4), lane, gQ, vQ, batches, heads,
+                      queries, D, KEYS_N);
+    } else if (!kept && warp == 3) {
+        attention_map(maps + 3 * MAP_WORDS, described + 3 * (MAP_BYTES / 4), lane, gDO, vDO, batches,
+                      heads, queries, DV, KEYS_N);
     } else if (me == 128) {
         pipe_init(x, 1, WARPGROUPS);
         pipe_init(y, KEYS_STAGES, WARPGROUPS);
@@ -73,7 +73,7 @@ attention_by_keys(int queries, int keys, int D, int DV, int group, int offset, i
         if (warp != ROLE_WARPS || !is_elected())
             return;
         for (int i = 0; i < 4; i++)
-            map_acquire_own(maps + i * MAP_WORDS);
+            map_acquire(maps + i * MAP_WORDS);
         for (int at = GROUP_ID(0), next; at < tiles; at = next) {
             const struct backward_tile t = tile_by_keys(at, &sight, queries, shared, batches, section);
 
@@ -193,31 +193,32 @@ attention_by_queries(int queries, int keys, int D, int DV, int group, int offset
                      GLOBAL const float *gS, int start, int pitch, int heads,
                      GLOBAL const T *gQ, VIEW vQ, GLOBAL const T *gDO, VIEW vDO, GLOBAL const T *gK, VIEW vK,
                      GLOBAL const T *gV, VIEW vV, GLOBAL T *gDQ, VIEW vDQ, int batches, int section,
-                     int groups, int tiles, GLOBAL unsigned INT64 *gMaps, GLOBAL int *counters)
+                     int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int first_map, int kept,
+                     GLOBAL int *counters)
 {
     LARGE_LOCAL_ARRAY(room, QUERIES_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(1 + QUERIES_STAGES));
     LOCAL_ARRAY(int, tile_at, 1);               /* the tile, or -1: no more */
-    LOCAL unsigned INT64 *const described = (LOCAL unsigned INT64 *)(room + QUERIES_MAPS_AT);
+    LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + QUERIES_MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), shared = heads / group;
     const struct sight sight = { keys, CAUSAL, offset, window };
     const UINT32 tile_q = warp_uniform(LOCAL_ADDRESS(room)), tile_g = tile_q + BYTES_TILE;
     const UINT32 stage_k = tile_g + BYTES_TILE, stage_v = stage_k + QUERIES_STAGES * BYTES_ROWS(QUERIES_N);
-    GLOBAL unsigned INT64 *const maps = gMaps + GROUP_ID(0) * (4 * MAP_WORDS);
+    GLOBAL unsigned INT64 *const maps = gMaps + first_map * MAP_WORDS;
     struct pipeline x = pipe_at(barriers, 1), y = pipe_at(barriers + PIPE_BARRIERS(1), QUERIES_STAGES);
 
-    if (warp == 0) {                            /* a map each */
+    if (!kept && warp == 0) {                   /* a map each */
         attention_map(maps, described, lane, gQ, vQ, batches, heads, queries, D, BLK_M);
-    } else if (warp == 1) {
-        attention_map(maps + MAP_WORDS, described + MAP_WORDS, lane, gDO, vDO, batches, heads, queries, DV,
-                      BLK_M);
-    } else if (warp == 2) {
-        attention_map(maps + 2 * MAP_WORDS, described + 2 * MAP_WORDS, lane, gK, vK, batches, shared, keys, D,
-                      QUERIES_N);
-    } else if (warp == 3) {
-        attention_map(maps + 3 * MAP_WORDS, described + 3 * MAP_WORDS, lane, gV, vV, batches, shared, keys,
-                      DV, QUERIES_N);
+    } else if (!kept && warp == 1) {
+        attention_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, gDO, vDO, batches, heads, queries,
+                      DV, BLK_M);
+    } else if (!kept && warp == 2) {
+        attention_map(maps + 2 * MAP_WORDS, described + 2 * (MAP_BYTES / 4), lane, gK, vK, batches, shared,
+                      keys, D, QUERIES_N);
+    } else if (!kept && warp == 3) {
+        attention_map(maps + 3 * MAP_WORDS, described + 3 * (MAP_BYTES / 4), lane, gV, vV, batches, shared,
+                      keys, DV, QUERIES_N);
     } else if (me == 128) {
         pipe_init(x, 1, 4 * WARPGROUPS);
         pipe_init(y, QUERIES_STAGES, WARPGROUPS);
@@ -229,7 +230,7 @@ attention_by_queries(int queries, int keys, int D, int DV, int group, int offset
         if (warp != ROLE_WARPS || !is_elected())
             return;
         for (int i = 0; i < 4; i++)
-            map_acquire_own(maps + i * MAP_WORDS);
+            map_acquire(maps + i * MAP_WORDS);
         for (int at = GROUP_ID(0), next; at < tiles; at = next) {
             const struct backward_tile t = tile_by_queries(at, &sight, queries, heads, batches, section);
             const int head = t.head / group;

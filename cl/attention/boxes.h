@@ -2,8 +2,8 @@
  *
  * Rows have HEAD elements, in blocks of 64 (cl/tile/operand.h).  A tile has 64 rows for each warpgroup.
  *
- * Every work-group makes tensor maps for itself, in the workspace.  TMA fills with zeros what is outside of
- * a tensor, rows behind the last key and elements behind the head's size among it.
+ * All work-groups share the tensor maps (cl/tile/tensor_map.h).  TMA fills with zeros what is outside of a
+ * tensor, rows behind the last key and elements behind the head's size among it.
  *
  * Takes: HEAD WARPGROUPS; tensor_map.h, operand.h, pipeline.h; atoms/nvidia/tma.h, wgmma.h, mma.h.
  * Gives: BLK_M BOXES MAP_WORDS, attention_map(), attention_load(), attention_leave(),
@@ -13,27 +13,28 @@
 #define BOXES     ((HEAD + OPERAND_ROW - 1) / OPERAND_ROW)
 #define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
 
-/* By one warp: a map of heads of rows.  A stride of 0 between batches, or heads, means one for all. */
-DEVICE void attention_map(GLOBAL unsigned INT64 *to, LOCAL unsigned INT64 *room, int lane,
-                          GLOBAL const T *g, VIEW v, int batches, int heads, int rows, int length, int box)
+/* By one warp: a map of heads of rows.  A stride of 0 between batches, or heads, means one for all.  room:
+ * 128 bytes. */
+DEVICE void attention_map(GLOBAL unsigned INT64 *to, LOCAL UINT32 *room, int lane, GLOBAL const T *g, VIEW v,
+                          int batches, int heads, int rows, int length, int box)
 {
-    const UINT32 map = LOCAL_ADDRESS(room);
+    struct tensor_map m;
 
-    if (lane < MAP_WORDS)
-        room[lane] = 0;
-    warp_meet();
-    if (lane == 0) {
-        MAP_TILED(map, OPERAND_MAP, "3", g + v.s0);
-        MAP_DIM(map, "0", length, OPERAND_ROW, 1);
-        MAP_DIM(map, "1", rows, box, 1);
-        MAP_DIM(map, "2", v.s4 ? heads : 1, 1, 1);
-        MAP_DIM(map, "3", v.s3 ? batches : 1, 1, 1);
-        MAP_STRIDE(map, "0", rows > 1 ? T_BYTES * v.s5 : 16);
-        MAP_STRIDE(map, "1", v.s4 ? T_BYTES * v.s4 : 16);
-        MAP_STRIDE(map, "2", v.s3 ? T_BYTES * v.s3 : 16);
-    }
-    warp_meet();
-    map_release_own(to, map);
+    m.address = (UINT64)(g + v.s0);
+    m.type = OPERAND_TYPE;
+    m.rank = 4;
+    m.pixels = 0;
+    m.extent[0] = length;
+    m.extent[1] = rows;
+    m.extent[2] = v.s4 ? heads : 1;
+    m.extent[3] = v.s3 ? batches : 1;
+    m.stride[0] = rows > 1 ? (UINT64)v.s5 * T_BYTES : 16;
+    m.stride[1] = v.s4 ? (UINT64)v.s4 * T_BYTES : 16;
+    m.stride[2] = v.s3 ? (UINT64)v.s3 * T_BYTES : 16;
+    m.box[0] = OPERAND_ROW;
+    m.box[1] = box;
+    m.box[2] = m.box[3] = m.step[0] = m.step[1] = m.step[2] = m.step[3] = 1;
+    map_keep(to, room, lane, m);
 }
 
 /* Loads `rows` rows from number `row` on of a head. */

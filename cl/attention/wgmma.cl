@@ -27,35 +27,35 @@
 LARGE_LOCAL(attention_wgmma, LOCAL_BYTES)
 
 KERNEL_ROOM(ITEMS, TENANTS) void
-attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int offset, int window,
-                R scale, R softcap,
+attention_wgmma(GLOBAL unsigned INT64 *gMaps, int first_map, int kept, GLOBAL int *counters, int batches,
+                int heads, int section, int groups, int tiles, int queries, int keys, int D, int DV,
+                int group, int causal, int offset, int window, R scale, R softcap,
                 GLOBAL const T *gQ, VIEW vQ, GLOBAL const T *gK, VIEW vK, GLOBAL const T *gV, VIEW vV,
                 GLOBAL T *gO, VIEW vO, GLOBAL const T *gMask, VIEW vMask, GLOBAL R *gLse, VIEW vLse,
-                int has_lse, MORE_PARAMS, int batches, int heads, int section, int groups, int tiles,
-                GLOBAL unsigned INT64 *gMaps, GLOBAL int *counters)
+                int has_lse, MORE_PARAMS)
 {
     ROOM_FOR(TENANTS);
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(Q_BUFFERS + 2 * STAGES));
     LOCAL_ARRAY(struct posted_job, jobs, Q_BUFFERS);            /* the tile of each buffer */
-    LOCAL unsigned INT64 *const described = (LOCAL unsigned INT64 *)(room + MAPS_AT);
+    LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), all_heads = batches * heads;
     const UINT32 tile_q = warp_uniform(LOCAL_ADDRESS(room));
     const UINT32 stage_k = tile_q + Q_BUFFERS * BYTES_Q, stage_v = stage_k + STAGES * BYTES_K;
-    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (3 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline q = pipe_at(barriers, Q_BUFFERS);
     struct pipeline k = pipe_at(barriers + PIPE_BARRIERS(Q_BUFFERS), STAGES);
     struct pipeline v = pipe_at(barriers + PIPE_BARRIERS(Q_BUFFERS + STAGES), STAGES);
 
-    if (warp == 0) {                            /* a map each */
+    if (!kept && warp == 0) {                   /* a map each */
         attention_map(maps, described, lane, gQ, vQ, batches, heads, queries, D, BLK_M);
-    } else if (warp == 1) {
-        attention_map(maps + MAP_WORDS, described + MAP_WORDS, lane, gK, vK, batches, heads / group, keys, D,
-                      BLK_N);
-    } else if (warp == 2) {
-        attention_map(maps + 2 * MAP_WORDS, described + 2 * MAP_WORDS, lane, gV, vV, batches, heads / group,
-                      keys, DV, BLK_N);
+    } else if (!kept && warp == 1) {
+        attention_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, gK, vK, batches, heads / group,
+                      keys, D, BLK_N);
+    } else if (!kept && warp == 2) {
+        attention_map(maps + 2 * MAP_WORDS, described + 2 * (MAP_BYTES / 4), lane, gV, vV, batches,
+                      heads / group, keys, DV, BLK_N);
     } else if (warp == 3 && lane == 0) {
         pipe_init(q, Q_BUFFERS, Q_REGISTERS ? 4 * WARPGROUPS : WARPGROUPS);
         pipe_init(k, STAGES, WARPGROUPS);
@@ -68,7 +68,7 @@ attention_wgmma(int queries, int keys, int D, int DV, int group, int causal, int
         if (warp != ROLE_WARPS || !is_elected())
             return;
         for (int i = 0; i < 3; i++)
-            map_acquire_own(maps + i * MAP_WORDS);
+            map_acquire(maps + i * MAP_WORDS);
 
         struct job t = { 0, 0, 0, 0, 0 };       /* one without blocks stands before the first */
         int next = GROUP_ID(0);

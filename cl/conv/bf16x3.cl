@@ -287,8 +287,8 @@ DEVICE GLOBAL float *sums_of(GLOBAL float *gSums, VIEW eCut, int tile_m, int uni
 KERNEL(CONSUMERS + PRODUCERS) void
 conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vOffsets, VIEW eCut,
             GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const uint4 *parts_a, VIEW pA,
-            GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums, GLOBAL const T *gIn, VIEW vIn,
-            VIEW eIn, GLOBAL const T *gW, VIEW vW, R alpha, CONV_PARAMS)
+            GLOBAL unsigned INT64 *gMaps, int first_map, int kept, GLOBAL float *gSums,
+            GLOBAL const T *gIn, VIEW vIn, VIEW eIn, GLOBAL const T *gW, VIEW vW, R alpha, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -303,7 +303,7 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
     GLOBAL unsigned INT64 *const map = gMaps + first_map * (MAP_BYTES / 8);
     struct pipeline p = pipe_at(barriers, STAGES);
 
-    if (warp == 0)
+    if (!kept && warp == 0)
         source_map(map, (LOCAL UINT32 *)sAB, me, gX + vX.s0, vX, eX, win);
     else if (me == 32)
         pipe_init(p, STAGES, ROLE_WARPS);

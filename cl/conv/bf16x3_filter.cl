@@ -39,7 +39,8 @@ split(int rows, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
 KERNEL(CONSUMERS + 128) void
 conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
                    VIEW vDilation, GLOBAL const T *gY, VIEW vY, GLOBAL const uint4 *parts_y, int tiles,
-                   int pairs, int parts, GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums)
+                   int pairs, int parts, GLOBAL unsigned INT64 *gMaps, int first_map, int kept,
+                   GLOBAL float *gSums)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -52,7 +53,7 @@ conv_bf16x3_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst
     struct share share;
 
     filter_share(&share, GROUP_ID(0), tiles, pairs, parts);
-    if (warp == 0)
+    if (!kept && warp == 0)
         im2col_map(map, (LOCAL UINT32 *)sAB, me, MAP_TYPE_F32, 4, gX + vX.s0, vX, eX, x, BLK_K);
     else if (me == 32)
         pipe_init(p, STAGES, ROLE_WARPS);

@@ -138,7 +138,8 @@ DEVICE R exact_gradient(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY
 KERNEL_ROOM(ITEMS, 1) void
 conv_shallow_wgmma_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY,
                           VIEW eTaps, VIEW vPad, VIEW vBands, int tiles, int pixel, int box, int units,
-                          GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *RESTRICT gSums)
+                          GLOBAL unsigned INT64 *gMaps, int first_map, int kept,
+                          GLOBAL float *RESTRICT gSums)
 {
     ROOM_FOR(1);
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
@@ -153,7 +154,7 @@ conv_shallow_wgmma_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *
     GLOBAL unsigned INT64 *const map = gMaps + first_map * (MAP_BYTES / 8);
     struct pipeline p = pipe_at(barriers, STAGES), y = pipe_at(barriers_y, STAGES_Y);
 
-    if (warp == 0)
+    if (!kept && warp == 0)
         box_map(map, (LOCAL UINT32 *)(room + MAP_AT), lane, OPERAND_TYPE, T_BYTES, gY + vY.s0, vY, eY, 1,
                 box);
     if (me == 32) {

@@ -81,7 +81,7 @@ DEVICE void rows_transpose(struct pipeline p, UINT32 done, UINT32 stages, int wa
 KERNEL(CONSUMERS + 128) void
 conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW,
                  VIEW vDilation, GLOBAL const T *gY, VIEW vY, int tiles, int pairs, int parts,
-                 GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *gSums)
+                 GLOBAL unsigned INT64 *gMaps, int first_map, int kept, GLOBAL float *gSums)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + STAGES * TRANSPOSE);
@@ -96,9 +96,9 @@ conv_tf32_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, VIEW eGrid, VIEW vFirst, 
     struct share share;
 
     filter_share(&share, GROUP_ID(0), tiles, pairs, parts);
-    if (warp == 0)
+    if (!kept && warp == 0)
         im2col_map(maps, described, lane, MAP_TYPE_TF32, T_BYTES, gX + vX.s0, vX, eX, x, BLK_K);
-    else if (warp == 1)
+    else if (!kept && warp == 1)
         rows_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, gY + vY.s0, (int)eW.s2, (int)vY.s7,
                  (INDEX)vY.s2);
     else if (me == 64) {

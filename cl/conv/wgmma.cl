@@ -42,6 +42,8 @@
  * while the next one is loaded and multiplied.  In 16-bit types they have one slice of zeros. */
 #define SKIPS   (TYPE == TYPE_F32 && DIRECTION == 1)
 
+#define THROUGH (STORES_THROUGH && !ACROSS && !SPLITK)
+
 LARGE_LOCAL(conv_wgmma, MAPS_AT + 3 * MAP_BYTES)
 
 /* What the epilogue of a tile needs: the rows of a work-item, and its part of the bias. */
@@ -71,10 +73,7 @@ DEVICE void conv_store(const struct output *c, float *d, const UINT32 *bias_row,
 }
 
 KERNEL(ITEMS) void
-conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
-           VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
-           int groups, int tiles, VIEW vTiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span,
-           GLOBAL float *gSums, CONV_PARAMS)
+conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 3 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
@@ -82,9 +81,8 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
-    const int M = (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6), N = (int)eOut.s3;
-    const int rows = conv_rows(eOut, vC);
-    const int count = (int)eGrid.s1, channels = ((int)eX.s3 + BLK_K - 1) / BLK_K;  /* slices of them */
+    const int M = (int)(eGrid.s2 * eGrid.s4 * eGrid.s5 * eGrid.s6), count = (int)eGrid.s1;
+    const int channels = (from_channels + BLK_K - 1) / BLK_K;       /* slices of them */
     const struct window win = window_of(eGrid, vFirst, vWindow);
     const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(room));
@@ -93,14 +91,12 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
     const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
     struct tile first = { 0, 0, 0, 0 };
     struct pixel at_first = { 0, 0, 0, 0 };
-    const int in_a_row = DIRECTION == 0 || (vStep.s4 == 1 && vStep.s5 == 1 && vStep.s6 == 1);
-    const struct staged residual =
-        STAGED_RESIDUAL(vR.s6, vR.s3, 0, N, in_a_row && !SPLITK && !SKIPS && !ACROSS && !PIXELS_MAJOR);
-    const int staged = residual.is;
+    const int is_staged =
+        RESIDUAL_BYTES == 2 && !SPLITK && !SKIPS && !ACROSS && !PIXELS_MAJOR && staged;
 
-    if (warp == 0) {
+    if (!kept && warp == 0) {
         conv_source_map(maps, described, lane, gX + vX.s0, vX, eX, win);
-    } else if (warp == 1) {
+    } else if (!kept && warp == 1) {
         filter_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, OPERAND_TYPE, T_BYTES, gW + vW.s0, vW,
                    eTaps, MN_MAJOR_B ? BLK_K : BLK_N);
     } else if (warp == 2 && lane == 0) {
@@ -112,8 +108,11 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         CONV_PHASE(&f, lane);
         phases[lane] = f;
     }
-    if (warp == 3 && staged) {
-        residual_map(maps + 2 * MAP_WORDS, described + 2 * (MAP_BYTES / 4), lane, residual, rows, N, 1);
+    if (!kept && warp == 3 && is_staged) {
+        const struct staged residual = STAGED_PIXELS;
+
+        residual_map(maps + 2 * MAP_WORDS, described + 2 * (MAP_BYTES / 4), lane, residual,
+                     conv_rows(eOut, vC), N, 1);
     } else if (warp == TEAMS * ROLE_WARPS) {
         first = tile_of_split(schedule, GROUP_ID(0), count);
         at_first = pixel_of(win, first.m0);
@@ -127,12 +126,12 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         role_give_registers(MOVES);
         if (warp == TEAMS * ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
-            if (staged)
+            if (is_staged)
                 map_acquire(maps + 2 * MAP_WORDS);
             for (int at = GROUP_ID(0); at < multiplied; at += groups) {
                 p = conv_load(p, stages, maps, first, at_first, &phases[first.batch], win, channels,
                               first.part * span, slices_of(first, phases, span, channels));
-                if (staged)
+                if (is_staged)
                     p = residual_load(p, stages, maps + 2 * MAP_WORDS, first.m0, first.n0, 0);
                 first = tile_of_split(schedule, at + groups, count);
                 at_first = pixel_of(win, first.m0);
@@ -142,6 +141,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
         const int team = warp / ROLE_WARPS, own = warp - team * ROLE_WARPS, r = acc_first_row(own, lane);
         const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
         const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
+        const int rows = conv_rows(eOut, vC);
         const struct output c = CONV_TILE_OUTPUT(rows, N);
         int passed = GROUP_ID(0), turned = team == 0;
         struct tile t = tile_of_split(schedule, GROUP_ID(0) + team * groups, count);
@@ -156,7 +156,7 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
 
             for (; TEAMS > 1 && passed < at; passed += groups)          /* tiles of the other teams */
                 p = pipe_skip(p, slices_of(tile_of_split(schedule, passed, count), phases, span, channels) +
-                                 staged * RESIDUAL_STAGES, STAGES);
+                                 is_staged * RESIDUAL_STAGES, STAGES);
             passed += groups;
             if (early)
                 mine = conv_prepare(bias_row, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
@@ -168,14 +168,19 @@ conv_wgmma(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VI
             if (!early)                         /* while the tensor cores are busy */
                 mine = conv_prepare(bias_row, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
             t = tile_of_split(schedule, at + TEAMS * groups, count);
-            p = gemm_multiply_turn(d, p, a, b, slices, turn, staged * RESIDUAL_STAGES);
-            if (staged)
-                p = residual_add(d, p, stages, &c, mine.m, mine.m8, n0, own, lane, 1 + warp / 4);
+            p = gemm_multiply_turn(d, p, a, b, slices, turn, is_staged * RESIDUAL_STAGES,
+                                   THROUGH && !is_staged);
+            if (is_staged)
+                p = residual_add(d, p, stages, &c, mine.m, mine.m8, n0, own, lane, 1 + warp / 4, THROUGH);
             if (SPLITK) {
                 store_pairs(gSums, (INDEX)part * rows * N, N, 1, d, ACCUMULATORS, mine.m, mine.m8,
                             n0 + acc_first_col(lane), rows, N);
+            } else if (THROUGH) {
+                finish_tile_added(&c, d, bias_row, 0, is_staged, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+                store_through_stage(p, stages, own, is_staged, at + groups < multiplied, &c, d, mine.m,
+                                    mine.m8, n0, lane, 0);
             } else {
-                conv_store(&c, d, bias_row, staged, mine, n0, lane);
+                conv_store(&c, d, bias_row, is_staged, mine, n0, lane);
             }
             for (int empty = at + multiplied; SKIPS && empty < tiles; empty += multiplied) {
                 const struct tile e = tile_of_split(schedule, empty, count);

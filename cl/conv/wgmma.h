@@ -12,7 +12,7 @@
  *
  * Takes: DIRECTION TWINS; conv.h, output.h, im2col.h, tile/scheduler.h, gemm/wgmma.h.
  * Gives: struct phase, MOST_PHASES, CONV_PHASE(), tiles_with_taps(), slices_of(), CONV_TILE_OUTPUT(),
- *        conv_row(), conv_load_filter(), conv_load().
+ *        CONV_TILE_PARAMS, conv_row(), conv_load_filter(), conv_load().
  */
 /* The phase of a tile: its pixels, and the taps of its sums. */
 struct phase { int d, h, w; struct taps t, r, s; };
@@ -78,6 +78,14 @@ DEVICE int conv_row(int m, LOCAL const struct phase *f, struct window win, VIEW 
     return ACROSS ? (int)(n * (INDEX)vC.s2 + d * (INDEX)vC.s4 + h * (INDEX)vC.s5 + w * (INDEX)vC.s6)
                   : ((n * (int)eOut.s4 + d) * (int)eOut.s5 + h) * (int)eOut.s6 + w;
 }
+
+/* A kernel's parameters, in the order that they are needed in, as GEMM_PARAMS of gemm/wgmma.h.  N: channels
+ * of the output; from_channels: of the source; staged: whether the residual may be. */
+#define CONV_TILE_PARAMS                                                                            \
+    int groups, int tiles, int N, int from_channels, GLOBAL unsigned INT64 *gMaps, int first_map,   \
+    int kept, GLOBAL const T *gX, GLOBAL const T *gW, int span, int staged, R alpha,                \
+    VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW vTiles, VIEW eTaps, VIEW eOut, VIEW vStep,          \
+    VIEW vPad, VIEW vMeet, VIEW eX, VIEW vX, VIEW vW, GLOBAL float *gSums
 
 /* ---- the source ------------------------------------------------------------------------ */
 

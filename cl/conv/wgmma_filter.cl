@@ -27,7 +27,7 @@ LARGE_LOCAL(conv_wgmma_filter, LOCAL_BYTES)
 KERNEL(ITEMS) void
 conv_wgmma_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY, VIEW eGrid,
                   VIEW vFirst, VIEW vWindow, VIEW eW, VIEW vDilation, int tiles, int slices,
-                  GLOBAL unsigned INT64 *gMaps, int first_map, R alpha, CONV_PARAMS)
+                  GLOBAL unsigned INT64 *gMaps, int first_map, int kept, R alpha, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -40,7 +40,7 @@ conv_wgmma_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW
     struct share share;
 
     filter_share(&share, GROUP_ID(0), tiles, slices, 1);
-    wgmma_filter_prepare(maps, room, p, gX, vX, eX, gY, vY, eY, x);
+    wgmma_filter_prepare(maps, kept, room, p, gX, vX, eX, gY, vY, eY, x);
     BARRIER();
 
     if (warp >= ROLE_WARPS) {

@@ -27,16 +27,16 @@
 #define MULTIPLY(d, a, b, add) WGMMA(SUB_N, OPERAND_KIND, WGMMA_MAJOR(1, 1), d, a, b, add)
 
 /* By all, before a BARRIER(): both maps, x first, and the barriers. */
-DEVICE void wgmma_filter_prepare(GLOBAL unsigned INT64 *maps, LOCAL unsigned char *room, struct pipeline p,
-                                 GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY,
-                                 struct window x)
+DEVICE void wgmma_filter_prepare(GLOBAL unsigned INT64 *maps, int kept, LOCAL unsigned char *room,
+                                 struct pipeline p, GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY,
+                                 VIEW vY, VIEW eY, struct window x)
 {
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
     const int me = LOCAL_ID(), warp = this_warp();
 
-    if (warp == 0)
+    if (!kept && warp == 0)
         im2col_map(maps, described, me, OPERAND_TYPE, T_BYTES, gX + vX.s0, vX, eX, x, BLK_K);
-    else if (warp == 1)
+    else if (!kept && warp == 1)
         im2col_map(maps + MAP_WORDS, described + MAP_BYTES / 4, me - 32, OPERAND_TYPE, T_BYTES, gY + vY.s0,
                    vY, eY, filter_plain(x), BLK_K);
     else if (me == 64)

@@ -10,7 +10,7 @@ LARGE_LOCAL(conv_wgmma_filter_splitk, LOCAL_BYTES)
 KERNEL(ITEMS) void
 conv_wgmma_filter_splitk(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY,
                          VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eW, VIEW vDilation, int tiles,
-                         int slices, int parts, GLOBAL unsigned INT64 *gMaps, int first_map,
+                         int slices, int parts, GLOBAL unsigned INT64 *gMaps, int first_map, int kept,
                          GLOBAL float *RESTRICT gSums)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
@@ -24,7 +24,7 @@ conv_wgmma_filter_splitk(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *g
     struct share share;
 
     filter_share(&share, GROUP_ID(0), tiles, slices, parts);
-    wgmma_filter_prepare(maps, room, p, gX, vX, eX, gY, vY, eY, x);
+    wgmma_filter_prepare(maps, kept, room, p, gX, vX, eX, gY, vY, eY, x);
     BARRIER();
 
     if (warp >= ROLE_WARPS) {

@@ -48,16 +48,13 @@ DEVICE int row_of_place(int g, int pitch, int rows, VIEW eGrid, int none)
 }
 
 KERNEL(ITEMS) void
-conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, VIEW eTaps,
-            VIEW eGrid, VIEW vFirst, VIEW vWindow, VIEW eOut, VIEW vStep, VIEW vPad, VIEW vMeet, R alpha,
-            int groups, int tiles, GLOBAL unsigned INT64 *gMaps, int first_map, int span, GLOBAL float *gSums,
-            CONV_PARAMS)
+conv_window(CONV_TILE_PARAMS, CONV_PARAMS)
 {
     LARGE_LOCAL_ARRAY(room, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES + 1));
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
 
-    const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), N = (int)eOut.s3;
+    const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
     const int pixels = (int)(eOut.s2 * eOut.s4 * eOut.s5 * eOut.s6);
     const struct window win = window_of(eGrid, vFirst, vWindow);
     const int pitch = (int)(eX.s6 + vFirst.s3), rows = (int)(eX.s5 + vFirst.s2);   /* and zeros */
@@ -68,9 +65,9 @@ conv_window(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gW, VIEW vW, V
     struct phase f;
 
     CONV_PHASE(&f, 0);
-    if (warp == 0) {
+    if (!kept && warp == 0) {
         box_map(maps, described, lane, OPERAND_TYPE, T_BYTES, gX + vX.s0, vX, eX, 1, pitch);
-    } else if (warp == 1) {
+    } else if (!kept && warp == 1) {
         filter_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, OPERAND_TYPE, T_BYTES, gW + vW.s0, vW,
                    eTaps, MN_MAJOR_B ? BLK_K : BLK_N);
     } else if (warp == 2 && lane == 0) {

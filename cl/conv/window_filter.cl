@@ -78,7 +78,8 @@ DEVICE struct pixels chunk_pixels(int chunk, VIEW eChunk, VIEW eY)
 KERNEL(ITEMS) void
 conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIEW vY, VIEW eY, VIEW eChunk,
                    VIEW vFirst, VIEW eW, VIEW vDilation, int tiles, int chunks, int parts,
-                   GLOBAL unsigned INT64 *gMaps, int first_map, GLOBAL float *RESTRICT gSums)
+                   GLOBAL unsigned INT64 *gMaps, int first_map, int kept,
+                   GLOBAL float *RESTRICT gSums)
 {
     LARGE_LOCAL_ARRAY(room, LOCAL_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -95,9 +96,9 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
     struct share share;
 
     filter_share(&share, GROUP_ID(0), tiles, chunks, parts);
-    if (warp == 0)
+    if (!kept && warp == 0)
         chunk_map(maps, described, lane, gX, vX, eX, pitch, rows_x, images);
-    else if (warp == 1)
+    else if (!kept && warp == 1)
         chunk_map(maps + MAP_WORDS, described + MAP_BYTES / 4, lane, gY, vY, eY, pitch, rows_y, images);
     else if (me == 64)
         pipe_init(p, STAGES, WARPGROUPS);

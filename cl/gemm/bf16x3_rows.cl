@@ -40,43 +40,41 @@
 
 LARGE_LOCAL(gemm_bf16x3_rows, STAGES * STAGE)
 
-/* The parts of A, padded to an even number of slices; and, by the last work-group, the map of B.  A batch
- * stride of 0 means one matrix for all. */
+/* The parts of A, padded to an even number of slices. */
 KERNEL(256) void
 split(int rows, int K, int per, VIEW e, GLOBAL const T *RESTRICT g, VIEW v,
-      GLOBAL uint4 *RESTRICT parts, VIEW p, int groups, int N, int batches, GLOBAL const T *gB, VIEW vB,
-      GLOBAL unsigned INT64 *map)
+      GLOBAL uint4 *RESTRICT parts, VIEW p)
 {
-    LOCAL_ARRAY(unsigned INT64, room, MAP_BYTES / 8);
-    const int me = LOCAL_ID();
-    const unsigned int at = LOCAL_ADDRESS(room);
+    bf16x3_split(GROUP_ID(0), SPLIT_SPAN, rows, K, 2 * BLK_K, per, e, g, v, parts, p);
+}
 
-    if (GROUP_ID(0) < groups) {
-        bf16x3_split(GROUP_ID(0), SPLIT_SPAN, rows, K, 2 * BLK_K, per, e, g, v, parts, p);
-        return;
-    }
-    if (me < MAP_BYTES / 8)
-        room[me] = 0;
-    BARRIER();
-    if (me == 0) {
-        MAP_TILED(at, MAP_F32, "2", gB + vB.s0);
-        MAP_DIM(at, "0", MN_MAJOR_B ? N : K, BLK_K, 1);
-        MAP_DIM(at, "1", MN_MAJOR_B ? K : N, MN_MAJOR_B ? BLK_K : BLK_N, 1);
-        MAP_DIM(at, "2", vB.s4 ? batches : 1, 1, 1);
-        MAP_STRIDE(at, "0", 4 * (MN_MAJOR_B ? vB.s5 : vB.s6));
-        MAP_STRIDE(at, "1", 4 * (vB.s4 ? vB.s4 : 4));
-    }
-    BARRIER();
-    if (me < MAP_BYTES / 8)
-        map[me] = room[me];
+/* By a warp, the map of B; room: 128 bytes.  A batch stride of 0 means one matrix for all. */
+DEVICE void rows_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, GLOBAL const T *b, VIEW v,
+                     int N, int K, int batches)
+{
+    struct tensor_map m;
+
+    m.address = (UINT64)b;
+    m.type = MAP_TYPE_F32;
+    m.rank = 3;
+    m.pixels = 0;
+    m.extent[0] = MN_MAJOR_B ? N : K;
+    m.extent[1] = MN_MAJOR_B ? K : N;
+    m.extent[2] = v.s4 ? batches : 1;
+    m.stride[0] = (UINT64)(MN_MAJOR_B ? v.s5 : v.s6) * 4;
+    m.stride[1] = v.s4 ? (UINT64)v.s4 * 4 : 16;
+    m.box[0] = BLK_K;
+    m.box[1] = MN_MAJOR_B ? BLK_K : BLK_N;
+    m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
+    map_keep(map, room, lane, m);
 }
 
 /* The pairs of all batches, for each BLK_M rows, follow each other. */
 KERNEL(128 * WARPGROUPS + 128) void
 gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
                  GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
-                 GLOBAL const uint4 *parts_a, VIEW pA, GLOBAL const unsigned INT64 *map, int step_b,
-                 int batches, int each, int more, GLOBAL float *gSums, int start, OUTPUT_PARAMS)
+                 GLOBAL const uint4 *parts_a, VIEW pA, GLOBAL unsigned INT64 *gMaps, int first_map,
+                 int kept, int batches, int each, int more, GLOBAL float *gSums, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
@@ -87,9 +85,12 @@ gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
     const int begin = unit_begins(unit, each, more), end = unit_begins(unit + 1, each, more);
     const int me = LOCAL_ID(), warp = this_warp();
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
+    GLOBAL unsigned INT64 *const map = gMaps + first_map * (MAP_BYTES / 8);
     struct pipeline p = pipe_at(barriers, STAGES);
 
-    if (me == 0)
+    if (!kept && warp == 0)
+        rows_map(map, (LOCAL UINT32 *)sAB, me, gB + vB.s0, vB, N, K, batches);
+    else if (me == 32)
         pipe_init(p, STAGES, ROLE_WARPS);
     BARRIER();
 
@@ -109,8 +110,8 @@ gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
 
                     p = producer_acquire(p);
                     producer_expect(p, STAGE);
-                    operand_load(to, map, MN_MAJOR_B, BLK_N, n0, (2 * first + i) * BLK_K, batch * step_b,
-                                 pipe_full(p));
+                    operand_load(to, map, MN_MAJOR_B, BLK_N, n0, (2 * first + i) * BLK_K,
+                                 batch * (vB.s4 != 0), pipe_full(p));
                     copy_bytes(to + BYTES_B, a + (INT64)i * (BYTES_A / 16), BYTES_A, pipe_full(p));
                     p = pipe_next(p, STAGES);
                 }
@@ -147,7 +148,7 @@ gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
             const struct output output = OUTPUT(batch);
             const INDEX row = whole ? output.row : N, col = whole ? output.col : 1;
             GLOBAL float *const to = whole ? output.c
-                                           : gSums + start + ((INT64)before * batches + batch) * M * N;
+                                           : gSums + ((INT64)before * batches + batch) * M * N;
 
             if (bf16x3_all_finite(sum, ACCUMULATORS)) {
                 UNROLL for (int i = 0; i < ACCUMULATORS; i++)
@@ -188,7 +189,7 @@ gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
 
 KERNEL(2 * BLK_N) void
 add_units(int M, int N, int K, VIEW eC, R alpha, int batches, int each, int more,
-          GLOBAL const float *RESTRICT gSums, int start, OUTPUT_PARAMS)
+          GLOBAL const float *RESTRICT gSums, OUTPUT_PARAMS)
 {
     const int eighths = (M + 7) / 8, tiles_n = (N + BLK_N - 1) / BLK_N;
     const int tile = GROUP_ID(0) / eighths, batch = batches == 1 ? 0 : tile / tiles_n;
@@ -198,7 +199,7 @@ add_units(int M, int N, int K, VIEW eC, R alpha, int batches, int each, int more
     const int pairs = (K + 2 * BLK_K - 1) / (2 * BLK_K), first = tile * pairs;
     const int count = unit_of(first + pairs - 1, each, more) - unit_of(first, each, more) + 1;
     const INT64 step = (INT64)batches * M * N;
-    GLOBAL const float *from = gSums + start + (INT64)batch * M * N + (INT64)m * N + n;
+    GLOBAL const float *from = gSums + (INT64)batch * M * N + (INT64)m * N + n;
     R sum[4] = { ZERO, ZERO, ZERO, ZERO };
 
     if (count == 1 || m >= M || here < 1)

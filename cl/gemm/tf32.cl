@@ -28,31 +28,27 @@
 LARGE_LOCAL(gemm_tf32, MAPS_AT + 2 * MAP_BYTES)
 
 KERNEL(ITEMS) void
-gemm_tf32(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles,
-          GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
-          int first_map, OUTPUT_PARAMS)
+gemm_tf32(GEMM_PARAMS, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
     LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
-    const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), staged = 0;
-    const int batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
+    const int me = LOCAL_ID(), lane = me % 32, warp = this_warp();
     const int slices = (K + 2 * BLK_K - 1) / (2 * BLK_K) * 2;   /* even: past the edge of K are zeros */
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
-    const struct schedule schedule = schedule_of(M, N, BLK_M, BLK_N, RASTER);
+    const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
     GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
 
-    if (warp == 0)                              /* what must be done first, by a warp each */
-        gemm_keep_map(maps, room, lane, 0, M, N, K, batches, gA, vA, gB, vB);
-    else if (warp == 1)
-        gemm_keep_map(maps, room, lane, 1, M, N, K, batches, gA, vA, gB, vB);
-    else if (me == 64)
-        pipe_init(p, STAGES, MN_MAJOR_A ? ROLE_WARPS : WARPGROUPS);
-    else if (warp == ROLE_WARPS)
+    if (warp == ROLE_WARPS) {                   /* what must be done first, by a warp each */
         t = tile_at(schedule, GROUP_ID(0));
+    } else if (!kept && warp < 2) {
+        GEMM_KEEP_MAPS(maps, room, warp, lane);
+    } else if (me == 96) {
+        pipe_init(p, STAGES, MN_MAJOR_A ? ROLE_WARPS : WARPGROUPS);
+    }
     BARRIER();
 
     if (warp >= ROLE_WARPS) {

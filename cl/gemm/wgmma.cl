@@ -25,51 +25,47 @@
 LARGE_LOCAL(gemm_wgmma, MAPS_AT + 3 * MAP_BYTES)
 
 KERNEL(ITEMS) void
-gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vTiles,
-           GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
-           int first_map, OUTPUT_PARAMS)
+gemm_wgmma(GEMM_PARAMS, OUTPUT_PARAMS)
 {
     LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 3 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
     LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), slices = (K + BLK_K - 1) / BLK_K;
-    const int batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
     GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
     struct tile t = { 0, 0, 0, 0 };
-    const struct staged residual = STAGED_RESIDUAL(vR.s5, vR.s6, vR.s4, N, batches == (int)eC.s4);
-    const int staged = residual.is;
+    const int is_staged = RESIDUAL_BYTES == 2 && staged;
 
-    if (warp == 0)                              /* what must be done first, by a warp each */
-        gemm_keep_map(maps, room, lane, 0, M, N, K, batches, gA, vA, gB, vB);
-    else if (warp == 1)
-        gemm_keep_map(maps, room, lane, 1, M, N, K, batches, gA, vA, gB, vB);
-    else if (me == 64) {
+    if (warp == TEAMS * ROLE_WARPS) {           /* what must be done first, by a warp each */
+        t = tile_at(schedule, GROUP_ID(0));
+    } else if (!kept && warp < 2) {
+        GEMM_KEEP_MAPS(maps, room, warp, lane);
+    } else if (!kept && warp == 2 && is_staged) {
+        const struct staged residual = STAGED_MATRIX;
+
+        residual_map(maps + 2 * MAP_WORDS, room + 2 * (MAP_BYTES / 4), lane, residual, M, N, batches);
+    } else if (me == 96) {
         pipe_init(p, STAGES, WARPGROUPS);
         if (TEAMS > 1)
             turns_init(turns, TEAMS);
     }
-    else if (warp == 3 && staged)
-        residual_map(maps + 2 * MAP_WORDS, room + 2 * (MAP_BYTES / 4), lane, residual, M, N, batches);
-    else if (warp == TEAMS * ROLE_WARPS)
-        t = tile_at(schedule, GROUP_ID(0));
     BARRIER();
 
     if (warp >= TEAMS * ROLE_WARPS) {
         role_give_registers(MOVES);
         if (warp == TEAMS * ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
-            if (staged)
+            if (is_staged)
                 map_acquire(maps + 2 * MAP_WORDS);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
                 p = gemm_load(p, stages, maps, t, 0, slices, vA.s4 != 0, vB.s4 != 0);
-                if (staged)
+                if (is_staged)
                     p = residual_load(p, stages, maps + 2 * MAP_WORDS, t.m0, t.n0,
-                                      t.batch * (residual.batch != 0));
+                                      t.batch * RESIDUAL_STEP);
                 t = tile_at(schedule, at + groups);
             }
         }
@@ -77,7 +73,7 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
         const int team = TEAMS > 1 ? warp / ROLE_WARPS : 0, own = warp - team * ROLE_WARPS;
         const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
         const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
-        const int r = acc_first_row(own, lane), in_tile = slices + staged * RESIDUAL_STAGES;
+        const int r = acc_first_row(own, lane), in_tile = slices + is_staged * RESIDUAL_STAGES;
         int turned = team == 0;
 
         role_take_registers(MOVES);
@@ -100,11 +96,13 @@ gemm_wgmma(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vT
             gemm_issue(d, p, a, b, 1);
             if (!early)                         /* while the tensor cores are busy */
                 GEMM_PREPARE(8)
-            p = gemm_multiply_turn(d, p, a, b, slices, turn, staged * RESIDUAL_STAGES);
-            if (staged)
-                p = residual_add(d, p, stages, &c, m, m + 8, t.n0, own, lane, 1 + warp / 4);
-            finish_tile_added(&c, d, bias_row, 0, staged, ACCUMULATORS, m, m + 8, t.n0, lane);
-            store_finished(&c, d, ACCUMULATORS, m, m + 8, t.n0, lane, UNALIGNED_C);
+            p = gemm_multiply_turn(d, p, a, b, slices, turn, is_staged * RESIDUAL_STAGES,
+                                   STORES_THROUGH && !is_staged);
+            if (is_staged)
+                p = residual_add(d, p, stages, &c, m, m + 8, t.n0, own, lane, 1 + warp / 4, STORES_THROUGH);
+            finish_tile_added(&c, d, bias_row, 0, is_staged, ACCUMULATORS, m, m + 8, t.n0, lane);
+            store_through_stage(p, stages, own, is_staged, at + groups < tiles, &c, d, m, m + 8, t.n0, lane,
+                                UNALIGNED_C);
             if (TEAMS > 1)
                 p = pipe_skip(p, (TEAMS - 1) * in_tile, STAGES);
         }

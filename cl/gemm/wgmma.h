@@ -14,12 +14,12 @@
  *     +-----+  +---------+
  *
  * Work-groups make the tensor maps of A and B, so that the host needs no library: all of them one pair,
- * where an earlier launch may have left it, or each its own, in the workspace.  TMA fills with zeros what is
- * outside of A and B, so edges need no care.
+ * where an earlier launch may have left it.  TMA fills with zeros what is outside of A and B, so edges need
+ * no care.
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
- * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), GEMM_EARLY,
- *        GEMM_PREPARE(), gemm_*(), turns_init(), turn_hand_over().
+ * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), GEMM_PARAMS,
+ *        GEMM_EARLY, GEMM_PREPARE(), gemm_*(), turns_init(), turn_hand_over().
  */
 #define BLK_M        (64 * WARPGROUPS)
 #define BLK_K        OPERAND_ROW
@@ -30,6 +30,13 @@
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 #define MULTIPLY(d, a, b, add) \
     WGMMA(BLK_N, OPERAND_KIND, OPERAND_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
+
+/* A kernel's.  What the producer needs before its first slice comes first: parameters are fetched from memory
+ * in lines of 256 bytes, each of which is waited for.  staged: whether the residual is. */
+#define GEMM_PARAMS                                                                                 \
+    int M, int N, int K, int groups, int tiles, R alpha, GLOBAL unsigned INT64 *gMaps,              \
+    int first_map, int kept, GLOBAL const T *gA, GLOBAL const T *gB, int batches, int staged,       \
+    VIEW vTiles, VIEW vA, VIEW vB, VIEW eC
 
 /* Declares m, the map of A or of B, of arguments that the functions below have: its boxes are slices of K of
  * a tile.  A batch stride of 0 means one matrix for all. */
@@ -72,29 +79,6 @@
             prefetch_tile(&c, ACCUMULATORS, m, m + (below), t.n0, lane);                            \
     }
 
-/* Maps of both operands, by one warp: a lane each. */
-DEVICE void gemm_describe(GLOBAL unsigned INT64 *maps, LOCAL unsigned INT64 *room, int lane, int M, int N,
-                          int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
-{
-    const UINT32 map = LOCAL_ADDRESS(room) + lane * MAP_BYTES;
-
-    room[lane] = 0;
-    warp_meet();
-    if (lane < 2) {
-        GEMM_MAP(m, lane == 1);
-
-        MAP_TILED(map, OPERAND_MAP, "2", m.address);
-        MAP_DIM(map, "0", m.extent[0], m.box[0], 1);
-        MAP_DIM(map, "1", m.extent[1], m.box[1], 1);
-        MAP_DIM(map, "2", m.extent[2], 1, 1);
-        MAP_STRIDE(map, "0", m.stride[0]);
-        MAP_STRIDE(map, "1", m.stride[1]);
-    }
-    warp_meet();
-    map_release_own(maps, LOCAL_ADDRESS(room));
-    map_release_own(maps + MAP_WORDS, LOCAL_ADDRESS(room) + MAP_BYTES);
-}
-
 /* By a warp, the map of A or of B, which all work-groups share (tile/tensor_map.h); room: 128 bytes. */
 DEVICE void gemm_keep_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int lane, const int is_b, int M,
                           int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
@@ -103,6 +87,15 @@ DEVICE void gemm_keep_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int l
 
     map_keep(maps + is_b * MAP_WORDS, room + is_b * (MAP_BYTES / 4), lane, m);
 }
+
+/* By the first two warps, of a kernel with GEMM_PARAMS; room: 256 bytes. */
+#define GEMM_KEEP_MAPS(maps, room, warp, lane)                                                      \
+    do {                                                                                            \
+        if ((warp) == 0)                                                                            \
+            gemm_keep_map(maps, room, lane, 0, M, N, K, batches, gA, vA, gB, vB);                   \
+        else if ((warp) == 1)                                                                       \
+            gemm_keep_map(maps, room, lane, 1, M, N, K, batches, gA, vA, gB, vB);                   \
+    } while (0)
 
 /* The producer, before its first slice. */
 DEVICE void gemm_acquire_maps(GLOBAL const unsigned INT64 *maps)
@@ -176,9 +169,9 @@ DEVICE void turn_hand_over(struct pipeline p, UINT32 turn, int behind)
 }
 
 /* ... after the first of a tile's slices, all others.  turn: 0, or the barrier of the team that is next, when
- * the last slice is handed over; behind: stages of the tile after these. */
+ * the last slice is handed over; behind: stages of the tile after these; keeps: the last is not released. */
 DEVICE struct pipeline gemm_multiply_turn(float *d, struct pipeline p, UINT32 a, UINT32 b, int count,
-                                          UINT32 turn, int behind)
+                                          UINT32 turn, int behind, int keeps)
 {
     const int releases = LOCAL_ID() % 128 == 0;
 
@@ -196,12 +189,12 @@ DEVICE struct pipeline gemm_multiply_turn(float *d, struct pipeline p, UINT32 a,
             consumer_release(before);
     }
     WGMMA_WAIT(BLK_N, d, "0");
-    if (releases)
+    if (releases && !keeps)
         consumer_release(p);
     return pipe_next(p, STAGES);
 }
 
 DEVICE struct pipeline gemm_multiply(float *d, struct pipeline p, UINT32 a, UINT32 b, int count)
 {
-    return gemm_multiply_turn(d, p, a, b, count, 0, 0);
+    return gemm_multiply_turn(d, p, a, b, count, 0, 0, 0);
 }

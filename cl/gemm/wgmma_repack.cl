@@ -5,36 +5,35 @@
  *
  * Parameters and method: cl/gemm/wgmma.cl.
  */
-#define ITEMS (128 * WARPGROUPS + 32 + 32 * REPACK_WARPS)
+#define ITEMS   (128 * WARPGROUPS + 32 + 32 * REPACK_WARPS)
+#define MAPS_AT (STAGES * STAGE)
 
-LARGE_LOCAL(gemm_wgmma_repack, STAGES * STAGE)
+LARGE_LOCAL(gemm_wgmma_repack, MAPS_AT + 2 * MAP_BYTES)
 
 KERNEL(ITEMS) void
-gemm_wgmma_repack(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vTiles,
-                  GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
-                  GLOBAL const T *from_a, VIEW view_a, GLOBAL const T *from_b, VIEW view_b,
+gemm_wgmma_repack(GEMM_PARAMS, GLOBAL const T *from_a, VIEW view_a, GLOBAL const T *from_b, VIEW view_b,
                   int strips_a, int strips_b, int first_a, int first_b, int chunk, GLOBAL int *counters,
                   OUTPUT_PARAMS)
 {
-    LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
+    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
-    LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_WORDS);
     LOCAL_ARRAY(uint4, rows, REPACK_WARPS * REPACK_ROOM);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), slices = (K + BLK_K - 1) / BLK_K;
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
     const struct repack repack = { strips_a, strips_b, first_a, first_b, chunk, (K + chunk - 1) / chunk };
-    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
 
-    if (warp == 0)                              /* what must be done first, by a warp each */
-        gemm_describe(maps, room, me, M, N, K, 1, gA, vA, gB, vB);
-    else if (me == 32)
-        pipe_init(p, STAGES, WARPGROUPS);
-    else if (warp == ROLE_WARPS)
+    if (warp == ROLE_WARPS) {                   /* what must be done first, by a warp each */
         t = tile_at(schedule, GROUP_ID(0));
+    } else if (!kept && warp < 2) {
+        GEMM_KEEP_MAPS(maps, (LOCAL UINT32 *)(sAB + MAPS_AT), warp, lane);
+    } else if (me == 96) {
+        pipe_init(p, STAGES, WARPGROUPS);
+    }
     BARRIER();
 
     if (warp == ROLE_WARPS) {

@@ -1,14 +1,15 @@
 /* cl/gemm/wgmma_splitk.cl - gemm_wgmma with split-K, for a C of few tiles, for NVIDIA's sm_90
  *
  * K is cut into parts of `span` slices, of which the last may have fewer.  Each tile of each part is a tile
- * of its own, whose partial sums go to the workspace in f32, [part][batch][m][n] from element `start` on;
+ * of its own, whose partial sums go to the workspace in f32, [part][batch][m][n];
  * gemm_sum adds them, always in the same order (cl/gemm/splitk_sum.cl).
  *
  * Parameters and method: cl/gemm/wgmma.cl.
  */
-#define ITEMS (128 * WARPGROUPS + 32)
+#define ITEMS   (128 * WARPGROUPS + 32)
+#define MAPS_AT (STAGES * STAGE)
 
-LARGE_LOCAL(gemm_wgmma_splitk, STAGES * STAGE)
+LARGE_LOCAL(gemm_wgmma_splitk, MAPS_AT + 2 * MAP_BYTES)
 
 /* Slices of K of a part. */
 DEVICE int slices_of(int part, int span, int slices)
@@ -19,28 +20,26 @@ DEVICE int slices_of(int part, int span, int slices)
 }
 
 KERNEL(ITEMS) void
-gemm_wgmma_splitk(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, VIEW vTiles,
-                  GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB, GLOBAL unsigned INT64 *gMaps,
-                  int span, GLOBAL float *RESTRICT gSums, int start)
+gemm_wgmma_splitk(GEMM_PARAMS, int span, GLOBAL float *RESTRICT gSums)
 {
-    LARGE_LOCAL_ARRAY(sAB, STAGES * STAGE);
+    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 2 * MAP_BYTES);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
-    LOCAL_ARRAY(unsigned INT64, room, 2 * MAP_WORDS);
+    LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
     const int me = LOCAL_ID(), lane = me % 32, warp = this_warp(), slices = (K + BLK_K - 1) / BLK_K;
-    const int batches = (int)(eC.s1 * eC.s2 * eC.s3 * eC.s4);
     const UINT32 stages = warp_uniform(LOCAL_ADDRESS(sAB));
     const struct schedule schedule = schedule_by(M, N, BLK_M, BLK_N, RASTER, vTiles);
-    GLOBAL unsigned INT64 *maps = gMaps + GROUP_ID(0) * (2 * MAP_WORDS);
+    GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
 
-    if (warp == 0)                              /* what must be done first, by a warp each */
-        gemm_describe(maps, room, me, M, N, K, batches, gA, vA, gB, vB);
-    else if (me == 32)
-        pipe_init(p, STAGES, WARPGROUPS);
-    else if (warp == ROLE_WARPS)
+    if (warp == ROLE_WARPS) {                   /* what must be done first, by a warp each */
         t = tile_of_split(schedule, GROUP_ID(0), batches);
+    } else if (!kept && warp < 2) {
+        GEMM_KEEP_MAPS(maps, room, warp, lane);
+    } else if (me == 96) {
+        pipe_init(p, STAGES, WARPGROUPS);
+    }
     BARRIER();
 
     if (warp == ROLE_WARPS) {
@@ -62,7 +61,7 @@ gemm_wgmma_splitk(int M, int N, int K, VIEW eC, R alpha, int groups, int tiles, 
             gemm_issue(d, p, a, b, 1);
             t = tile_of_split(schedule, at, batches);       /* while the tensor cores are busy */
             p = gemm_multiply(d, p, a, b, slices_of(t.part, span, slices));
-            store_pairs(gSums, start + (INDEX)(t.part * batches + t.batch) * M * N, N, 1, d, ACCUMULATORS,
+            store_pairs(gSums, (INDEX)(t.part * batches + t.batch) * M * N, N, 1, d, ACCUMULATORS,
                         t.m0 + r, t.m0 + r + 8, t.n0 + c, M, N);
         }
     }

@@ -9,24 +9,21 @@
  * expanded.
  *
  * Takes: TYPE T_BYTES; atoms/nvidia/tma.h, wgmma.h; tile/tensor_map.h.
- * Gives: OPERAND_ROW; OPERAND_KIND of wgmma; OPERAND_MAP, OPERAND_TYPE of maps; OPERAND_MAJOR(), operand_*().
+ * Gives: OPERAND_ROW; OPERAND_KIND of wgmma; OPERAND_TYPE of maps; OPERAND_MAJOR(), operand_*().
  */
 #define OPERAND_ROW (128 / T_BYTES)             /* elements of a row */
 
 /* f32 as TF32, of which both operands must be K-major. */
 #if TYPE == TYPE_F32
 #define OPERAND_KIND WGMMA_TF32
-#define OPERAND_MAP  MAP_TF32
 #define OPERAND_TYPE MAP_TYPE_TF32
 #define OPERAND_MAJOR(a, b) ""
 #else
 #if TYPE == TYPE_BF16
 #define OPERAND_KIND WGMMA_BF16
-#define OPERAND_MAP  MAP_BF16
 #define OPERAND_TYPE MAP_TYPE_BF16
 #else
 #define OPERAND_KIND WGMMA_F16
-#define OPERAND_MAP  MAP_F16
 #define OPERAND_TYPE MAP_TYPE_F16
 #endif
 #define OPERAND_MAJOR(a, b) WGMMA_MAJOR(a, b)

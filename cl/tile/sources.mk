@@ -34,6 +34,7 @@ texts += \
 	%D%/store_fragment.h \
 	%D%/store_matrix.h \
 	%D%/store_row.h \
+	%D%/store_through.h \
 	%D%/stream.h \
 	%D%/team.h \
 	%D%/tensor_map.h \

@@ -9,7 +9,8 @@
  *
  * Takes: BLK_M BLK_N STAGES STAGE ACCUMULATORS; store.h, pipeline.h, tensor_map.h, accumulator.h;
  *        atoms/nvidia/mma.h tma.h warp.h.
- * Gives: RESIDUAL_STAGES, struct staged, STAGED_RESIDUAL(), residual_map(), residual_load(), residual_add().
+ * Gives: RESIDUAL_STAGES, struct staged, STAGED_MATRIX, STAGED_PIXELS, RESIDUAL_STEP, residual_map(),
+ *        residual_load(), residual_add().
  */
 #define STAGED_COLUMNS  64
 #define STAGED_BLOCK    (BLK_M * 128)
@@ -17,23 +18,19 @@
 #define STAGED_AT_ONCE  (STAGE / STAGED_BLOCK)                                  /* in a stage */
 #define RESIDUAL_STAGES ((STAGED_BLOCKS + STAGED_AT_ONCE - 1) / STAGED_AT_ONCE)
 
-/* batch: elements from one matrix to the next; 0: all have one. */
-struct staged { int is; GLOBAL const void *from; INDEX row, batch; };
+/* From row to row, and from matrix to matrix, in elements; batch 0: all have one. */
+struct staged { GLOBAL const void *from; INDEX row, batch; };
 
-DEVICE struct staged staged_of(GLOBAL const void *from, INDEX row, INDEX col, INDEX batch, int columns,
-                               int may)
-{
-    const struct staged s = { may && row > 0 && batch >= 0 && batch % 8 == 0 &&
-                              ROWS_OF_VECTORS(2, from, row, col, columns), from, row, batch };
-
-    return s;
-}
-
-/* That of the kernel's parameters, by its strides; may: 0 where it lies otherwise. */
+/* That of a product, or of rows of pixels, where the host says that it is staged: lib/tensor.c knows when.
+ * RESIDUAL_STEP: from batch to batch. */
 #if RESIDUAL_BYTES == 2
-#define STAGED_RESIDUAL(row, col, batch, columns, may) staged_of(gR + vR.s0, row, col, batch, columns, may)
+#define STAGED_MATRIX { gR + vR.s0, (INDEX)vR.s5, (INDEX)vR.s4 }
+#define STAGED_PIXELS { gR + vR.s0, (INDEX)vR.s6, 0 }
+#define RESIDUAL_STEP (vR.s4 != 0)
 #else
-#define STAGED_RESIDUAL(row, col, batch, columns, may) { 0, 0, 0, 0 }
+#define STAGED_MATRIX { 0, 0, 0 }
+#define STAGED_PIXELS { 0, 0, 0 }
+#define RESIDUAL_STEP 0
 #endif
 
 /* By a warp, its map.  room: 128 bytes. */
@@ -75,9 +72,10 @@ DEVICE struct pipeline residual_load(struct pipeline p, UINT32 stages, GLOBAL co
 }
 
 /* A warpgroup: scales the accumulators of a tile, whose first column is n0, and adds beta times the residual.
- * warp: its number among the consumers of the tile; barrier: a number that no other warpgroup uses. */
+ * warp: its number among the consumers of the tile; barrier: a number that no other warpgroup uses; keeps:
+ * the last stage is not released. */
 DEVICE struct pipeline residual_add(float *d, struct pipeline p, UINT32 stages, const struct output *o, int m,
-                                    int m8, int n0, int warp, int lane, int barrier)
+                                    int m8, int n0, int warp, int lane, int barrier, const int keeps)
 {
 #if RESIDUAL_BYTES == 2
     const UINT32 from = stages + (UINT32)(warp * 16 + lane % 16) * 128;
@@ -99,9 +97,11 @@ DEVICE struct pipeline residual_add(float *d, struct pipeline p, UINT32 stages, 
                 x[2 * j + 1] = FMA(o->beta, OF(UPPER, TYPE_RESIDUAL)(u[j]), x[2 * j + 1]);
             }
         }
-        bar_sync(barrier, 128);                 /* all have read */
-        if (LOCAL_ID() % 128 == 0)
-            consumer_release(p);
+        if (!keeps || first + STAGED_AT_ONCE < STAGED_BLOCKS) {
+            bar_sync(barrier, 128);             /* all have read */
+            if (LOCAL_ID() % 128 == 0)
+                consumer_release(p);
+        }
         p = pipe_next(p, STAGES);
     }
 #endif

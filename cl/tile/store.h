@@ -6,7 +6,7 @@
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
  * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); FINISH_PIECE
  *        scale_piece(); finish_tile(), finish_tile_held(), finish_tile_added(), finish_across(),
- *        ROWS_OF_VECTORS(), store_finished(), store_finished_rows(), store_tile().
+ *        ROWS_OF_VECTORS(), store_finished(), store_finished_odd(), store_finished_rows(), store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */
@@ -275,24 +275,17 @@ DEVICE void finish_across(const struct output *o, float *d, const int count, int
 
 /* ---- the store ----------------------------------------------------------------------------------- */
 
-/* Of accumulators that are finished.  unaligned, a constant: 1 where rows of C of 16-bit elements mostly
- * begin at no multiple of 16 bytes. */
-DEVICE void store_finished(const struct output *o, const float *d, const int count, int m, int m8, int n0,
-                           int lane, const int unaligned)
+/* Of accumulators that are finished, where rows of C are no whole vectors.  unaligned, a constant: 1 where
+ * those of 16-bit elements mostly begin at no multiple of 16 bytes. */
+DEVICE void store_finished_odd(const struct output *o, const float *d, const int count, int m, int m8, int n0,
+                               int lane, const int unaligned)
 {
     const int n = n0 + acc_first_col(lane);
 
 #if C_BYTES == 4
     store_pairs(o->c, 0, o->row, o->col, d, count, m, m8, n, o->M, o->N);
 #else
-    if (ROWS_OF_VECTORS(2, o->c, o->row, o->col, o->N)) {
-        UNROLL for (int below = 0; below < 2; below++) {
-            const int r = below ? m8 : m;
-
-            store_row_vectors(o->c + (r < o->M ? r : 0) * o->row + n0, d, count, below, lane,
-                              r < o->M ? o->N - n0 : 0);
-        }
-    } else if (o->col == 1) {
+    if (o->col == 1) {
         UNROLL for (int below = 0; below < 2; below++) {
             const int r = below ? m8 : m, left = r < o->M ? o->N - n0 : 0;
             GLOBAL TC *const to = o->c + (r < o->M ? r : 0) * o->row + n0;
@@ -311,6 +304,23 @@ DEVICE void store_finished(const struct output *o, const float *d, const int cou
         }
     }
 #endif
+}
+
+DEVICE void store_finished(const struct output *o, const float *d, const int count, int m, int m8, int n0,
+                           int lane, const int unaligned)
+{
+#if C_BYTES == 2
+    if (ROWS_OF_VECTORS(2, o->c, o->row, o->col, o->N)) {
+        UNROLL for (int below = 0; below < 2; below++) {
+            const int r = below ? m8 : m;
+
+            store_row_vectors(o->c + (r < o->M ? r : 0) * o->row + n0, d, count, below, lane,
+                              r < o->M ? o->N - n0 : 0);
+        }
+        return;
+    }
+#endif
+    store_finished_odd(o, d, count, m, m8, n0, lane, unaligned);
 }
 
 /* The same, where f32 elements are mostly in rows of 16-byte vectors. */

@@ -4,46 +4,13 @@
  * every `step`-th is brought.  An im2col map brings pixels of an NHWC image, as convolution needs them.
  * Elements outside the tensor are zeros.  Rows of a box have up to 128 bytes and are swizzled.
  *
- * There are two ways to make a map, in 128 zeroed bytes of local memory: MAP_TILED(), MAP_DIM() and
- * MAP_STRIDE(), one lane a map; or map_word(), words 0 to 15 by as many lanes, which is the only one for
- * im2col.
- *
- * Where an earlier launch left the same map, map_keep() keeps it: to release a map takes as long as to load
- * the first slice.  All work-groups may share one, since all of them write the same bytes to it.
+ * All work-groups share a map, since all of them write the same bytes to it.  Where an earlier launch left
+ * the same, map_keep() keeps it: to release a map takes as long as to load the first slice.  A launch that
+ * the host tells so does not even look (vn__arg_maps() of lib/core.h).
  *
  * Takes: atoms/nvidia/tma.h, atoms/nvidia/warp.h.
- * Gives: MAP_F16 ... MAP_TF32, MAP_TILED, MAP_DIM, MAP_STRIDE, MAP_TYPE_*, struct tensor_map, map_word(),
- *        map_keep().
+ * Gives: MAP_TYPE_*, struct tensor_map, map_keep().
  */
-#define MAP_F16  "6"
-#define MAP_F32  "7"
-#define MAP_BF16 "10"
-#define MAP_TF32 "11"                           /* f32 in memory, rounded to nearest on the way */
-
-/* what all dimensions share; of_rank: "1" to "4", one less than the rank */
-#define MAP_TILED(map, kind, of_rank, address)                             \
-    do {                                                                   \
-        MAP_SET64(map, "global_address", "", address);                     \
-        MAP_CHOOSE(map, "rank", of_rank);                                  \
-        MAP_CHOOSE(map, "elemtype", kind);                                 \
-        MAP_CHOOSE(map, "interleave_layout", "0");                         \
-        MAP_CHOOSE(map, "swizzle_mode", "3");       /* 128 bytes */        \
-        MAP_CHOOSE(map, "fill_mode", "0");          /* zeros */            \
-    } while (0)
-
-/* dimension "0" to "4" */
-#define MAP_DIM(map, dim, extent, box, step)                               \
-    do {                                                                   \
-        MAP_SET32(map, "global_dim", dim ", ", extent);                    \
-        MAP_SET32(map, "box_dim", dim ", ", box);                          \
-        MAP_SET32(map, "element_stride", dim ", ", step);                  \
-    } while (0)
-
-/* from one element of dimension 1 ("0") to 4 ("3") to the next, a multiple of 16 bytes */
-#define MAP_STRIDE(map, dim_less_1, bytes) MAP_SET64(map, "global_stride", dim_less_1 ", ", bytes)
-
-/* ---- word by word --------------------------------------------------------------------- */
-
 #define MAP_TYPE_F16  6
 #define MAP_TYPE_F32  7
 #define MAP_TYPE_BF16 10

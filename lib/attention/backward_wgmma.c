@@ -12,7 +12,7 @@ enum { HEAD, KEYS_N, KEYS_STAGES, QUERIES_N, QUERIES_STAGES, WARPGROUPS };
 enum { KEYS_NS, QUERIES_NS, TILE_NS };
 enum { KEYS_TILES, QUERIES_TILES, KEYS_SECTION, QUERIES_SECTION };
 enum { STATISTICS, BY_KEYS, BY_QUERIES };       /* kernels */
-enum { WARPGROUP_M = 64, PRODUCER = 128, MAPS_FLOATS = 128 };   /* of a work-group */
+enum { WARPGROUP_M = 64, PRODUCER = 128 };
 
 static int64_t blk_m(const int *p)
 {
@@ -104,7 +104,7 @@ const char *vn__plan_attention_backward_wgmma(struct vn_plan *out, const void *p
     const double units = site->facts->units, heads = (double)(a->batches * a->heads);
     const double pairs = heads * vn__attention_pairs(a->queries, a->keys, a->causal, a->offset, a->window);
     struct statistics s;
-    const char *why = vn__attention_statistics(&s, a, (int64_t)a->units * MAPS_FLOATS, padded_to(p));
+    const char *why = vn__attention_statistics(&s, a, 0, padded_to(p));
 
     if (why)
         return refuse(out, why);
@@ -165,7 +165,8 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, const struct at
     vn__arg_int(&l, plan->v[by_keys ? KEYS_SECTION : QUERIES_SECTION]);
     vn__arg_int(&l, groups);
     vn__arg_int(&l, tiles);
-    vn__arg_buffer(&l, scratch);        /* maps are at its start */
+    if ((status = vn__arg_maps(&l, q)))
+        return status;
     vn__arg_buffer(&l, counters);
     return vn__launch(q, it, kernel, &l);
 }
@@ -178,7 +179,7 @@ vn_status vn__run_attention_backward_wgmma(vn_queue *q, const struct vn_choice *
     vn_buffer *scratch;
     vn_status status;
 
-    vn__attention_statistics(&s, a, (int64_t)a->units * MAPS_FLOATS, padded_to(it->p));
+    vn__attention_statistics(&s, a, 0, padded_to(it->p));
     if ((status = vn__workspace(&scratch, q, plan->workspace)) ||
         (status = vn__run_attention_statistics(q, it, a, &s, 1, scratch)))
         return status;

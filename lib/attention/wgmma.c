@@ -11,7 +11,7 @@
 enum { HEAD, BLK_N, STAGES, WARPGROUPS, Q_BUFFERS, Q_REGISTERS, LAZY, JOINED, TENANTS };
 enum { BLOCK_NS, TILE_NS, MASK_NS };            /* and costs */
 enum { TILES, GROUPS, SECTION };                /* values of a plan */
-enum { LARGEST_HEAD = 256, WARPGROUP_M = 64, PRODUCER = 128, MAPS_BYTES = 384, MOST_GROUPS = 1024 };
+enum { LARGEST_HEAD = 256, WARPGROUP_M = 64, PRODUCER = 128, MOST_GROUPS = 1024 };
 
 /* ---- fits ------------------------------------------------------------------------- */
 
@@ -172,7 +172,6 @@ const char *vn__plan_attention_wgmma(struct vn_plan *out, const void *problem, c
     }
     out->v[GROUPS] = out->v[TILES] < most ? out->v[TILES] : most;
     out->v[SECTION] = section_of(a, tiles_of_head, units, site->rates);
-    out->workspace = (size_t)out->v[GROUPS] * MAPS_BYTES;
     out->seconds = vn__attention_tile_seconds(a, vn__attention_blocks(a, blk_m(row->p), row->p[BLK_N]),
                                               row->cost[BLOCK_NS] + (is_general(a) ? row->cost[MASK_NS] : 0),
                                               row->cost[TILE_NS],
@@ -202,19 +201,18 @@ vn_status vn__run_attention_wgmma(vn_queue *q, const struct vn_choice *it, const
     const struct attention a = without_strides_of_one(problem);
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
                            .items = (int)(2 * blk_m(it->p)) + PRODUCER };
-    vn_buffer *maps, *counters;
+    vn_buffer *counters;
     vn_status s;
 
-    if ((s = vn__workspace(&maps, q, plan->workspace)) || (s = vn__counters(&counters, q)))
+    if ((s = vn__counters(&counters, q)) || (s = vn__arg_maps(&l, q)))
         return s;
-    vn__attention_begin(&l, &a);
-    vn__attention_more(&l, &a);
+    vn__arg_buffer(&l, counters);
     vn__arg_int(&l, a.batches);
     vn__arg_int(&l, a.heads);
     vn__arg_int(&l, plan->v[SECTION]);
     vn__arg_int(&l, plan->v[GROUPS]);
     vn__arg_int(&l, plan->v[TILES]);
-    vn__arg_buffer(&l, maps);
-    vn__arg_buffer(&l, counters);
+    vn__attention_begin(&l, &a);
+    vn__attention_more(&l, &a);
     return vn__launch(q, it, 0, &l);
 }

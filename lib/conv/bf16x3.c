@@ -408,7 +408,7 @@ static int parts_of(struct vn_bf16x3_side *side, size_t *copy, const struct conv
 static vn_status split(vn_queue *q, const struct vn_choice *it, const struct conv *c, const struct source *s,
                        struct vn_bf16x3_side *side, const struct room *r, vn_buffer *room, vn_buffer *to)
 {
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_status status = VN_OK;
 
     if (s->folded) {
@@ -593,7 +593,7 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     vn__conv_arg_sizes(&l, 0, 0, s->t.extent[0], s->t.extent[1], s->t.extent + 2);
     vn__arg_buffer(&l, parts);
     vn__arg_view(&l, side->view);
-    if ((status = vn__arg_maps(&l, q, NULL)))
+    if ((status = vn__arg_maps(&l, q)))
         return status;
     vn__arg_buffer(&l, room ? room : parts);    /* for partial sums, if there are any */
     vn__conv_arg_image(&l, in, in->buffer, in->start);

@@ -132,7 +132,7 @@ vn_status vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, co
     struct filter_cut cut;
     struct room room;
     struct filter_view v;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_buffer *buffer;
     vn_status s = vn__workspace(&buffer, q, plan->workspace);
 
@@ -158,7 +158,7 @@ vn_status vn__run_conv_bf16x3_filter(vn_queue *q, const struct vn_choice *it, co
     vn__arg_int(&l, cut.tiles);
     vn__arg_int(&l, cut.slices);
     vn__arg_int(&l, cut.parts);
-    if ((s = vn__arg_maps(&l, q, NULL)))
+    if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, buffer);
     return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, buffer);

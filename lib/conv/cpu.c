@@ -27,7 +27,7 @@ vn_status vn__run_conv_cpu(vn_queue *q, const struct vn_choice *it, const void *
     const int64_t panels = VN_CEIL_DIV(vn__conv_columns(c), p[CPU_THR_V] * p[CPU_VEC]);
     const int64_t tiles = VN_CEIL_DIV(vn__conv_rows(c), p[CPU_THR_M]);
     const int64_t share = share_of(q, tiles, panels * vn__conv_phases(c) * c->groups, p);
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
 
     (void)plan;
     l.groups[0] = panels * vn__conv_phases(c);
@@ -92,13 +92,12 @@ const char *vn__plan_conv_cpu_filter(struct vn_plan *out, const void *problem, c
 static vn_status run_sum(vn_queue *q, const struct vn_choice *it, const struct conv *c, int64_t splits,
                          vn_buffer *sums)
 {
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
 
     l.groups[0] = vn__conv_rows(c);
     l.groups[1] = 1;
     l.groups[2] = c->groups;
     l.items = 1;
-    l.nargs = 0;
     vn__conv_arg_output(&l, c);
     vn__conv_arg_taps(&l, c);
     vn__conv_arg_alpha(&l, c);
@@ -118,7 +117,7 @@ vn_status vn__run_conv_cpu_filter(vn_queue *q, const struct vn_choice *it, const
     const int64_t splits = splits_of(c, p), share = share_of(q, tiles, panels * splits * c->groups, p);
     const size_t bytes = plan->workspace;
     vn_buffer *sums = c->w.buffer;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_status s;
 
     if (bytes && (s = vn__workspace(&sums, q, bytes)))

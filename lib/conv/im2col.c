@@ -156,21 +156,30 @@ const char *vn__im2col_of(struct im2col *out, const struct conv *c)
 
 /* ---- arguments ---------------------------------------------------------------------------- */
 
-static void arg_tensor(struct vn_launch *l, const vn_tensor *t)
+void vn__arg_im2col_strides(struct vn_launch *l, const vn_tensor *t)
 {
-    int64_t v[8] = { t->start, 0 }, e[8] = { 0 };
+    int64_t v[8] = { t->start, 0 };
 
-    for (int i = 0; i < RANK; i++) {
+    for (int i = 0; i < RANK; i++)
         v[2 + i] = t->stride[i];
-        e[2 + i] = t->extent[i];
-    }
-    vn__arg_buffer(l, t->buffer);
     vn__arg_view(l, v);
+}
+
+void vn__arg_im2col_extents(struct vn_launch *l, const vn_tensor *t)
+{
+    int64_t e[8] = { 0 };
+
+    for (int i = 0; i < RANK; i++)
+        e[2 + i] = t->extent[i];
     vn__arg_view(l, e);
 }
 
-void vn__arg_im2col_source(struct vn_launch *l, const struct im2col *i) { arg_tensor(l, &i->source); }
-void vn__arg_im2col_filter(struct vn_launch *l, const struct im2col *i) { arg_tensor(l, &i->filter); }
+void vn__arg_im2col_source(struct vn_launch *l, const struct im2col *i)
+{
+    vn__arg_buffer(l, i->source.buffer);
+    vn__arg_im2col_strides(l, &i->source);
+    vn__arg_im2col_extents(l, &i->source);
+}
 
 int64_t vn__im2col_zeros(const struct im2col *i, int d)
 {

@@ -39,10 +39,12 @@ double vn__conv_met(const struct conv *c);
 /* The zeros that a row needs before its first pixel, or behind its last, or to be as long as the output's
  * row, whichever are most.                                                                              */
 int64_t vn__im2col_zeros(const struct im2col *i, int d);
-/* Arguments: the buffer, VIEW and extents of the source; those of the filter; eGrid, vFirst, vWindow, of
- * window_of().  phase: what CONV_PHASE() of cl/conv/wgmma.h reads of each dimension.                   */
-void vn__arg_im2col_source(struct vn_launch *l, const struct im2col *i);
-void vn__arg_im2col_filter(struct vn_launch *l, const struct im2col *i);
+/* Arguments: the buffer, VIEW and extents of the source; or of another tensor likewise, one of the three;
+ * eGrid, vFirst, vWindow, of window_of().  phase: what CONV_PHASE() of cl/conv/wgmma.h reads of each
+ * dimension.                                                                                           */
+void vn__arg_im2col_source (struct vn_launch *l, const struct im2col *i);
+void vn__arg_im2col_strides(struct vn_launch *l, const vn_tensor *t);
+void vn__arg_im2col_extents(struct vn_launch *l, const vn_tensor *t);
 void vn__arg_im2col_window(struct vn_launch *l, const struct im2col *i, const int64_t phase[DIMS],
                            int64_t phases);
 #endif

@@ -143,7 +143,7 @@ vn_status vn__run_conv_narrow(vn_queue *q, const struct vn_choice *it, const voi
     const struct conv *c = problem;
     const struct side h = side_of(c, H), w = side_of(c, W);
     const int64_t bands = VN_CEIL_DIV(h.pixels, plan->v[ROWS]);
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
 
     l.groups[0] = bands * vn__conv_output(c)->extent[0];
     l.groups[1] = l.groups[2] = 1;

@@ -10,7 +10,7 @@
 #include <limits.h>
 
 #include "gemm/gemm.h"
-#include "im2col.h"
+#include "wgmma.h"
 
 enum { BLK_N };                                 /* of its parameters, those of conv_window */
 enum { TILES, GROUPS };                         /* of its plan, likewise */
@@ -150,20 +150,22 @@ vn_status vn__run_conv_window_phases(vn_queue *q, const struct vn_choice *it, co
     vn__im2col_of(&seen, &d);
     if ((s = copy_filter(q, it, c, &d, room, elements)))
         return s;
-    vn__arg_im2col_source(&l, &seen);
-    vn__arg_im2col_filter(&l, &seen);
+    if ((s = vn__conv_begin_tiles(&l, q, &d, &seen, plan->v[GROUPS], plan->v[TILES])))
+        return s;
+    vn__arg_int(&l, 0);
+    vn__arg_int(&l, 0);
+    vn__conv_arg_alpha(&l, c);
     vn__arg_im2col_window(&l, &seen, (int64_t[DIMS]){ 0 }, 1);
+    vn__arg_tiles(&l, 1, 1, 1, 1);              /* it has no schedule */
+    vn__arg_im2col_extents(&l, &seen.filter);
     vn__arg_view(&l, (int64_t[8]){ 0, 0, out[0], out[1], 1, out[3], out[4] });
     vn__arg_view(&l, (int64_t[8]){ 0, 1, 1, 1, 1, c->stride[H], c->stride[W] });
     vn__arg_view(&l, (int64_t[8]){ 0, 0, c->w.extent[3], c->w.extent[4], d.pad[0], d.pad[H], d.pad[W] });
     vn__arg_view(&l, (int64_t[8]){ c->w.extent[1], 0, c->pad[H], c->pad[W], 1, c->x.extent[3],
                                    c->x.extent[4] });
-    vn__conv_arg_alpha(&l, c);
-    vn__arg_int(&l, plan->v[GROUPS]);
-    vn__arg_int(&l, plan->v[TILES]);
-    if ((s = vn__arg_maps(&l, q, NULL)))
-        return s;
-    vn__arg_int(&l, 0);
+    vn__arg_im2col_extents(&l, &seen.source);
+    vn__arg_im2col_strides(&l, &seen.source);
+    vn__arg_im2col_strides(&l, &seen.filter);
     vn__arg_buffer(&l, room);
     vn__conv_arg_output(&l, c);
     return vn__launch(q, it, MULTIPLY, &l);

@@ -84,7 +84,7 @@ vn_status vn__conv_repack(vn_queue *q, const struct vn_choice *it, int kernel, c
 {
     const int64_t channels = vn__conv_row_channels(t), dims[DIMS] = { t->extent[2], t->extent[3], row };
     const int64_t wide = channels > vector_of(t) ? WIDE : vector_of(t);
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     const vn_status s = size_launch(&l, t, row, channels, wide);
 
     if (s)
@@ -100,7 +100,7 @@ vn_status vn__conv_repack(vn_queue *q, const struct vn_choice *it, int kernel, c
 static vn_status unpack(vn_queue *q, const struct vn_choice *it, const vn_tensor *t, vn_buffer *from,
                         int64_t start)
 {
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     const vn_status s = size_launch(&l, t, t->extent[4], t->extent[1], WIDE);
 
     if (s)

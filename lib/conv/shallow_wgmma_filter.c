@@ -168,7 +168,7 @@ vn_status vn__run_conv_shallow_wgmma_filter(vn_queue *q, const struct vn_choice 
     vn__arg_int(&l, pixel_of(c));
     vn__arg_int(&l, box);
     vn__arg_int(&l, vn__shallow_units(c));
-    if ((s = vn__arg_maps(&l, q, NULL)))
+    if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, room);
     return (s = vn__launch(q, it, MULTIPLY, &l))

@@ -329,7 +329,7 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     const struct conv *c = problem;
     const int is_packed = it->variant->layout != NULL;
     const struct whole w = whole_of(c, it->p);
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_buffer *taken, *packed = vn__conv_output(c)->buffer;
     struct vn_layout layout;
     struct cut cut;

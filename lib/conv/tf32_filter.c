@@ -166,7 +166,7 @@ vn_status vn__run_conv_tf32_filter(vn_queue *q, const struct vn_choice *it, cons
     struct filter_view v;
     struct filter_cut cut;
     struct room room;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_buffer *buffer;
     int64_t step;
     vn_status s = vn__workspace(&buffer, q, plan->workspace);
@@ -194,7 +194,7 @@ vn_status vn__run_conv_tf32_filter(vn_queue *q, const struct vn_choice *it, cons
     vn__arg_int(&l, cut.tiles);
     vn__arg_int(&l, cut.slices);
     vn__arg_int(&l, cut.parts);
-    if ((s = vn__arg_maps(&l, q, NULL)))
+    if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, buffer);
     return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, buffer);

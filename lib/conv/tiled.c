@@ -11,7 +11,7 @@ vn_status vn__run_conv_tiled(vn_queue *q, const struct vn_choice *it, const void
     const struct conv *c = problem;
     const int *p = it->p;
     const int64_t panels = VN_CEIL_DIV(vn__conv_columns(c), p[BLK_N]);
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
 
     (void)plan;
     l.groups[0] = panels * vn__conv_phases(c);

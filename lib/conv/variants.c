@@ -84,7 +84,7 @@ static void direction_of(int *c, const void *problem)
 #define CONV_TMA "cl/conv/sides.h " TMA "cl/tile/store_across.h cl/conv/conv.h cl/conv/im2col.h "            \
                  "cl/conv/output.h cl/gemm/wgmma.h cl/conv/wgmma.h "
 #define WGMMA CONV_TMA STAGED "cl/conv/wgmma.cl"
-#define STAGED "cl/atoms/nvidia/mma.h cl/tile/staged_residual.h "
+#define STAGED "cl/atoms/nvidia/mma.h cl/tile/staged_residual.h cl/tile/store_through.h "
 #define WGMMA_PARAMS "BLK_N STAGES WARPGROUPS RASTER TEAMS"
 #define WGMMA_DEFINES "#define MN_MAJOR_A PIXELS_MAJOR\n#define MN_MAJOR_B DIRECTION\n"
 #define NHWC_DEFINES WGMMA_DEFINES "#define ACROSS 0\n#define SOURCE_RANK 4\n#define TWINS 0\n"

@@ -399,7 +399,32 @@ static void phases_of(int64_t phase[DIMS], const struct conv *c, int64_t order)
         phase[d] = (int64_t)words[d];
 }
 
-/* raster: of the kernel's schedule; 0: it has none.  sums: of split-K; or NULL. */
+/* Where pixels of the output follow each other, and so rows of the residual. */
+static int is_staged(const struct conv *c)
+{
+    const int in_a_row = c->direction != BACKWARD_DATA ||
+                         (c->stride[0] == 1 && c->stride[1] == 1 && c->stride[2] == 1);
+
+    return in_a_row && vn__is_staged(&c->p.epilogue, &c->residual, RANK - 1, 1, 0, vn__conv_rows(c));
+}
+
+vn_status vn__conv_begin_tiles(struct vn_launch *l, vn_queue *q, const struct conv *c,
+                               const struct im2col *seen, int64_t groups, int64_t tiles)
+{
+    vn_status s;
+
+    vn__arg_int(l, groups);
+    vn__arg_int(l, tiles);
+    vn__arg_int(l, vn__conv_rows(c));
+    vn__arg_int(l, seen->source.extent[1]);
+    if ((s = vn__arg_maps(l, q)))
+        return s;
+    vn__arg_buffer(l, seen->source.buffer);
+    vn__arg_buffer(l, seen->filter.buffer);
+    return VN_OK;
+}
+
+/* raster: of the kernel's schedule; 1 where it has none.  sums: of split-K; or NULL. */
 static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int items, int raster,
                         const struct conv *c, const struct vn_plan *plan, vn_buffer *sums)
 {
@@ -413,21 +438,20 @@ static vn_status launch(vn_queue *q, const struct vn_choice *it, int kernel, int
 
     if (why)
         return vn__fail(VN_UNSUPPORTED, "%s", why);
-    vn__arg_im2col_source(&l, &seen);
-    vn__arg_im2col_filter(&l, &seen);
-    phases_of(phase, c, plan->v[ORDER]);
-    vn__arg_im2col_window(&l, &seen, phase, vn__conv_phases(c));
-    vn__conv_arg_steps(&l, &joined);
-    vn__conv_arg_alpha(&l, &joined);
-    vn__arg_int(&l, plan->v[GROUPS]);
-    vn__arg_int(&l, plan->v[TILES]);
-    if (raster)
-        vn__arg_tiles(&l, VN_CEIL_DIV(seen.images * seen.count[0] * seen.count[1] * seen.count[2],
-                                      blk_m(it->p)),
-                      VN_CEIL_DIV(vn__conv_rows(&joined), it->p[BLK_N]), raster, vn__conv_phases(c));
-    if ((s = vn__arg_maps(&l, q, joined.beta != 0 ? &joined.residual : NULL)))
+    if ((s = vn__conv_begin_tiles(&l, q, &joined, &seen, plan->v[GROUPS], plan->v[TILES])))
         return s;
     vn__arg_int(&l, plan->v[SPAN]);
+    vn__arg_int(&l, is_staged(&joined));
+    vn__conv_arg_alpha(&l, &joined);
+    phases_of(phase, c, plan->v[ORDER]);
+    vn__arg_im2col_window(&l, &seen, phase, vn__conv_phases(c));
+    vn__arg_tiles(&l, VN_CEIL_DIV(seen.images * seen.count[0] * seen.count[1] * seen.count[2], blk_m(it->p)),
+                  VN_CEIL_DIV(vn__conv_rows(&joined), it->p[BLK_N]), raster, vn__conv_phases(c));
+    vn__arg_im2col_extents(&l, &seen.filter);
+    vn__conv_arg_steps(&l, &joined);
+    vn__arg_im2col_extents(&l, &seen.source);
+    vn__arg_im2col_strides(&l, &seen.source);
+    vn__arg_im2col_strides(&l, &seen.filter);
     vn__arg_buffer(&l, sums ? sums : c->w.buffer);
     vn__conv_arg_output(&l, &joined);
     return vn__launch(q, it, kernel, &l);
@@ -752,5 +776,5 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
 vn_status vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,
                               const struct vn_plan *plan)
 {
-    return launch(q, it, 0, items_of(it, 1, 0), 0, problem, plan, NULL);
+    return launch(q, it, 0, items_of(it, 1, 0), 1, problem, plan, NULL);
 }

@@ -7,6 +7,7 @@
 #define VN_CONV_WGMMA_H
 
 #include "conv.h"
+#include "im2col.h"
 
 /* Whether pixels of images have strides of their own, as in NCHW; those of the residual are the same then. */
 int         vn__conv_is_across(const struct conv *c);
@@ -22,6 +23,9 @@ const char *vn__fits_conv_tiles(const struct conv *c, const struct vn_facts *f, 
  * split.                                                                                               */
 const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int64_t wanted,
                                  const struct vn_row *row, const struct vn_site *site);
+/* CONV_TILE_PARAMS of cl/conv/wgmma.h, up to gW. */
+vn_status   vn__conv_begin_tiles (struct vn_launch *l, vn_queue *q, const struct conv *c,
+                                  const struct im2col *seen, int64_t groups, int64_t tiles);
 vn_status   vn__launch_conv_tiles(vn_queue *q, const struct vn_choice *it, int kernel, const struct conv *c,
                                   const struct vn_plan *plan);
 #endif

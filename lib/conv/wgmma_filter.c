@@ -149,14 +149,14 @@ vn_status vn__run_conv_wgmma_filter(vn_queue *q, const struct vn_choice *it, con
     const struct conv *c = problem;
     struct filter_view v;
     struct filter_cut cut;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_buffer *room = NULL;
     vn_status s = prepare(&v, &cut, &room, q, it, c, plan, 0);
 
     if (s)
         return s;
     l = launch_of(&v, c, &cut, it->p);
-    if ((s = vn__arg_maps(&l, q, NULL)))
+    if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__conv_arg_alpha(&l, c);
     vn__conv_arg_output(&l, c);
@@ -169,7 +169,7 @@ vn_status vn__run_conv_wgmma_filter_splitk(vn_queue *q, const struct vn_choice *
     const struct conv *c = problem;
     struct filter_view v;
     struct filter_cut cut;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_buffer *room;
     vn_status s = prepare(&v, &cut, &room, q, it, c, plan, BLOCK);
 
@@ -177,7 +177,7 @@ vn_status vn__run_conv_wgmma_filter_splitk(vn_queue *q, const struct vn_choice *
         return s;
     l = launch_of(&v, c, &cut, it->p);
     vn__arg_int(&l, cut.parts);
-    if ((s = vn__arg_maps(&l, q, NULL)))
+    if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, room);
     return (s = vn__launch(q, it, MULTIPLY, &l)) ? s : vn__filter_sum(q, it, ADD, c, &v, &cut, room);

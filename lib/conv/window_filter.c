@@ -151,7 +151,7 @@ vn_status vn__run_conv_window_filter(vn_queue *q, const struct vn_choice *it, co
     vn__arg_int(&l, cut.tiles);
     vn__arg_int(&l, cut.slices);
     vn__arg_int(&l, cut.parts);
-    if ((s = vn__arg_maps(&l, q, NULL)))
+    if ((s = vn__arg_maps(&l, q)))
         return s;
     vn__arg_buffer(&l, room);
     return (s = vn__launch(q, it, 0, &l)) ? s : vn__filter_sum(q, it, 1, c, &v, &cut, room);

@@ -88,7 +88,7 @@ vn_status vn__bf16x3_launch_split(struct vn_launch *l, const struct vn_bf16x3_si
 static vn_status split(vn_queue *q, const struct vn_choice *it, const struct vn_bf16x3_side *s,
                        vn_buffer *parts)
 {
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     const vn_status status = vn__bf16x3_launch_split(&l, s, parts, SPLIT_SPAN);
 
     return status ? status : vn__launch(q, it, 0, &l);

@@ -16,7 +16,7 @@ enum { BLK_M, STAGES };                         /* its parameters */
 enum { EFF, TILE_NS, FIXED_NS, ODD_C, C };      /* its costs */
 enum { BLK_N = 128, PAIR = 64,    /* two slices of K: they are multiplied by turns */
        SPLIT_SPAN = 16,           /* of K, for a work-group that splits A */
-       MAP_BYTES = 128, SUMS_START = MAP_BYTES / 4, ALIGNED = 256 };
+       ALIGNED = 256 };
 
 /* ---- fits ------------------------------------------------------------------------- */
 
@@ -115,7 +115,7 @@ static struct cut cut_of(const struct gemm *g, const struct vn_row *row, const s
     return best;
 }
 
-/* The workspace has the tensor map of B, then the sums of shares of tiles, then A's parts. */
+/* The workspace has the sums of shares of tiles, then A's parts. */
 struct product {
     struct gemm           g;
     struct vn_bf16x3_side a;
@@ -134,7 +134,7 @@ static int lay_out(struct product *p, const struct gemm *problem, const int *par
     if (!vn__mul(&sums, cut->most * (int64_t)sizeof(float), g->batches * g->m * g->n) ||
         !vn__bf16x3_panels(&p->a, &g->a, params[BLK_M], PAIR) || vn__bf16x3_bytes(&p->a) > SIZE_MAX / 4)
         return 0;
-    p->bytes = VN_CEIL_DIV(MAP_BYTES + (size_t)sums, ALIGNED) * ALIGNED;
+    p->bytes = VN_CEIL_DIV((size_t)sums, ALIGNED) * ALIGNED;
     p->a.view[7] = (int64_t)(p->bytes / VN_BF16X3_UNIT);
     p->bytes += vn__bf16x3_bytes(&p->a);
     return 1;
@@ -164,22 +164,13 @@ const char *vn__plan_bf16x3_rows(struct vn_plan *out, const void *problem, const
 
 /* ---- launches ----------------------------------------------------------------------- */
 
-/* A's parts, and the tensor map of B. */
+/* A's parts. */
 static vn_status prepare(vn_queue *q, const struct vn_choice *it, const struct product *p, vn_buffer *room)
 {
-    const struct gemm *g = &p->g;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     const vn_status s = vn__bf16x3_launch_split(&l, &p->a, room, SPLIT_SPAN);
 
-    if (s)
-        return s;
-    vn__arg_int(&l, l.groups[0]);
-    l.groups[0]++;                              /* the one that makes the tensor map */
-    vn__arg_int(&l, g->n);
-    vn__arg_int(&l, g->batches);
-    vn__arg_tensor(&l, &g->b);
-    vn__arg_buffer(&l, room);
-    return vn__launch(q, it, 0, &l);
+    return s ? s : vn__launch(q, it, 0, &l);
 }
 
 /* How tiles are shared, where the partial sums are, and what ends each kernel. */
@@ -189,7 +180,6 @@ static void finish_args(struct vn_launch *l, const struct product *p, vn_buffer 
     vn__arg_int(l, p->cut.tiles * p->cut.pairs / p->cut.shares);
     vn__arg_int(l, p->cut.tiles * p->cut.pairs % p->cut.shares);
     vn__arg_buffer(l, room);
-    vn__arg_int(l, SUMS_START);
     vn__gemm_output(l, &p->g);
 }
 
@@ -197,6 +187,7 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
 {
     const struct gemm *g = &p->g;
     struct vn_launch l = { .groups = { p->cut.shares * p->cut.panels, 1, 1 }, .items = 3 * 128 };
+    vn_status s;
 
     vn__gemm_sizes(&l, g);
     vn__arg_extents(&l, &g->c);
@@ -205,8 +196,8 @@ static vn_status multiply(vn_queue *q, const struct vn_choice *it, const struct 
     vn__arg_tensor(&l, &g->b);
     vn__arg_buffer(&l, room);
     vn__arg_view(&l, p->a.view);
-    vn__arg_buffer(&l, room);
-    vn__arg_int(&l, g->b.rank == 3 && g->b.stride[0]);
+    if ((s = vn__arg_maps(&l, q)))
+        return s;
     finish_args(&l, p, room);
     return vn__launch(q, it, 1, &l);
 }

@@ -117,9 +117,8 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
     const int64_t rows = s->rows.extent[s->rows.rank - 2];
     const int in_rows = vn__row(&s->rows) == 1, k_block = in_rows ? PACK_ROWS : PACK_K;
     const int panels = in_rows ? VN_CEIL_DIV(PACK_PANELS, s->per) : 1;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
 
-    l.nargs = 0;
     l.groups[0] = VN_CEIL_DIV(g->k, k_block);
     l.groups[1] = VN_CEIL_DIV(rows, (int64_t)s->per * panels);
     l.groups[2] = 1;
@@ -204,7 +203,7 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     int64_t all = VN_CEIL_DIV(g->m, it->p[CPU_THR_M]) * VN_CEIL_DIV(g->n, cut.cols);
     struct schedule schedule;
     vn_buffer *taken;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_status s;
 
     if (!vn__mul(&all, all, row_units * g->batches) || all > INT_MAX)
@@ -213,7 +212,6 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
         return s;
     schedule = schedule_for(&cut, all, row_units, cut.rows / it->p[CPU_THR_M], all < units ? all : units,
                             vn__col(&g->b) != 1);
-    l.nargs = 0;
     l.groups[0] = schedule.groups;
     l.groups[1] = l.groups[2] = 1;
     l.items = 1;

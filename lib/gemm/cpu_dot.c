@@ -39,10 +39,9 @@ vn_status vn__run_cpu_dot(vn_queue *q, const struct vn_choice *it, const void *p
     const int64_t wanted = 8 * (int64_t)q->device->facts.units;     /* work-groups */
     const int64_t even = VN_CEIL_DIV(VN_CEIL_DIV(g.n, p[THR_N]), wanted) * p[THR_N];
     const int64_t cols = even < p[BLK_N] ? even : p[BLK_N];
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
 
     (void)plan;
-    l.nargs = 0;
     l.groups[0] = VN_CEIL_DIV(g.n, cols);
     l.groups[1] = VN_CEIL_DIV(g.m, p[BLK_M]);
     l.groups[2] = g.batches;

@@ -93,9 +93,8 @@ const char *vn__plan_cpu_rank(struct vn_plan *out, const void *problem, const st
 static vn_status add_splits(vn_queue *q, const struct vn_choice *it, const struct gemm *g, int64_t splits,
                             vn_buffer *sums)
 {
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
 
-    l.nargs = 0;
     l.groups[0] = VN_CEIL_DIV(g->n, SUM_N);
     l.groups[1] = g->m;
     l.groups[2] = g->batches;
@@ -116,12 +115,11 @@ vn_status vn__run_cpu_rank(vn_queue *q, const struct vn_choice *it, const void *
     const struct gemm *g = problem;
     const struct cut cut = { plan->v[0], plan->v[1], plan->v[2] };
     vn_buffer *sums = g->c.buffer;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_status s;
 
     if (cut.splits > 1 && (s = vn__workspace(&sums, q, plan->workspace)))
         return s;
-    l.nargs = 0;
     l.groups[0] = VN_CEIL_DIV(g->n, cut.cols);
     l.groups[1] = VN_CEIL_DIV(g->m, it->p[BLK_M]) * cut.splits;
     l.groups[2] = g->batches;

@@ -64,7 +64,7 @@ vn_status vn__run_cpu_strip(vn_queue *q, const struct vn_choice *it, const void 
     const int64_t row_strips = VN_CEIL_DIV(g->n, vectors * it->p[VEC]);
     int64_t strips;
     vn_buffer *counters;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_status s;
 
     (void)plan;
@@ -72,7 +72,6 @@ vn_status vn__run_cpu_strip(vn_queue *q, const struct vn_choice *it, const void 
         return vn__fail(VN_UNSUPPORTED, "C has more than %d strips", INT_MAX / 2);
     if ((s = vn__counters(&counters, q)))
         return s;
-    l.nargs = 0;
     l.groups[0] = groups_for(g, strips, q->device->facts.units);
     l.groups[1] = l.groups[2] = 1;
     l.items = 1;

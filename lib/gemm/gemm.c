@@ -54,9 +54,8 @@ vn_status vn__gemm_launch_tiles(vn_queue *q, const struct vn_choice *it, const s
                                 int blk_n, int items)
 {
     const int64_t tiles = VN_CEIL_DIV(g->m, blk_m) * VN_CEIL_DIV(g->n, blk_n);
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
 
-    l.nargs = 0;
     l.groups[1] = l.groups[2] = 1;
     l.items = items;
     if (!vn__mul(&l.groups[0], tiles, g->batches) || l.groups[0] > INT_MAX)

@@ -229,9 +229,6 @@ VN_VARIANT(cpu_strip);
 
 const char *vn__fits_cpu(const void *problem, const struct vn_facts *f);
 
-/* Tensor maps of A and B, of a work-group that has its own. */
-enum { VN_MAPS_BYTES = 256 };
-
 /* What the kernel of gemm_wgmma is launched with, where that is not the usual: operands that it repacks. */
 struct vn_repack {
     vn_tensor a, b;               /* as they are */
@@ -242,6 +239,11 @@ const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, int 
                                  const struct vn_row *row, const struct vn_site *site);
 vn_status   vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g,
                              const struct vn_plan *plan, const struct vn_repack *repack);
+
+/* GEMM_PARAMS of cl/gemm/wgmma.h; raster: rows of tiles in a group; staged: whether the residual is. */
+vn_status   vn__gemm_by_maps(struct vn_launch *l, vn_queue *q, const struct gemm *g,
+                             const int64_t tile[2], int64_t raster, int64_t groups, int64_t tiles,
+                             int staged);
 
 /* Adds `splits` partial sums of all of C, from element `start` of `sums` on
  * (splitk_sum.cl, the choice's `kernel`).                                */

@@ -47,12 +47,11 @@ static int64_t place(vn_tensor *t, int along, int64_t start)
 static int along_a(const struct gemm *g) { return vn__is_mn_major_a(g) ? g->a.rank - 2 : g->a.rank - 1; }
 static int along_b(const struct gemm *g) { return vn__is_mn_major_b(g) ? g->b.rank - 1 : g->b.rank - 2; }
 
-/* start: elements of workspace that are left to the tensor maps. */
-static int pad_both(struct padded *out, const struct gemm *g, int64_t start)
+static int pad_both(struct padded *out, const struct gemm *g)
 {
     out->g = *g;
-    return (out->a = place(&out->g.a, along_a(g), start)) >= 0 &&
-           (out->b = place(&out->g.b, along_b(g), start + out->a)) >= 0;
+    return (out->a = place(&out->g.a, along_a(g), 0)) >= 0 &&
+           (out->b = place(&out->g.b, along_b(g), out->a)) >= 0;
 }
 
 /* Whether the product that is left fits gemm_wgmma. */
@@ -63,7 +62,7 @@ const char *vn__fits_padded(const void *problem, const struct vn_facts *f)
 
     if (g->head.type != VN_F16 && g->head.type != VN_BF16)
         return "it needs f16 or bf16";
-    return pad_both(&p, g, 0) ? vn__fits_wgmma(&p.g, f)
+    return pad_both(&p, g) ? vn__fits_wgmma(&p.g, f)
                               : "a padded operand would have more than 2^30 elements";
 }
 
@@ -81,22 +80,15 @@ struct vn_layout vn__layout_padded(const void *problem, const int *unused)
     struct padded p;
 
     (void)unused;
-    return (struct vn_layout){ pad_b, 0, pad_both(&p, problem, 0) ? ELEMENT * (size_t)p.b : SIZE_MAX };
+    return (struct vn_layout){ pad_b, 0, pad_both(&p, problem) ? ELEMENT * (size_t)p.b : SIZE_MAX };
 }
 
-/* The tensor maps and A. */
-static int64_t start_of(size_t maps)
+static size_t own_bytes(const struct padded *p)
 {
-    return VN_CEIL_DIV((int64_t)maps / ELEMENT, WORKSPACE_ALIGN) * WORKSPACE_ALIGN;
+    return ELEMENT * (size_t)p->a;
 }
 
-static size_t own_bytes(const struct padded *p, int64_t start)
-{
-    return ELEMENT * (size_t)(start + p->a);
-}
-
-/* Numbers of a plan: as of gemm_wgmma; and the elements that are left to the tensor maps. */
-enum { TILES, GROUPS, START = 4 };
+enum { TILES };                                 /* of a plan, as of gemm_wgmma */
 
 /* launches: one for each operand that is repacked, or none. */
 static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const struct vn_row *row,
@@ -107,16 +99,14 @@ static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const 
     const char *why;
     int64_t moved;
 
-    if (!pad_both(&p, g, 0)) {
+    if (!pad_both(&p, g)) {
         out->seconds = -1;
         return "a padded operand would have more than 2^30 elements";
     }
     if ((why = vn__plan_wgmma_tiles(out, &p.g, 0, row, site)))
         return why;
     moved = p.a + (vn__is_packed_as(g, &l) ? 0 : p.b);
-    out->v[START] = launches ? 0 : start_of((size_t)out->v[GROUPS] * VN_MAPS_BYTES);
-    pad_both(&p, g, out->v[START]);
-    out->workspace = vn__workspace_and_b(g, own_bytes(&p, out->v[START]), &l);
+    out->workspace = vn__workspace_and_b(g, own_bytes(&p), &l);
     if (out->seconds > 0)
         out->seconds += vn__move_seconds(2.0 * ELEMENT * (double)moved, row->cost[REPACK], site) +
                         launches * ((p.a > 0) + (moved > p.a)) * vn__launch_seconds(site);
@@ -167,14 +157,14 @@ static vn_status pad_b(vn_queue *q, const struct vn_choice *it, const void *prob
 
 /* The product that is left, its operands where they are padded; bytes: of workspace, in all. */
 static vn_status place_both(struct padded *p, size_t *bytes, vn_queue *q, const struct vn_choice *it,
-                            const struct gemm *g, int64_t start)
+                            const struct gemm *g)
 {
     vn_buffer *room, *room_b;
     size_t at;
     vn_status s;
 
-    pad_both(p, g, start);
-    if ((s = vn__lay_out_b(&room_b, &at, &room, q, it, g, own_bytes(p, start))))
+    pad_both(p, g);
+    if ((s = vn__lay_out_b(&room_b, &at, &room, q, it, g, own_bytes(p))))
         return s;
     *bytes = q->workspace_used;
     if (p->b) {
@@ -194,7 +184,7 @@ vn_status vn__run_padded(vn_queue *q, const struct vn_choice *it, const void *pr
     size_t bytes;
     vn_status s;
 
-    if ((s = place_both(&p, &bytes, q, it, g, plan->v[START])) ||
+    if ((s = place_both(&p, &bytes, q, it, g)) ||
         (p.a && (s = pad(q, it, &g->a, &p.g.a, along_a(g)))))
         return s;
     s = vn__launch_wgmma(q, it, &p.g, plan, NULL);
@@ -232,7 +222,7 @@ vn_status vn__run_wgmma_repack(vn_queue *q, const struct vn_choice *it, const vo
     size_t bytes;
     vn_status s;
 
-    if ((s = place_both(&p, &bytes, q, it, g, plan->v[START])))
+    if ((s = place_both(&p, &bytes, q, it, g)))
         return s;
     if (p.a)
         repack.strips_a = VN_CEIL_DIV(g->m, STRIP);

@@ -242,19 +242,13 @@ vn_status vn__run_tf32(vn_queue *q, const struct vn_choice *it, const void *prob
     const int moves = moves_registers(&p, &it->epilogue, it->p);
     struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
                            .items = 128 * it->p[WARPGROUPS] + (moves ? 128 : 32) };
+    const int64_t tile[2] = { WARPGROUP_M * it->p[WARPGROUPS], it->p[BLK_N] };
     vn_buffer *workspace;
     vn_status s = prepare(&p, &workspace, q, it, problem);
 
     if (s)
         return s;
-    vn__gemm_sizes(&l, g);
-    vn__arg_extents(&l, &g->c);
-    vn__arg_real(&l, g->head.type, g->alpha);
-    vn__arg_int(&l, plan->v[GROUPS]);
-    vn__arg_int(&l, plan->v[TILES]);
-    vn__arg_tensor(&l, &g->a);
-    vn__arg_tensor(&l, &g->b);
-    if ((s = vn__arg_maps(&l, q, NULL)))
+    if ((s = vn__gemm_by_maps(&l, q, g, tile, it->p[RASTER], plan->v[GROUPS], plan->v[TILES], 0)))
         return s;
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 1, &l);

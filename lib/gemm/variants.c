@@ -20,7 +20,8 @@
                  "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
                  "cl/tile/operand.h cl/tile/accumulator.h cl/tile/store_row.h cl/tile/store_f32.h "          \
                  "cl/tile/store.h cl/tile/scheduler.h cl/tile/roles.h "
-#define WGMMA_TEXTS TMA "cl/atoms/nvidia/mma.h cl/gemm/wgmma.h cl/tile/staged_residual.h cl/gemm/wgmma.cl"
+#define WGMMA_TEXTS TMA "cl/atoms/nvidia/mma.h cl/gemm/wgmma.h cl/tile/staged_residual.h "      \
+                 "cl/tile/store_through.h cl/gemm/wgmma.cl"
 #define BF16X3   "cl/tile/bf16_parts.h cl/gemm/bf16x3.h "
 #define MMA      "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/mma.h cl/atoms/nvidia/memory.h "
 #define SPLIT_STORE "cl/tile/slots.h cl/tile/split.h cl/tile/store_fragment.h "

@@ -134,25 +134,48 @@ static int moves_registers(const struct gemm *g, const int *p)
     return p[BLK_N] * p[WARPGROUPS] * teams(p) == 512 && vn__takes_registers(&g->head.epilogue);
 }
 
-/* All up to the tensor maps. */
-static struct vn_launch launch_of(const struct vn_choice *it, const struct gemm *g,
-                                  const struct vn_plan *plan, int moves)
+vn_status vn__gemm_by_maps(struct vn_launch *l, vn_queue *q, const struct gemm *g, const int64_t tile[2],
+                           int64_t raster, int64_t groups, int64_t tiles, int staged)
+{
+    vn_status s;
+
+    vn__gemm_sizes(l, g);
+    vn__arg_int(l, groups);
+    vn__arg_int(l, tiles);
+    vn__arg_real(l, g->head.type, g->alpha);
+    if ((s = vn__arg_maps(l, q)))
+        return s;
+    vn__arg_buffer(l, g->a.buffer);
+    vn__arg_buffer(l, g->b.buffer);
+    vn__arg_int(l, g->batches);
+    vn__arg_int(l, staged);
+    vn__arg_tiles(l, VN_CEIL_DIV(g->m, tile[0]), VN_CEIL_DIV(g->n, tile[1]), raster, g->batches);
+    vn__arg_strides(l, &g->a);
+    vn__arg_strides(l, &g->b);
+    vn__arg_extents(l, &g->c);
+    return VN_OK;
+}
+
+static int is_staged(const struct gemm *g)
+{
+    const vn_tensor *const r = &g->residual;
+    const int64_t step = r->rank > 2 ? r->stride[r->rank - 3] : 0;
+
+    return g->c.rank <= 3 &&
+           vn__is_staged(&g->head.epilogue, r, r->rank - 2, r->rank - 1, step, g->n);
+}
+
+/* All but what follows the product. */
+static vn_status launch_of(struct vn_launch *l, vn_queue *q, const struct vn_choice *it, const struct gemm *g,
+                           const struct vn_plan *plan, int moves, int staged)
 {
     enum { WARP = 32, WARPGROUP = 128 };
-    struct vn_launch l = { .groups = { plan->v[GROUPS], 1, 1 },
-                           .items = WARPGROUP * it->p[WARPGROUPS] * teams(it->p) +
-                                    (moves ? WARPGROUP : WARP) };
+    const int64_t tile[2] = { blk_m(it->p), it->p[BLK_N] };
 
-    vn__gemm_sizes(&l, g);
-    vn__arg_extents(&l, &g->c);
-    vn__arg_real(&l, g->head.type, g->alpha);
-    vn__arg_int(&l, plan->v[GROUPS]);
-    vn__arg_int(&l, plan->v[TILES]);
-    vn__arg_tiles(&l, VN_CEIL_DIV(g->m, blk_m(it->p)), VN_CEIL_DIV(g->n, it->p[BLK_N]), it->p[RASTER],
-                  g->batches);
-    vn__arg_tensor(&l, &g->a);
-    vn__arg_tensor(&l, &g->b);
-    return l;
+    *l = (struct vn_launch){ .groups = { plan->v[GROUPS], 1, 1 },
+                             .items = WARPGROUP * it->p[WARPGROUPS] * teams(it->p) +
+                                      (moves ? WARPGROUP : WARP) };
+    return vn__gemm_by_maps(l, q, g, tile, it->p[RASTER], plan->v[GROUPS], plan->v[TILES], staged);
 }
 
 /* The rows and columns of C that the first tiles of all work-groups have:
@@ -167,18 +190,17 @@ static void first_tiles(int64_t *m, int64_t *n, const struct gemm *g, const int 
     *n = whole > 0 ? g->n : VN_CEIL_DIV(groups, in_group) * p[BLK_N];
 }
 
-/* The kernel's text says what these are.  Its tensor maps are at the start of the workspace. */
+/* The kernel's text says what these are. */
 static vn_status arg_repack(struct vn_launch *l, vn_queue *q, const struct gemm *g, const int *p,
                             int64_t groups, const struct vn_repack *repack)
 {
     enum { STRIP = 512, CHUNKS = 32, WARPS = 3 };
     int64_t m, n, first_a, first_b;
-    vn_buffer *counters, *maps;
+    vn_buffer *counters;
     vn_status s;
 
-    if ((s = vn__counters(&counters, q)) || (s = vn__workspace(&maps, q, (size_t)groups * VN_MAPS_BYTES)))
+    if ((s = vn__counters(&counters, q)))
         return s;
-    vn__arg_buffer(l, maps);
     first_tiles(&m, &n, g, p, groups);
     first_a = VN_CEIL_DIV(m, STRIP);
     first_b = VN_CEIL_DIV(n, STRIP);
@@ -197,11 +219,11 @@ static vn_status arg_repack(struct vn_launch *l, vn_queue *q, const struct gemm 
 vn_status vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g,
                            const struct vn_plan *plan, const struct vn_repack *repack)
 {
-    struct vn_launch l = launch_of(it, g, plan, !repack && moves_registers(g, it->p));
-    const vn_status s = repack ? arg_repack(&l, q, g, it->p, plan->v[GROUPS], repack)
-                               : vn__arg_maps(&l, q, g->beta != 0 ? &g->residual : NULL);
+    struct vn_launch l = { .nargs = 0 };
+    vn_status s;
 
-    if (s)
+    if ((s = launch_of(&l, q, it, g, plan, !repack && moves_registers(g, it->p), !repack && is_staged(g))) ||
+        (repack && (s = arg_repack(&l, q, g, it->p, plan->v[GROUPS], repack))))
         return s;
     vn__gemm_output(&l, g);
     return vn__launch(q, it, 0, &l);
@@ -221,12 +243,6 @@ const char *vn__fits_wgmma_splitk(const void *problem, const struct vn_facts *f)
     const char *why = vn__fits_wgmma(problem, f);
 
     return why ? why : slices_of(g) < 2 ? "K is too short to be split" : NULL;
-}
-
-/* The tensor maps, then the partial sums. */
-static size_t sums_start(void)
-{
-    return (size_t)MOST_GROUPS * VN_MAPS_BYTES;
 }
 
 /* The number of splits that takes the least time; their partial sums take no more room than A and B. */
@@ -256,7 +272,7 @@ const char *vn__plan_wgmma_splitk(struct vn_plan *out, const void *problem, cons
     }
     if (share_tiles(out, g, best, best_span, row, site))
         return "C has more than 2^30 tiles in all splits";
-    out->workspace = sums_start() + (size_t)sums * sizeof(float);
+    out->workspace = (size_t)sums * sizeof(float);
     return best > room ? "C has more elements than A and B: K is too short to be split" : NULL;
 }
 
@@ -264,19 +280,15 @@ vn_status vn__run_wgmma_splitk(vn_queue *q, const struct vn_choice *it, const vo
                                const struct vn_plan *plan)
 {
     const struct gemm *g = problem;
-    const int64_t start = (int64_t)(sums_start() / sizeof(float));
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     vn_buffer *room;
     vn_status s = vn__workspace(&room, q, plan->workspace);
 
-    if (s)
+    if (s || (s = launch_of(&l, q, it, g, plan, 0, 0)))
         return s;
-    l = launch_of(it, g, plan, 0);
-    vn__arg_buffer(&l, room);
     vn__arg_int(&l, plan->v[SPAN]);
     vn__arg_buffer(&l, room);
-    vn__arg_int(&l, start);
     if ((s = vn__launch(q, it, 0, &l)))
         return s;
-    return vn__add_splits(q, it, 1, l.items, g, room, start, plan->v[SPLITS]);
+    return vn__add_splits(q, it, 1, l.items, g, room, 0, plan->v[SPLITS]);
 }

@@ -205,6 +205,29 @@ static vn_status check_args(const struct kernel *k, const struct vn_launch *l)
     return VN_OK;
 }
 
+/* Where a buffer's copy lies, which is one address as long as the buffer is open: kernels keep it in tensor
+ * maps from launch to launch. */
+static void *place_of(const vn_buffer *b)
+{
+    enum { MOST = 4096 };
+    static struct { const vn_buffer *of; size_t bytes; void *at; } copy[MOST];
+    int i = 0;
+
+    while (i < MOST && copy[i].of && copy[i].of != b)
+        i++;
+    if (i == MOST)
+        return NULL;
+    if (copy[i].bytes < b->bytes) {             /* its handle was that of a closed one */
+        free(copy[i].at);
+        copy[i].bytes = 0;
+        if (!(copy[i].at = aligned_alloc(4096, (b->bytes + 4095) / 4096 * 4096)))
+            return NULL;
+        copy[i].bytes = b->bytes;
+    }
+    copy[i].of = b;
+    return copy[i].at;
+}
+
 /* The arguments as a kernel takes them: copies of all buffers among them, each once. */
 struct frame { union { int64_t view[8]; void *pointer; } __attribute__((aligned(64))) arg[VN_ARGS]; };
 
@@ -224,15 +247,15 @@ static vn_status transfer(vn_queue *q, struct frame *f, const struct vn_launch *
             f->arg[i] = f->arg[first];
         else if (b && back)
             s = memory->write(q, b, 0, f->arg[i].pointer, b->bytes, 1);
-        else if (b && !(f->arg[i].pointer = aligned_alloc(4096, (b->bytes + 4095) / 4096 * 4096)))
+        else if (b && !(f->arg[i].pointer = place_of(b)))
             s = vn__fail(VN_NO_MEMORY, "no memory for a copy");
         else if (b)
             s = memory->read(q, f->arg[i].pointer, b, 0, b->bytes, 1);
-        if (b && first == i && back)
-            free(f->arg[i].pointer);
     }
     return s;
 }
+
+static int kept;                        /* whether the last launch was told that its tensor maps are there */
 
 static vn_status launch(vn_queue *q, void *it, const struct vn_launch *l)
 {
@@ -245,6 +268,7 @@ static vn_status launch(vn_queue *q, void *it, const struct vn_launch *l)
         return s;
     for (int i = 0; i < l->nargs; i++)
         args[i] = &frame.arg[i];
+    kept = l->maps_at && l->args[l->maps_at + 1].value.i;
     k->launch(l->groups, l->items, args);
     return transfer(q, &frame, l, 1);
 }
@@ -304,6 +328,15 @@ static const struct tested all_tested[] = {
         { EXACT, "gemm:136x200x520:f16:nt" },
         { REAL,  "gemm:72x264x1000:bf16:tn:bias=row:act=relu" },
         { EXACT, "gemm:200x72x328:bf16>f32:nn:beta=1" },
+    } },
+    { "gemm_bf16x3_rows", 2, NULL, 0, 1, NULL, {
+        { EXACT, "gemm:136x392x136:f32:nt:beta=1:bias=row" },
+        { REAL,  "gemm:200x264x520:f32:nn:act=gelu" },
+        { REAL,  "gemm:72x136x200:f32:tt:batch=2" },
+        { EXACT, "gemm:264x72x264:f32:tn:beta=2" },
+        { SPECIAL, "gemm:72x136x136:f32:nt" },                          /* one of three is tried */
+        { SPECIAL, "gemm:72x136x136:f32:nn" },
+        { SPECIAL, "gemm:136x72x136:f32:nt" },
     } },
     { "gemm_tf32", 4, "gemm:200x264x200:f32:nt:math=tf32", 1, 1, NULL, {
         { EXACT, "gemm:200x392x136:f32:nt:beta=1:bias=row:math=tf32" },
@@ -762,6 +795,61 @@ static vn_status test_choice(const struct tested *t, int is_wrong)
     return VN_OK;
 }
 
+/* Launches find the tensor maps of an earlier one that was the same, and no others. */
+static vn_status test_maps(void)
+{
+    enum { M = 72, N = 136, K = 64, ONE = 0x3c00, TWO = 0x4000, MOST = 16384 };
+    static const struct { const char *what; int closes, overwrites, alpha, kept; } step[] = {
+        { "the first call",        0, 0, 1, 0 }, { "the same again",        0, 0, 1, 1 },
+        { "other arguments",       0, 0, 2, 0 }, { "those of before",       0, 0, 1, 1 },
+        { "a handle was closed",   1, 0, 1, 0 }, { "and again",             0, 0, 1, 1 },
+        { "another had the place", 0, 1, 1, 0 }, { "and again",             0, 0, 1, 1 },
+    };
+    const uint16_t one = ONE, two = TWO;
+    struct suite *s;
+    vn_buffer *b[3], *other;
+    uint16_t c[M * N];
+    vn_status status = disguise(&s);
+    vn_gemm_options options = { .variant = "gemm_wgmma" };
+    int wrong_at = -1;
+
+    if (status)
+        return status;
+    for (int i = 0; i < 3 && !status; i++)
+        status = vn_buffer_open(&b[i], s->device, MOST * sizeof one);
+    if (status || (status = vn_fill(s->queue, b[0], 0, MOST * sizeof one, &one, sizeof one)) ||
+        (status = vn_fill(s->queue, b[1], 0, MOST * sizeof two, &two, sizeof two)))
+        return status;
+    for (size_t i = 0; i < sizeof step / sizeof step[0] && wrong_at < 0; i++) {
+        const uint16_t sum = step[i].alpha == 1 ? 0x5800 : 0x5c00;      /* 128, 256 */
+
+        if (step[i].closes) {
+            if ((status = vn_buffer_open(&other, s->device, 64)))
+                return status;
+            vn_buffer_close(other);
+        }
+        for (int place = 0; step[i].overwrites && place < VN_MAPS / VN_MAPS_EACH; place++)
+            s->queue->maps_keys[place] = 1;
+        if ((status = vn_gemm(s->queue, step[i].alpha, vn_matrix(b[0], VN_F16, M, K),
+                              vn_matrix(b[1], VN_F16, K, N), 0, vn_matrix(b[2], VN_F16, M, N), &options)) ||
+            (status = vn_read(s->queue, c, b[2], 0, sizeof c)))
+            return status;
+        for (int at = 0; at < M * N; at++)
+            if (c[at] != sum)
+                wrong_at = (int)i;
+        if (kept != step[i].kept)
+            wrong_at = (int)i;
+    }
+    count[EXACT] += (long)(sizeof step / sizeof step[0]);
+    printf("%sok - tensor maps that are kept%s%s\n", wrong_at < 0 ? "" : "not ", wrong_at < 0 ? "" : ": ",
+           wrong_at < 0 ? "" : step[wrong_at].what);
+    failures += wrong_at >= 0;
+    for (int i = 0; i < 3; i++)
+        vn_buffer_close(b[i]);
+    suite_close(s);
+    return VN_OK;
+}
+
 int main(int argc, char **argv)
 {
     const char *const tmp = getenv("TMPDIR");
@@ -797,6 +885,8 @@ int main(int argc, char **argv)
         for (int is_wrong = 0; t->alone && !seed && is_wrong < 2 && !status && argc < 3; is_wrong++)
             status = test_choice(t, is_wrong);
     }
+    if (!status && !seed && (argc < 2 || !strcmp(argv[1], "gemm_wgmma")))
+        status = test_maps();
     snprintf(command, sizeof command, "rm -rf '%s'", directory);
     if (system(command))
         perror(command);

@@ -203,46 +203,6 @@ static void barrier_wait(unsigned at, int parity)
 // As the device has it: the words of tile/tensor_map.h.
 struct map { uint32_t word[MAP_BYTES / 4]; };
 
-static void map_field(map *m, int word, int at, int bits, uint64_t v)
-{
-    const uint32_t mask = bits == 32 ? ~0u : ((1u << bits) - 1) << at;
-
-    m->word[word] = (m->word[word] & ~mask) | ((uint32_t)v << at & mask);
-}
-
-static void map_set(unsigned at, const char *field, const char *which, uint64_t v)
-{
-    map *const m = (map *)local_at(at);
-    const int i = which[0] ? which[0] - '0' : 0;
-
-    if (at % MAP_BYTES)
-        refuse("a map is made at no multiple of 128 bytes");
-    if (!strcmp(field, "global_address"))
-        memcpy(m->word, &v, 8);
-    else if (!strcmp(field, "global_stride")) {
-        map_field(m, 3 + i, 0, 32, v >> 4);
-        map_field(m, 7, 4 * i, 4, v >> 36);
-    } else if (!strcmp(field, "global_dim"))
-        map_field(m, 8 + i, 0, 32, v - 1);
-    else if (!strcmp(field, "box_dim"))
-        map_field(m, i ? 14 : 13, i ? 8 * (i - 1) : 24, 8, v - 1);
-    else if (!strcmp(field, "element_stride"))
-        map_field(m, 13, 3 * i, 3, v - 1);
-    else if (!strcmp(field, "rank"))
-        map_field(m, 2, 4, 3, v);
-    else if (!strcmp(field, "elemtype")) {
-        const bool tf32 = v == 11;              // in the words it is f32, and bit 16 says that TMA rounds
-
-        map_field(m, 2, 7, 4, tf32 ? 7 : v);
-        map_field(m, 2, 16, 1, tf32);
-    }
-    else if (!strcmp(field, "swizzle_mode"))
-        map_field(m, 2, 13, 2, v);
-}
-#define MAP_CHOOSE(map, field, constant) map_set(map, field, "", (uint64_t)atoi(constant))
-#define MAP_SET32(map, field, which, v)  map_set(map, field, which, (uint64_t)(v))
-#define MAP_SET64(map, field, which, v)  map_set(map, field, which, (uint64_t)(v))
-
 // What a map says.  pixels: how many an im2col map brings, within its corners; 0: it is tiled.
 struct tensor {
     uint64_t address, stride[5];
@@ -290,7 +250,7 @@ static tensor read_map(const map &m)
     return t;
 }
 
-static void map_release_own(unsigned long long *to, uint32_t from)
+static void map_release(unsigned long long *to, uint32_t from)
 {
     warp_meet();
     if ((uint64_t)to % 64 || from % MAP_BYTES)
@@ -301,8 +261,6 @@ static void map_release_own(unsigned long long *to, uint32_t from)
     }
     warp_meet();
 }
-static void map_release(unsigned long long *to, uint32_t from) { map_release_own(to, from); }
-static void map_acquire_own(const unsigned long long *) { }
 static void map_acquire(const unsigned long long *) { }
 static void map_cache(const unsigned long long *) { }
 
@@ -497,6 +455,9 @@ static void load16(unsigned *u, const void *from, int go)
     if (go)
         memcpy(u, from, 16);
 }
+#define LOAD_B32X4(x, y, z, w, at) \
+    do { uint32_t u_[4]; memcpy(u_, local_whole(at, 16), 16); \
+         x = u_[0], y = u_[1], z = u_[2], w = u_[3]; } while (0)
 #define STORE_B32X4(at, x, y, z, w) \
     do { const uint32_t four_[] = { x, y, z, w }; memcpy(local_at(at), four_, 16); } while (0)
 #define LOWER_1(u) f16_float((uint16_t)(u))
@@ -513,16 +474,16 @@ static float ptx_recip(float x) { return 1 / x; }
 #else
 #define LOAD_F32X4(x, at) memcpy(x, local_at(at), 16)
 #endif
-// A load of more than one f32, or of an f64: at a multiple of its bytes, as the device has it.
-static const void *local_pair(unsigned at)
+// A load of 8 or 16 bytes: at a multiple of them, as the device has it.
+static const void *local_whole(unsigned at, unsigned bytes)
 {
-    if (at % 8)
-        refuse("8 bytes of local memory are loaded from no multiple of 8");
+    if (at % bytes)
+        refuse("local memory is loaded from no multiple of the bytes");
     return local_at(at);
 }
-#define LOAD_F64(x, at)     memcpy(&(x), local_pair(at), 8)
+#define LOAD_F64(x, at)     memcpy(&(x), local_whole(at, 8), 8)
 #define LOAD_F32(x, at)     memcpy(&(x), local_at(at), 4)
-#define LOAD_F32X2(x, y, at) (memcpy(&(x), local_pair(at), 4), memcpy(&(y), local_at((at) + 4), 4))
+#define LOAD_F32X2(x, y, at) (memcpy(&(x), local_whole(at, 8), 4), memcpy(&(y), local_at((at) + 4), 4))
 #define LOAD_B32(x, at) ((x) = *(uint32_t *)local_at(at))
 #define LOAD_B16(x, at) ((x) = *(uint16_t *)local_at(at))
 
@@ -543,6 +504,21 @@ static void load_tiles(uint32_t *x[4], unsigned at, bool transposed)
         }
     meet(warp(), 32);
 }
+static void store_tiles(unsigned at, uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    const int me = threadIdx.x, first = me / 32 * 32;
+    const uint32_t mine[4] = { x, y, z, w };
+
+    if (at % 16)
+        refuse("a row of a matrix is stored at no multiple of 16 bytes");
+    shown[me] = at;
+    meet(warp(), 32);
+    for (int i = 0; i < 4; i++)
+        memcpy((char *)local_at(shown[first + 8 * i + lane() / 4]) + lane() % 4 * 4, &mine[i], 4);
+    meet(warp(), 32);
+}
+#define STORE_TILES(at, x, y, z, w) store_tiles(at, x, y, z, w)
+
 #define LOAD_TILES(how, x, y, z, w, at) \
     do { \
         uint32_t *const to_[] = { &(x), &(y), &(z), &(w) }; \

@@ -441,7 +441,7 @@ struct hold {
 static vn_status hold_measure(struct hold *h)
 {
     const int rounds = 1 << 16;
-    struct vn_launch l;
+    struct vn_launch l = { .nargs = 0 };
     double seconds;
     vn_status s = vn_buffer_open(&h->y, h->queue->device,
                                  (size_t)h->shape.items * h->shape.fma_width * sizeof(float));

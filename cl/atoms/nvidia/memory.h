@@ -112,6 +112,8 @@ DEVICE void shift_words(UINT32 *w, int by)
 #define LOAD_F32X2(x, y, at) asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(at))
 #define LOAD_B32(x, at) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(at))
 #define LOAD_B16(x, at) asm volatile("ld.shared.u16 %0, [%1];" : "=r"(x) : "r"(at))
+#define LOAD_B32X4(x, y, z, w, at) \
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at))
 #define STORE_B32X4(at, x, y, z, w) \
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" \
                  :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory")

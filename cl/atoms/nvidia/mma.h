@@ -9,6 +9,11 @@
     asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
                  : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at))
 
+/* Stores four likewise, each lane its bytes (sm_90). */
+#define STORE_TILES(at, x, y, z, w) \
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" \
+                 :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory")
+
 /* In lane i: c and c8 are two accumulators each of row i / 4 and of the row 8 below; a and a8 are of the
  * same rows; b is of column i / 4. */
 #define MMA_16x8(shape_kinds, c, c8, a, a8, b) \

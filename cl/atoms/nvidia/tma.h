@@ -3,43 +3,18 @@
  * A tensor map has MAP_BYTES, at a multiple of 64 in device memory; one is made in local memory, at a
  * multiple of 128.  cl/tile/tensor_map.h describes tensors in it.
  *
- * Source: the PTX ISA manual, sections on tensormap.replace, cp.async.bulk and fence.proxy.
+ * Source: the PTX ISA manual, sections on tensormap.cp_fenceproxy, cp.async.bulk and fence.proxy.
  */
 #define MAP_BYTES 128
 
-/* Sets a field to a constant, or to a value; which: the dimension's number and ", ", or "". */
-#define MAP_CHOOSE(map, field, constant) \
-    asm volatile(ARCH_ONLY "tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " constant ";" \
-                 :: "r"(map) : "memory")
-#define MAP_SET32(map, field, which, v) \
-    asm volatile(ARCH_ONLY "tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " which "%1;" \
-                 :: "r"(map), "r"((unsigned int)(v)) : "memory")
-#define MAP_SET64(map, field, which, v) \
-    asm volatile(ARCH_ONLY "tensormap.replace.tile." field ".shared::cta.b1024.b64 [%0], " which "%1;" \
-                 :: "r"(map), "l"((unsigned INT64)(v)) : "memory")
-
-/* A warp copies a map from local to device memory, for copies by this work-group. */
-DEVICE void map_release_own(GLOBAL unsigned INT64 *map, UINT32 from)
-{
-    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.cta.sync.aligned "
-                 "[%0], [%1], 128;" :: "l"((unsigned INT64)map), "r"(from) : "memory");
-}
-
-/* ... for copies by any. */
+/* A warp copies a map from local to device memory, for copies by any work-group. */
 DEVICE void map_release(GLOBAL unsigned INT64 *map, UINT32 from)
 {
     asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
                  "[%0], [%1], 128;" :: "l"((unsigned INT64)map), "r"(from) : "memory");
 }
 
-/* Before the first copy by a map that this work-group released. */
-DEVICE void map_acquire_own(GLOBAL const unsigned INT64 *map)
-{
-    asm volatile("fence.proxy.tensormap::generic.acquire.cta [%0], 128;"
-                 :: "l"((unsigned INT64)map) : "memory");
-}
-
-/* ... that an earlier launch wrote. */
+/* Before the first copy by a map that another work-group released, or an earlier launch. */
 DEVICE void map_acquire(GLOBAL const unsigned INT64 *map)
 {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;"
