@@ -103,6 +103,7 @@ static const struct vn_backend *memory;         /* of the device that lends its 
 struct kernel {
     void       (*launch)(const int64_t *groups, int items, void **args);
     const int *(*takes)(void);          /* the bytes of each argument, 0 of a buffer; behind the last -1 */
+    long        *vectors;               /* that its launches have stored */
     char         name[96];
 };
 
@@ -184,6 +185,7 @@ static vn_status open_kernel(void **out, vn_device *d, void *program, const char
         free(k);
         return vn__fail(VN_FAILED, "%s", dlerror());
     }
+    k->vectors = dlsym(program, "stored_vectors");
     *out = k;
     return VN_OK;
 }
@@ -255,7 +257,9 @@ static vn_status transfer(vn_queue *q, struct frame *f, const struct vn_launch *
     return s;
 }
 
-static int kept;                        /* whether the last launch was told that its tensor maps are there */
+/* Of the last launch: whether it was told that its tensor maps are there, and the vectors that it stored. */
+static int kept;
+static long vectors;
 
 static vn_status launch(vn_queue *q, void *it, const struct vn_launch *l)
 {
@@ -269,7 +273,9 @@ static vn_status launch(vn_queue *q, void *it, const struct vn_launch *l)
     for (int i = 0; i < l->nargs; i++)
         args[i] = &frame.arg[i];
     kept = l->maps_at && l->args[l->maps_at + 1].value.i;
+    *k->vectors = 0;
     k->launch(l->groups, l->items, args);
+    vectors = *k->vectors;
     return transfer(q, &frame, l, 1);
 }
 
@@ -795,6 +801,36 @@ static vn_status test_choice(const struct tested *t, int is_wrong)
     return VN_OK;
 }
 
+/* An output whose rows are vectors is stored in vectors, each once, by every row: another store would be as
+ * right, and much slower. */
+static vn_status test_vectors(const struct tested *t, const char *text, long elements)
+{
+    enum { VECTOR = 8 };
+
+    for (turn = 0; turn < t->rows; turn++) {
+        struct suite *s;
+        struct problem p;
+        char why[PROBLEM_TEXT];
+        const vn_status status = disguise(&s);
+
+        if (status)
+            return status;
+        problem_parse(&p, text, why, sizeof why);
+        strcpy(p.variant, variant);
+        suite_begin(s, "vectors of %s", variant);
+        suite_case(s, &p, EXACT);
+        suite_end(s);
+        if (vectors * VECTOR != elements) {
+            printf("not ok - row %d stored %ld vectors of %ld\n", turn, vectors, elements / VECTOR);
+            failures++;
+        }
+        count[EXACT] += s->count[EXACT];
+        failures += s->failed != 0;
+        suite_close(s);
+    }
+    return VN_OK;
+}
+
 /* Launches find the tensor maps of an earlier one that was the same, and no others. */
 static vn_status test_maps(void)
 {
@@ -882,6 +918,10 @@ int main(int argc, char **argv)
         for (turn = 0; turn < t->rows && !status; turn++)
             if (argc < 3 || atoi(argv[2]) == turn)
                 status = test_row(t, turn == 0 || argc > 2);
+        if (!status && !seed && argc < 3 && !strcmp(variant, "gemm_wgmma"))
+            status = test_vectors(t, "gemm:200x264x72:f16:nt:bias=row", 200 * 264);
+        if (!status && !seed && argc < 3 && !strcmp(variant, "conv_wgmma"))
+            status = test_vectors(t, "conv:n2c64h12w12k136r1s1:f16:nhwc:bias", 2 * 12 * 12 * 136);
         for (int is_wrong = 0; t->alone && !seed && is_wrong < 2 && !status && argc < 3; is_wrong++)
             status = test_choice(t, is_wrong);
     }

@@ -438,12 +438,15 @@ static void shift_words(uint32_t *w, int by)
     memmove(h, h + by, 16);
     memcpy(w, h, 32);
 }
+extern "C" { long stored_vectors; }
+
 static void store16(void *to, const unsigned *u, int go)
 {
     if (go && (uint64_t)to % 16)
         refuse("16 bytes are stored at no multiple of 16");
     if (go)
         memcpy(to, u, 16);
+    stored_vectors += go != 0;
 }
 static void prefetch_global(const void *) {}
 
