@@ -1,8 +1,8 @@
 /* cl/tile/store_through.h - a warp's accumulators to rows of C, of 16-bit elements, through local memory
  *
  * A quad of lanes has 8 columns of a row (cl/tile/accumulator.h).  64 columns of a warp's 16 rows at a time
- * go to 2 KiB of local memory, of which each lane reads 16 bytes of a row: eight lanes store a whole line of
- * 128 bytes, and no lane exchanges anything with another.
+ * go to 2 KiB of local memory, of which each lane reads 16 bytes of a row: eight lanes store 128 contiguous
+ * bytes, and no lane exchanges anything with another.
  *
  * The room is the warp's own rows of the stage that the work-group read last, which is released after the
  * store.

@@ -39,7 +39,7 @@ double vn__conv_met(const struct conv *c);
 /* The zeros that a row needs before its first pixel, or behind its last, or to be as long as the output's
  * row, whichever are most.                                                                              */
 int64_t vn__im2col_zeros(const struct im2col *i, int d);
-/* Arguments: the buffer, VIEW and extents of the source; or of another tensor likewise, one of the three;
+/* Arguments: the buffer, VIEW and extents of the source; the VIEW or the extents of any tensor of its rank;
  * eGrid, vFirst, vWindow, of window_of().  phase: what CONV_PHASE() of cl/conv/wgmma.h reads of each
  * dimension.                                                                                           */
 void vn__arg_im2col_source (struct vn_launch *l, const struct im2col *i);

@@ -63,7 +63,7 @@ const char *vn__fits_padded(const void *problem, const struct vn_facts *f)
     if (g->head.type != VN_F16 && g->head.type != VN_BF16)
         return "it needs f16 or bf16";
     return pad_both(&p, g) ? vn__fits_wgmma(&p.g, f)
-                              : "a padded operand would have more than 2^30 elements";
+                           : "a padded operand would have more than 2^30 elements";
 }
 
 void vn__constants_padded(int *c, const void *problem)

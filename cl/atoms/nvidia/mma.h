@@ -9,7 +9,7 @@
     asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];" \
                  : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at))
 
-/* Stores four likewise, each lane its bytes (sm_90). */
+/* Stores four such matrices: addresses and registers are those of LOAD_TILES() without .trans (sm_90). */
 #define STORE_TILES(at, x, y, z, w) \
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" \
                  :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory")
