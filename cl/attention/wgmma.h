@@ -113,6 +113,7 @@ DEVICE void attention_store(GLOBAL T *o, INDEX step, float *sums, const int belo
 #define ATTENTION_FRAGMENTS()                                                                     \
     do {                                                                                          \
         attention_fragments(fragments, tile_q + q.stage * BYTES_Q, warp, lane);                   \
+        wgmma_release();                                                                          \
         warp_meet();                                                                              \
         if (lane == 0)                                                                            \
             consumer_release(q);                                                                  \

@@ -8,7 +8,7 @@
  * a tile of BLK_N columns may have some of the next tile, which are not used.
  *
  * Takes: BLK_M BLK_N STAGES STAGE ACCUMULATORS; store.h, pipeline.h, tensor_map.h, accumulator.h;
- *        atoms/nvidia/mma.h tma.h warp.h.
+ *        atoms/nvidia/mma.h tma.h warp.h wgmma.h.
  * Gives: RESIDUAL_STAGES, struct staged, STAGED_MATRIX, STAGED_PIXELS, RESIDUAL_STEP, residual_map(),
  *        residual_load(), residual_add().
  */
@@ -98,6 +98,7 @@ DEVICE struct pipeline residual_add(float *d, struct pipeline p, UINT32 stages, 
             }
         }
         if (!keeps || first + STAGED_AT_ONCE < STAGED_BLOCKS) {
+            wgmma_release();
             bar_sync(barrier, 128);             /* all have read */
             if (LOCAL_ID() % 128 == 0)
                 consumer_release(p);

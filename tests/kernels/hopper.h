@@ -6,8 +6,8 @@
 // cl/atoms/nvidia.  Work-items are the coroutines of coroutines.h.  What is asynchronous
 // happens late, or at once: a product when it is issued, or some switches after a warpgroup begins to wait
 // for it; a copy some switches after it was issued.  So a kernel that does not wait, or frees a stage too
-// early, computes something else.  What the device would refuse, and work-items that all wait for each other,
-// end the process with a sentence.
+// early, computes something else.  What the device would refuse, copies that overtake loads of matrices, and
+// work-items that all wait for each other, end the process with a sentence.
 //
 // Layouts are those of the PTX ISA manual, not what the tile layer makes of them.
 #include <math.h>
@@ -278,6 +278,21 @@ static uint32_t tf32_bits(uint32_t u)
     return (u & 0x7f800000) != 0x7f800000 ? (u + 0x1000) & ~0x1fffu : u & 0x7fffff ? u | 0x400000 : u;
 }
 
+// Of each 16 bytes of local memory, who last loaded or stored them as a row of a matrix, and before which of
+// its fences; 0: nobody.  Registers that are operands of a product are there, too.
+static struct { unsigned item, before; } touched[sizeof local_memory / 16];
+static unsigned fences[MOST_ITEMS];
+
+static void touch(unsigned at) { touched[at / 16] = { threadIdx.x, fences[threadIdx.x] + 1 }; }
+static void fence()            { fences[threadIdx.x]++; }
+
+static void overwrite(unsigned at, unsigned bytes)
+{
+    for (unsigned i = at / 16; i < (at + bytes) / 16; i++)
+        if (touched[i].before == fences[touched[i].item] + 1)
+            refuse("a copy may overtake the load or store of a matrix: there was no fence");
+}
+
 // A row of 128 bytes from these coordinates on; outside of the tensor are zeros.
 static void do_row(const tensor &t, unsigned to, const int64_t *at)
 {
@@ -354,6 +369,7 @@ static void start_copy(uint32_t to, const unsigned long long *from, int rank, bo
         if (c.offset[i] < 0 || c.offset[i] >> 16 / (rank - 2) || c.from[1 + i] < c.t.lower[i] ||
             c.from[1 + i] > c.t.extent[1 + i] - 1 + c.t.upper[i])
             refuse("an im2col copy begins outside of the corners, or has an offset that TMA does not take");
+    overwrite(to, 128 * (unsigned)(im2col ? c.t.pixels : c.t.box[1] * c.t.box[2] * c.t.box[3] * c.t.box[4]));
     copies[copy_count++] = c;
 }
 #define copy_box_2d(to, map, x, y, full) \
@@ -376,6 +392,7 @@ static void copy_bytes(uint32_t to, const void *from, int bytes, uint32_t full)
     if (to % 16 || (uint64_t)from % 16 || bytes % 16 || copy_count == MOST_COPIES)
         refuse("contiguous bytes that TMA does not take");
     c.t.address = (uint64_t)from;
+    overwrite(to, (unsigned)bytes);
     copies[copy_count++] = c;
 }
 
@@ -496,7 +513,7 @@ static void load_tiles(uint32_t *x[4], unsigned at, bool transposed)
 
     if (at % 16)
         refuse("a row of a matrix is loaded from no multiple of 16 bytes");
-    shown[me] = at;
+    touch(shown[me] = at);
     meet(warp(), 32);
     for (int i = 0; i < 4; i++)
         for (int e = 0; e < 2; e++) {
@@ -514,7 +531,7 @@ static void store_tiles(unsigned at, uint32_t x, uint32_t y, uint32_t z, uint32_
 
     if (at % 16)
         refuse("a row of a matrix is stored at no multiple of 16 bytes");
-    shown[me] = at;
+    touch(shown[me] = at);
     meet(warp(), 32);
     for (int i = 0; i < 4; i++)
         memcpy((char *)local_at(shown[first + 8 * i + lane() / 4]) + lane() % 4 * 4, &mine[i], 4);
@@ -755,10 +772,12 @@ static void issue(product p)
 
     if (f.count == MOST_PRODUCTS)
         refuse("too many products in a group");
+    if (p.regs)
+        fence();
     f.of[f.count++] = p;
 }
 static void wgmma_begin()   { }
-static void wgmma_release() { }
+static void wgmma_release() { fence(); }
 
 static uint32_t wgmma_descriptor(unsigned at, int apart)
 {
@@ -886,6 +905,7 @@ static void run_group()
     int left = items;
 
     memset(local_memory, 0xff, sizeof local_memory);            // NaNs
+    memset(touched, 0, sizeof touched);
     memset(warps, 0, sizeof warps);
     memset(groups, 0, sizeof groups);
     memset(named, 0, sizeof named);
