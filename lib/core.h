@@ -194,6 +194,8 @@ char *vn__assemble(const char *backend, const struct vn_variant *v, const int *p
 int   vn__is_named(const struct vn_variant *v, const char *name);
 /* The name of the i-th constant; 0 past the last. */
 int   vn__constant_at(char word[64], const struct vn_variant *v, int i);
+/* Whether a kernel with these constants can do a problem that has those: one without VECTORS does all. */
+int   vn__constants_suit(const struct vn_variant *v, const int *kernel, const int *problem);
 /* The i-th combination of the constants' values: 0 past the last. */
 int   vn__constants_at(int *c, const struct vn_variant *v, int i);
 /* The i-th word of a list separated by spaces; 0 past its end. */
@@ -523,6 +525,10 @@ int64_t   vn__elements(const vn_tensor *t);
  * columns, in 16 bits, whose dimensions row and col are so numbered; step: from one matrix to the next.    */
 int       vn__is_staged(const struct vn_epilogue *e, const vn_tensor *r, int row, int col, int64_t step,
                         int64_t columns);
+/* Whether rows of the output c are whole 16-byte vectors, and a residual of 16 bits is staged, if there is
+ * one: the constant VECTORS of kernels.                                                                    */
+int       vn__in_vectors(const struct vn_epilogue *e, const vn_tensor *c, int row, int col, int64_t step,
+                         int64_t columns, int staged);
 /* 0 if it overflows 63 bits. */
 int       vn__mul(int64_t *out, int64_t a, int64_t b);
 int       vn__add(int64_t *out, int64_t a, int64_t b);

@@ -164,6 +164,16 @@ int vn__is_staged(const struct vn_epilogue *e, const vn_tensor *r, int row, int 
            (r->stride[row] | step | r->start | columns) % VECTOR == 0;
 }
 
+int vn__in_vectors(const struct vn_epilogue *e, const vn_tensor *c, int row, int col, int64_t step,
+                   int64_t columns, int staged)
+{
+    const int64_t vector = 16 / (int64_t)vn_type_bytes(c->type);
+    const int is_matrix = e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2;
+
+    return c->stride[col] == 1 && (c->stride[row] | step | c->start | columns) % vector == 0 &&
+           (staged || !is_matrix);
+}
+
 int64_t vn__elements(const vn_tensor *t)
 {
     int64_t n = 1;

@@ -80,6 +80,20 @@ int vn__constant_at(char word[64], const struct vn_variant *v, int i)
     return 0;
 }
 
+int vn__constants_suit(const struct vn_variant *v, const int *kernel, const int *problem)
+{
+    char word[64];
+
+    for (int w = 0, n = 0; v->constants && vn__word_at(word, v->constants, w); w++) {
+        if (is_value(word))
+            continue;
+        if (kernel[n] != problem[n] && (kernel[n] || strcmp(word, "VECTORS")))
+            return 0;
+        n++;
+    }
+    return 1;
+}
+
 int vn__constants_at(int *c, const struct vn_variant *v, int i)
 {
     const char *at = v->constants ? v->constants : "";

@@ -30,7 +30,8 @@
  * TMA rounds f32 to tf32 on the way, to nearest: wgmma alone would cut off the lower 13 bits.
  *
  * Parameters, from conv.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.  Constants: DIRECTION;
- * IMAGE_RANK; BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; TWINS; SPLITK.
+ * IMAGE_RANK; BIAS_OF_CHANNELS, 1 where the bias is the same for all pixels; TWINS; SPLITK; VECTORS, as in
+ * cl/gemm/wgmma.cl.
  * Method: implicit GEMM with TMA in im2col mode, as in NVIDIA's CUTLASS for Hopper.
  */
 #define MAPS_AT (STAGES * STAGE)
@@ -92,7 +93,7 @@ conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
     struct tile first = { 0, 0, 0, 0 };
     struct pixel at_first = { 0, 0, 0, 0 };
     const int is_staged =
-        RESIDUAL_BYTES == 2 && !SPLITK && !SKIPS && !ACROSS && !PIXELS_MAJOR && staged;
+        RESIDUAL_BYTES == 2 && !SPLITK && !SKIPS && !ACROSS && !PIXELS_MAJOR && (VECTORS || staged);
 
     if (!kept && warp == 0) {
         conv_source_map(maps, described, lane, gX + vX.s0, vX, eX, win);

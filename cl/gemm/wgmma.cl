@@ -12,7 +12,8 @@
  * Whatever goes into an address or a descriptor is warp-uniform, and known to be (warp_uniform(),
  * is_elected(), no division by STAGES): otherwise it is moved to uniform registers before each product.
  *
- * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.
+ * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.  Constants: VECTORS, 1 where
+ * rows of C are whole 16-byte vectors, and a residual of 16 bits is staged.
  * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's CUTLASS for Hopper.
  */
 /* Beside so many accumulators a residual or an activation needs the registers of the producer (roles.h).
@@ -38,7 +39,7 @@ gemm_wgmma(GEMM_PARAMS, OUTPUT_PARAMS)
     struct pipeline p = pipe_at(barriers, STAGES);
     const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
     struct tile t = { 0, 0, 0, 0 };
-    const int is_staged = RESIDUAL_BYTES == 2 && staged;
+    const int is_staged = RESIDUAL_BYTES == 2 && (VECTORS || staged);
 
     if (warp == TEAMS * ROLE_WARPS) {           /* what must be done first, by a warp each */
         t = tile_at(schedule, GROUP_ID(0));

@@ -3,10 +3,11 @@
  * d holds the `count` accumulators of a work-item (cl/tile/accumulator.h), of the rows m and m8 of C and of
  * columns from n on.
  *
- * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.
+ * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.  VECTORS, where a kernel has it: 1 where rows of
+ *        C are known to be whole 16-byte vectors, and nothing else is compiled in.
  * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); FINISH_PIECE
  *        scale_piece(); finish_tile(), finish_tile_held(), finish_tile_added(), finish_across(),
- *        ROWS_OF_VECTORS(), store_finished(), store_finished_odd(), store_finished_rows(), store_tile().
+ *        ROWS_OF_VECTORS(), C_IN_VECTORS(), store_finished(), store_finished_odd(), store_finished_rows(), store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */
@@ -14,6 +15,11 @@
 /* Whether rows of C, or of the residual, are whole 16-byte vectors; bytes: of an element. */
 #define ROWS_OF_VECTORS(bytes, p, row, col, N) \
     ((col) == 1 && ((row) | (N)) % (16 / (bytes)) == 0 && (UINT64)(p) % 16 == 0)
+
+#ifndef VECTORS
+#define VECTORS 0
+#endif
+#define C_IN_VECTORS(o) (VECTORS || ROWS_OF_VECTORS(C_BYTES, (o)->c, (o)->row, (o)->col, (o)->N))
 
 /* Accumulators are finished in pieces of so many, since what is loaded for a piece takes registers, too. */
 #define FINISH_PIECE 16
@@ -310,7 +316,7 @@ DEVICE void store_finished(const struct output *o, const float *d, const int cou
                            int lane, const int unaligned)
 {
 #if C_BYTES == 2
-    if (ROWS_OF_VECTORS(2, o->c, o->row, o->col, o->N)) {
+    if (C_IN_VECTORS(o)) {
         UNROLL for (int below = 0; below < 2; below++) {
             const int r = below ? m8 : m;
 
@@ -328,7 +334,7 @@ DEVICE void store_finished_rows(const struct output *o, const float *d, const in
                                 int n0, int lane)
 {
 #if C_BYTES == 4
-    if (ROWS_OF_VECTORS(4, o->c, o->row, o->col, o->N)) {
+    if (C_IN_VECTORS(o)) {
         store_rows(o->c, o->row, d, count, m, m8, n0, lane, o->M, o->N);
         return;
     }

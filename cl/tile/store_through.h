@@ -23,7 +23,7 @@ DEVICE void store_finished_through(UINT32 room, const struct output *o, const fl
 #if !STORES_THROUGH
     store_finished(o, d, count, m, m8, n0, lane, unaligned);
 #else
-    if (ROWS_OF_VECTORS(2, o->c, o->row, o->col, o->N)) {
+    if (C_IN_VECTORS(o)) {
         const UINT32 put = room + lane % 16 * 128, got = room + lane / 8 * 128;
         GLOBAL TC *to[4];
         int left[4];

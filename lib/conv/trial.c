@@ -265,7 +265,7 @@ static vn_status run(vn_queue *q, const struct vn_choice *it, struct conv *c)
         memset(constants, 0, sizeof constants);
         if (it->variant->constants_of)
             it->variant->constants_of(constants, c);
-        found = has_room(c) && !memcmp(constants, it->c, sizeof constants) &&
+        found = has_room(c) && vn__constants_suit(it->variant, it->c, constants) &&
                 !it->variant->fits(c, &q->device->facts) && vn__plan(&plan, q, it, c) == VN_OK;
     }
     if (!found)

@@ -186,7 +186,7 @@ const struct vn_variant vn__conv_variants[] = {
       .run = vn__run_conv_wgmma, .trial = vn__trial_conv,
       .texts = WGMMA,
       .entries = "conv_wgmma", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS " LOADS BACK_NS",
-      .constants = "DIRECTION 0 1  SOURCE_RANK 3 4 5  BIAS_OF_CHANNELS 0 1  ACROSS 0 1",
+      .constants = "DIRECTION 0 1  SOURCE_RANK 3 4 5  BIAS_OF_CHANNELS 0 1  ACROSS 0 1  VECTORS 0 1",
       .constants_of = vn__constants_conv_wgmma, .engine = "HGMMA",
       .defines = "#define SPLITK 0\n#define IMAGE_RANK (SOURCE_RANK == 3 ? 4 : SOURCE_RANK)\n"
                  "#define TWINS 0\n" WGMMA_DEFINES },
@@ -233,7 +233,7 @@ const struct vn_variant vn__conv_variants[] = {
       .layout = vn__layout_conv_tf32, .trial = vn__trial_conv,
       .texts = CONV_TMA "cl/conv/repack.cl cl/gemm/tf32_pack.cl " STAGED "cl/conv/wgmma.cl",
       .entries = "repack pack conv_wgmma", .params = WGMMA_PARAMS, .costs = VN_TILES_COSTS " LOADS MOVE",
-      .constants = "DIRECTION 0 1  SOURCE_RANK 4 5  BIAS_OF_CHANNELS 0 1  ACROSS 0 1",
+      .constants = "DIRECTION 0 1  SOURCE_RANK 4 5  BIAS_OF_CHANNELS 0 1  ACROSS 0 1  VECTORS 0 1",
       .constants_of = vn__constants_conv_tf32,
       .defines = "#define SPLITK 0\n#define IMAGE_RANK SOURCE_RANK\n#define TWINS 0\n#define MN_MAJOR_A 0\n"
                  "#define MN_MAJOR_B 0\n", .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },

@@ -197,6 +197,24 @@ static void take_output(int *out, const struct conv *c)
     out[1] = vn__conv_is_across(c);
 }
 
+/* Where pixels of the output follow each other, and so rows of the residual. */
+static int is_staged(const struct conv *c)
+{
+    const int in_a_row = c->direction != BACKWARD_DATA ||
+                         (c->stride[0] == 1 && c->stride[1] == 1 && c->stride[2] == 1);
+
+    return in_a_row && vn__is_staged(&c->p.epilogue, &c->residual, RANK - 1, 1, 0, vn__conv_rows(c));
+}
+
+static int is_in_vectors(const struct conv *c)
+{
+    const struct conv joined = vn__conv_joined(c);
+
+    return !vn__conv_is_across(c) &&
+           vn__in_vectors(&c->p.epilogue, vn__conv_output(&joined), RANK - 1, 1, 0, vn__conv_rows(c),
+                          is_staged(&joined));
+}
+
 void vn__constants_conv_wgmma(int *out, const void *problem)
 {
     const struct conv *c = problem;
@@ -204,6 +222,7 @@ void vn__constants_conv_wgmma(int *out, const void *problem)
     out[0] = (int)c->direction;
     out[1] = is_pixels_major(c) ? 3 : vn__im2col_rank(c);
     take_output(out + 2, c);
+    out[4] = is_in_vectors(c);
 }
 
 void vn__constants_conv_wgmma_joined(int *out, const void *problem)
@@ -397,15 +416,6 @@ static void phases_of(int64_t phase[DIMS], const struct conv *c, int64_t order)
     }
     for (int d = 0; d < DIMS; d++)
         phase[d] = (int64_t)words[d];
-}
-
-/* Where pixels of the output follow each other, and so rows of the residual. */
-static int is_staged(const struct conv *c)
-{
-    const int in_a_row = c->direction != BACKWARD_DATA ||
-                         (c->stride[0] == 1 && c->stride[1] == 1 && c->stride[2] == 1);
-
-    return in_a_row && vn__is_staged(&c->p.epilogue, &c->residual, RANK - 1, 1, 0, vn__conv_rows(c));
 }
 
 vn_status vn__conv_begin_tiles(struct vn_launch *l, vn_queue *q, const struct conv *c,

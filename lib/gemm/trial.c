@@ -94,7 +94,7 @@ static int has_constants(const struct gemm *g, const struct vn_choice *it)
 
     if (it->variant->constants_of)
         it->variant->constants_of(c, g);
-    return !memcmp(c, it->c, sizeof c);
+    return vn__constants_suit(it->variant, it->c, c);
 }
 
 /* Transposed or not; odd: with rows that end at no multiple of 16 bytes. */
@@ -123,6 +123,7 @@ static int lay_out(struct gemm *g, const struct vn_choice *it, const struct vn_f
         g->b = view_of(&g->b, g->head.type, K, N, which & 1, odd_b);
         g->head.epilogue = it->epilogue;
         g->head.epilogue = vn__epilogue_of(it->variant, g);     /* which turns back what is turned */
+        g->residual = vn_matrix(NULL, (vn_type)g->head.epilogue.type_residual, m, N);
         if (!it->variant->fits(g, f) && has_constants(g, it))
             return 1;
     }

@@ -117,7 +117,7 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192",
       HOOKS(wgmma), .trial = vn__trial_gemm, .texts = WGMMA_TEXTS,
       .entries = "gemm_wgmma", .params = WGMMA " TEAMS", .costs = VN_TMA_COSTS " ACT_NS",
-      CONSTANTS(wgmma, MAJORS),
+      CONSTANTS(wgmma_tiles, MAJORS "  VECTORS 0 1"),
       .defines = "#define UNALIGNED_C 0\n", .engine = "HGMMA" },
     { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
       .trial = vn__trial_gemm,

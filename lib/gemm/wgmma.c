@@ -38,6 +38,24 @@ const char *vn__fits_wgmma(const void *problem, const struct vn_facts *f)
     return NULL;
 }
 
+static int is_staged(const struct gemm *g)
+{
+    const vn_tensor *const r = &g->residual;
+    const int64_t step = r->rank > 2 ? r->stride[r->rank - 3] : 0;
+
+    return g->c.rank <= 3 &&
+           vn__is_staged(&g->head.epilogue, r, r->rank - 2, r->rank - 1, step, g->n);
+}
+
+static int is_in_vectors(const struct gemm *g)
+{
+    const vn_tensor *const c = &g->c;
+
+    return c->rank <= 3 &&
+           vn__in_vectors(&g->head.epilogue, c, c->rank - 2, c->rank - 1, c->rank > 2 ? c->stride[0] : 0, g->n,
+                          is_staged(g));
+}
+
 /* An operand that TMA can read either way is read as K-major. */
 void vn__constants_wgmma(int *c, const void *problem)
 {
@@ -45,6 +63,12 @@ void vn__constants_wgmma(int *c, const void *problem)
 
     c[0] = !vn__fits_tma(&g->a, vn__col(&g->a), vn__row(&g->a));
     c[1] = !vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b));
+}
+
+void vn__constants_wgmma_tiles(int *c, const void *problem)
+{
+    vn__constants_wgmma(c, problem);
+    c[2] = is_in_vectors(problem);
 }
 
 /* ---- plans ---------------------------------------------------------------------------- */
@@ -154,15 +178,6 @@ vn_status vn__gemm_by_maps(struct vn_launch *l, vn_queue *q, const struct gemm *
     vn__arg_strides(l, &g->b);
     vn__arg_extents(l, &g->c);
     return VN_OK;
-}
-
-static int is_staged(const struct gemm *g)
-{
-    const vn_tensor *const r = &g->residual;
-    const int64_t step = r->rank > 2 ? r->stride[r->rank - 3] : 0;
-
-    return g->c.rank <= 3 &&
-           vn__is_staged(&g->head.epilogue, r, r->rank - 2, r->rank - 1, step, g->n);
 }
 
 /* All but what follows the product. */

@@ -175,18 +175,27 @@ static int has_epilogue(const struct vn_variant *v)
     return strstr(v->texts, "cl/tile/epilogue.h") && strncmp(v->name, "attention", 9);
 }
 
+/* Whether it has an epilogue of its own for rows of whole vectors. */
+static int has_vectors(const struct vn_variant *v)
+{
+    return v->constants && strstr(v->constants, "VECTORS");
+}
+
 static int append_row(struct list *l, const struct target *t, const struct vn_variant *v,
                       const struct vn_row *row, vn_type type)
 {
-    int c[VN_CONSTANTS], failed = 0;
+    const int is_gemm = !strncmp(v->name, "gemm", 4);
+    int c[VN_CONSTANTS], failed = 0, count = 0;
 
-    for (int i = 0; vn__constants_at(c, v, i); i++)
+    for (; vn__constants_at(c, v, count); count++)
         for (int wide = 0; wide <= (t->wide && type == VN_F32); wide++)
             failed |= append(l, row, c, type, wide, PLAIN);
-    vn__constants_at(c, v, 0);
-    for (int e = ADDED; e < EPILOGUES && has_epilogue(v); e++)
-        if (e != ADDED_IN_F32 || (vn_type_bytes(type) == 2 && !strncmp(v->name, "gemm", 4)))
-            failed |= append(l, row, c, type, 0, e);
+    for (int i = 0; i < 1 + has_vectors(v); i++) {              /* the first constants, and the last */
+        vn__constants_at(c, v, i * (count - 1));
+        for (int e = ADDED; e < EPILOGUES && has_epilogue(v); e++)
+            if (e != ADDED_IN_F32 || (vn_type_bytes(type) == 2 && is_gemm))
+                failed |= append(l, row, c, type, 0, e);
+    }
     return failed;
 }
 
