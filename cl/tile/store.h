@@ -3,11 +3,12 @@
  * d holds the `count` accumulators of a work-item (cl/tile/accumulator.h), of the rows m and m8 of C and of
  * columns from n on.
  *
- * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.  VECTORS, where a kernel has it: 1 where rows of
- *        C are known to be whole 16-byte vectors, and nothing else is compiled in.
+ * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.  VECTORS, where a kernel has it: 1 where rows
+ *        of C are known to be whole 16-byte vectors, and nothing else is compiled in.
  * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); FINISH_PIECE
- *        scale_piece(); finish_tile(), finish_tile_held(), finish_tile_added(), finish_across(),
- *        ROWS_OF_VECTORS(), C_IN_VECTORS(), store_finished(), store_finished_odd(), store_finished_rows(), store_tile().
+ *        scale_piece(); finish_tile(), finish_tile_held(), finish_tile_added(), finish_across();
+ *        ROWS_OF_VECTORS(), C_IN_VECTORS(), store_finished(), store_finished_odd(), store_finished_rows(),
+ *        store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */

@@ -50,10 +50,10 @@ static int is_staged(const struct gemm *g)
 static int is_in_vectors(const struct gemm *g)
 {
     const vn_tensor *const c = &g->c;
+    const int64_t step = c->rank > 2 ? c->stride[c->rank - 3] : 0;
 
-    return c->rank <= 3 &&
-           vn__in_vectors(&g->head.epilogue, c, c->rank - 2, c->rank - 1, c->rank > 2 ? c->stride[0] : 0, g->n,
-                          is_staged(g));
+    return c->rank <= 3 && vn__in_vectors(&g->head.epilogue, c, c->rank - 2, c->rank - 1, step, g->n,
+                                          is_staged(g));
 }
 
 /* An operand that TMA can read either way is read as K-major. */

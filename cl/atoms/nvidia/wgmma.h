@@ -58,8 +58,8 @@ DEVICE void wgmma_begin(void)
     asm volatile(ARCH_ONLY "wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* What this work-item has stored to local memory will be read by products, after a barrier; what it has read
- * has arrived, and copies may overwrite it.  An arrival alone does not wait for reads: copies overtake them. */
+/* What this work-item has stored to local memory will be read by products, after a barrier; what it has
+ * loaded is there, and copies may overwrite it.  An arrival alone does not wait for loads. */
 DEVICE void wgmma_release(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
