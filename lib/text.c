@@ -84,13 +84,9 @@ int vn__constants_suit(const struct vn_variant *v, const int *kernel, const int 
 {
     char word[64];
 
-    for (int w = 0, n = 0; v->constants && vn__word_at(word, v->constants, w); w++) {
-        if (is_value(word))
-            continue;
-        if (kernel[n] != problem[n] && (kernel[n] || strcmp(word, "VECTORS")))
+    for (int i = 0; vn__constant_at(word, v, i); i++)
+        if (kernel[i] != problem[i] && (kernel[i] || strcmp(word, "VECTORS")))
             return 0;
-        n++;
-    }
     return 1;
 }
 

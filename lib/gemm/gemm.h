@@ -207,8 +207,9 @@ VN_VARIANT(mma);       VN_CONSTANTS_OF(mma);             /* mma.c: matrix engine
 VN_VARIANT(mma_splitk);                                  /* mma_splitk.c: few tiles, rows of any alignment */
 VN_VARIANT(batched);   VN_CONSTANTS_OF(batched);         /* batched.c: many small matrices */
 VN_VARIANT(batched_fma);
-VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma);           /* wgmma.c: 16-bit types on sm_90 */
-VN_VARIANT(wgmma_splitk); VN_CONSTANTS_OF(wgmma_tiles);
+VN_VARIANT(wgmma);     VN_CONSTANTS_OF(wgmma); VN_CONSTANTS_OF(wgmma_tiles);
+                                                         /* wgmma.c: 16-bit types on sm_90 */
+VN_VARIANT(wgmma_splitk);
 VN_VARIANT(padded);    VN_CONSTANTS_OF(padded); VN_LAYOUT_OF(padded);  /* padded.c: the same, unaligned */
 VN_VARIANT(wgmma_repack);
 VN_VARIANT(tf32);      VN_CONSTANTS_OF(tf32); VN_LAYOUT_OF(tf32); int vn__turns_tf32(const void *problem);
