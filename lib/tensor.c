@@ -154,24 +154,12 @@ int vn__given(const vn_tensor *t)
     return t->buffer && t->rank > 0;
 }
 
-int vn__is_staged(const struct vn_epilogue *e, const vn_tensor *r, int row, int col, int64_t step,
-                  int64_t columns)
+int vn__in_vectors(const vn_tensor *t, int row, int col, int64_t step, int64_t columns)
 {
-    enum { VECTOR = 8 };
+    const int64_t vector = 16 / (int64_t)vn_type_bytes(t->type);
 
-    return e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2 &&
-           r->stride[col] == 1 && r->stride[row] > 0 && step >= 0 &&
-           (r->stride[row] | step | r->start | columns) % VECTOR == 0;
-}
-
-int vn__in_vectors(const struct vn_epilogue *e, const vn_tensor *c, int row, int col, int64_t step,
-                   int64_t columns, int staged)
-{
-    const int64_t vector = 16 / (int64_t)vn_type_bytes(c->type);
-    const int is_matrix = e->residual > VN_SAME_COLUMNS && vn_type_bytes((vn_type)e->type_residual) == 2;
-
-    return c->stride[col] == 1 && (c->stride[row] | step | c->start | columns) % vector == 0 &&
-           (staged || !is_matrix);
+    return t->stride[col] == 1 && t->stride[row] > 0 && step >= 0 &&
+           (t->stride[row] | step | t->start | columns) % vector == 0;
 }
 
 int64_t vn__elements(const vn_tensor *t)

@@ -2,7 +2,8 @@
  *
  * A work-group has a tile, and all pixels (cl/conv/wgmma_filter.h).
  *
- * Parameters, from conv.tune: SUB_M SUB_N WARPGROUPS_M WARPGROUPS_N BLK_K STAGES.
+ * Parameters, from conv.tune: SUB_M SUB_N WARPGROUPS_M WARPGROUPS_N BLK_K STAGES.  Constants: IMAGE_RANK;
+ * VECTORS, 1 where rows of dW, of the channels of a tap, are whole 16-byte vectors, and nothing is added.
  * Method: implicit GEMM, as in cuDNN and CUTLASS.
  */
 LARGE_LOCAL(conv_wgmma_filter, LOCAL_BYTES)

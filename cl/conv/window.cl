@@ -15,7 +15,8 @@
  * BLK_N channels of the output for all of its tiles.
  *
  * Parameters, from conv.tune: BLK_N; WARPGROUPS, of 64 places each; STAGES windows of ROOM KiB; TAPS at most.
- * Constants: as cl/conv/wgmma.cl; IMAGE_RANK is 4; PHASES, 1 where columns are phases (cl/conv/phases.h).
+ * Constants: as cl/conv/wgmma.cl; IMAGE_RANK is 4; VECTORS, as in cl/gemm/tf32.cl; PHASES, 1 where columns
+ * are phases (cl/conv/phases.h).
  */
 #define ITEMS      (128 * WARPGROUPS + 32)
 #define WINDOW     (1024 * ROOM)

@@ -7,7 +7,8 @@
  *
  * TMA rounds to tf32 on the way, to nearest: wgmma alone would cut off the lower 13 bits.
  *
- * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS, RASTER.
+ * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS, RASTER.  Constants: MN_MAJOR_A; VECTORS, 1 where
+ * rows of C, and of a residual, are whole 16-byte vectors.
  */
 /* Registers of a consumer: accumulators, the residual that waits in them or a piece of it, and others.
  * SHARE: what each work-item has where one warp produces and as many work-groups run together as their local
@@ -88,7 +89,7 @@ gemm_tf32(GEMM_PARAMS, OUTPUT_PARAMS)
                            : gemm_multiply(d, p, a, b, slices);
 
             finish_tile_held(&c, d, bias_row, HOLDS ? held : 0, ACCUMULATORS, m, m + below, t.n0, lane);
-            if (MN_MAJOR_A && c.row == 1 && (c.col | M) % 4 == 0 && (UINT64)c.c % 16 == 0)
+            if (MN_MAJOR_A && !VECTORS && c.row == 1 && (c.col | M) % 4 == 0 && (UINT64)c.c % 16 == 0)
                 store_columns(c.c, 0, c.col, d, ACCUMULATORS, m, t.n0 + acc_first_col(lane), lane, M, N);
             else
                 store_finished_rows(&c, d, ACCUMULATORS, m, m + below, t.n0, lane);

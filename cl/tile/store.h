@@ -4,11 +4,11 @@
  * columns from n on.
  *
  * Takes: epilogue.h, accumulator.h, store_row.h, store_f32.h.  VECTORS, where a kernel has it: 1 where rows
- *        of C are known to be whole 16-byte vectors, and nothing else is compiled in.
+ *        of C, and of a residual that is a matrix, are known to be whole 16-byte vectors.
  * Gives: BIAS_ROW() prepare_tile(), prefetch_tile(); RESIDUAL_BYTES HELD() hold_tile(); FINISH_PIECE
  *        scale_piece(); finish_tile(), finish_tile_held(), finish_tile_added(), finish_across();
- *        ROWS_OF_VECTORS(), C_IN_VECTORS(), store_finished(), store_finished_odd(), store_finished_rows(),
- *        store_tile().
+ *        ROWS_OF_VECTORS(), C_IN_VECTORS(), RESIDUAL_IN_VECTORS(), store_finished(), store_finished_odd(),
+ *        store_finished_rows(), store_tile().
  */
 
 /* ---- the epilogue, in registers ------------------------------------------------------------------ */
@@ -21,6 +21,8 @@
 #define VECTORS 0
 #endif
 #define C_IN_VECTORS(o) (VECTORS || ROWS_OF_VECTORS(C_BYTES, (o)->c, (o)->row, (o)->col, (o)->N))
+#define RESIDUAL_IN_VECTORS(o) \
+    (VECTORS || ROWS_OF_VECTORS(RESIDUAL_BYTES, (o)->residual, (o)->residual_row, (o)->residual_col, (o)->N))
 
 /* Accumulators are finished in pieces of so many, since what is loaded for a piece takes registers, too. */
 #define FINISH_PIECE 16
@@ -165,7 +167,7 @@ DEVICE void hold_tile(unsigned int *held, const struct output *o, const int coun
                       int lane)
 {
 #if RESIDUAL_BYTES == 2 || RESIDUAL_BYTES == 4
-    if (ROWS_OF_VECTORS(RESIDUAL_BYTES, o->residual, o->residual_row, o->residual_col, o->N))
+    if (RESIDUAL_IN_VECTORS(o))
         UNROLL for (int piece = 0; piece < count; piece += FINISH_PIECE)
             load_row_vectors(held + HELD(piece), o, m, m8, n0 + ACC_COL(piece), lane);
     else
@@ -197,14 +199,13 @@ DEVICE void finish_tile_added(const struct output *o, float *all, const UINT32 *
     const int residual_in_pairs = SIDE_IN_PAIRS(RESIDUAL, TYPE_RESIDUAL, o->residual, o->residual_row,
                                                 o->residual_col, N);
 #if OF(BYTES, TYPE_RESIDUAL) == 2
-    const int in_vectors = RESIDUAL > SAME_COLUMNS &&
-                           ROWS_OF_VECTORS(2, o->residual, o->residual_row, o->residual_col, N);
+    const int in_vectors = RESIDUAL > SAME_COLUMNS && RESIDUAL_IN_VECTORS(o);
     unsigned int next[8];
 
     if (in_vectors && !held && !added)
         load_row_vectors(next, o, m, m8, n0, lane);
 #elif RESIDUAL_BYTES == 4
-    const int in_vectors = held && ROWS_OF_VECTORS(4, o->residual, o->residual_row, o->residual_col, N);
+    const int in_vectors = held && RESIDUAL_IN_VECTORS(o);
 #endif
 #endif
 #if BIAS > SAME_ROWS

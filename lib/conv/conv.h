@@ -119,6 +119,7 @@ const char *vn__fits_conv_wgmma(const void *problem, const struct vn_facts *f);
 const char *vn__fits_conv_wgmma_joined(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_wgmma(int *c, const void *problem);
 void        vn__constants_conv_wgmma_joined(int *c, const void *problem);
+void        vn__constants_conv_window(int *c, const void *problem);
 void        vn__constants_conv_wgmma_few(int *c, const void *problem);
 const char *vn__plan_conv_wgmma(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site);
@@ -346,6 +347,7 @@ vn_status   vn__run_conv_window_filter(vn_queue *q, const struct vn_choice *it, 
 const char *vn__fits_conv_wgmma_filter(const void *problem, const struct vn_facts *f);
 const char *vn__fits_conv_wgmma_filter_splitk(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_wgmma_filter(int *c, const void *problem);
+void        vn__constants_conv_wgmma_filter_tiles(int *c, const void *problem);
 const char *vn__plan_conv_wgmma_filter(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                        const struct vn_site *site);
 const char *vn__plan_conv_wgmma_filter_splitk(struct vn_plan *out, const void *problem,

@@ -96,7 +96,6 @@ static void direction_of(int *c, const void *problem)
                          "cl/conv/wgmma_filter.h "
 #define FILTER_ROWS .params = "SUB_M SUB_N WARPGROUPS_M WARPGROUPS_N BLK_K STAGES",                          \
                     .costs = "EFF L2 FIXED_NS TILE_NS MOVE", .trial = vn__trial_conv,                        \
-                    .constants = "IMAGE_RANK 4 5", .constants_of = vn__constants_conv_wgmma_filter,          \
                     .defines = "#define DIRECTION 2\n#define SCALE 0\n#define TAPS_TOGETHER 0\n"           \
                                "#define WARPGROUPS (WARPGROUPS_M * WARPGROUPS_N)\n"                          \
                                "#define BLK_M (SUB_M * WARPGROUPS_M)\n"                                      \
@@ -144,10 +143,12 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_wgmma_filter_splitk", .fits = vn__fits_conv_wgmma_filter_splitk,
       .plan = vn__plan_conv_wgmma_filter_splitk, .run = vn__run_conv_wgmma_filter_splitk,
       .texts = WGMMA_FILTER "cl/conv/wgmma_filter_splitk.cl " FILTER_SUM "cl/conv/few.cl",
-      .entries = "repack conv_wgmma_filter_splitk conv_filter_sum copy_rows", FILTER_ROWS },
+      .entries = "repack conv_wgmma_filter_splitk conv_filter_sum copy_rows", FILTER_ROWS,
+      .constants = "IMAGE_RANK 4 5", .constants_of = vn__constants_conv_wgmma_filter },
     { .name = "conv_wgmma_filter", .fits = vn__fits_conv_wgmma_filter, .plan = vn__plan_conv_wgmma_filter,
       .run = vn__run_conv_wgmma_filter, .texts = WGMMA_FILTER "cl/conv/wgmma_filter.cl",
-      .entries = "repack conv_wgmma_filter", FILTER_ROWS },
+      .entries = "repack conv_wgmma_filter", FILTER_ROWS,
+      .constants = "IMAGE_RANK 4 5  VECTORS 0 1", .constants_of = vn__constants_conv_wgmma_filter_tiles },
     { .name = "conv_spread", .fits = vn__fits_conv_spread, .plan = vn__plan_conv_spread,
       .run = vn__run_conv_spread, .texts = SLAB "cl/conv/run.h cl/conv/spread.cl", .entries = "conv_spread",
       .params = "VEC", .costs = "FEW_PIXELS FEW_PACKED",
@@ -219,8 +220,8 @@ const struct vn_variant vn__conv_variants[] = {
       .run = vn__run_conv_window, .trial = vn__trial_conv,
       .texts = CONV_TMA "cl/conv/phases.h cl/conv/window.cl", .entries = "conv_window",
       .params = "BLK_N STAGES WARPGROUPS TAPS ROOM", .costs = VN_TILES_COSTS " BACK_NS",
-      .constants = "DIRECTION 0 1  IMAGE_RANK 4  BIAS_OF_CHANNELS 0 1",
-      .constants_of = vn__constants_conv_wgmma_joined, .defines = NHWC_DEFINES "#define PHASES 0\n",
+      .constants = "DIRECTION 0 1  IMAGE_RANK 4  BIAS_OF_CHANNELS 0 1  VECTORS 0 1",
+      .constants_of = vn__constants_conv_window, .defines = NHWC_DEFINES "#define PHASES 0\n",
       .engine = "HGMMA" },
     { .name = "conv_window_phases", .fits = vn__fits_conv_window_phases,
       .plan = vn__plan_conv_window_phases, .run = vn__run_conv_window_phases, .trial = vn__trial_conv,

@@ -197,22 +197,38 @@ static void take_output(int *out, const struct conv *c)
     out[1] = vn__conv_is_across(c);
 }
 
+static int is_in_vectors(const struct conv *c, const vn_tensor *t)
+{
+    return vn__in_vectors(t, RANK - 1, 1, 0, vn__conv_rows(c));
+}
+
+static int adds_matrix(const struct conv *c)
+{
+    return c->p.epilogue.residual > VN_SAME_COLUMNS;
+}
+
 /* Where pixels of the output follow each other, and so rows of the residual. */
-static int is_staged(const struct conv *c)
+static int residual_in_vectors(const struct conv *c)
 {
     const int in_a_row = c->direction != BACKWARD_DATA ||
                          (c->stride[0] == 1 && c->stride[1] == 1 && c->stride[2] == 1);
 
-    return in_a_row && vn__is_staged(&c->p.epilogue, &c->residual, RANK - 1, 1, 0, vn__conv_rows(c));
+    return in_a_row && is_in_vectors(c, &c->residual);
 }
 
-static int is_in_vectors(const struct conv *c)
+/* Whether the residual goes through the stages of the operands (cl/tile/staged_residual.h). */
+static int is_staged(const struct conv *c)
+{
+    return adds_matrix(c) && vn_type_bytes(c->residual.type) == 2 && residual_in_vectors(c);
+}
+
+/* Whether rows of the output are whole 16-byte vectors, and those of a residual. */
+static int in_vectors(const struct conv *c)
 {
     const struct conv joined = vn__conv_joined(c);
 
-    return !vn__conv_is_across(c) &&
-           vn__in_vectors(&c->p.epilogue, vn__conv_output(&joined), RANK - 1, 1, 0, vn__conv_rows(c),
-                          is_staged(&joined));
+    return !vn__conv_is_across(c) && is_in_vectors(c, vn__conv_output(&joined)) &&
+           (!adds_matrix(c) || residual_in_vectors(&joined));
 }
 
 void vn__constants_conv_wgmma(int *out, const void *problem)
@@ -222,7 +238,7 @@ void vn__constants_conv_wgmma(int *out, const void *problem)
     out[0] = (int)c->direction;
     out[1] = is_pixels_major(c) ? 3 : vn__im2col_rank(c);
     take_output(out + 2, c);
-    out[4] = is_in_vectors(c);
+    out[4] = in_vectors(c);
 }
 
 void vn__constants_conv_wgmma_joined(int *out, const void *problem)
@@ -232,6 +248,12 @@ void vn__constants_conv_wgmma_joined(int *out, const void *problem)
     vn__constants_conv_wgmma(all, problem);
     for (int i = 0; i < 3; i++)
         out[i] = all[i];
+}
+
+void vn__constants_conv_window(int *out, const void *problem)
+{
+    vn__constants_conv_wgmma_joined(out, problem);
+    out[3] = in_vectors(problem);
 }
 
 /* ---- plans ---------------------------------------------------------------------------- */

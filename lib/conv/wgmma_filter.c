@@ -41,6 +41,17 @@ void vn__constants_conv_wgmma_filter(int *c, const void *problem)
     c[0] = vn__im2col_rank(problem);
 }
 
+/* VECTORS: whether rows of dW, of the channels of a tap, are whole 16-byte vectors, and nothing is added. */
+void vn__constants_conv_wgmma_filter_tiles(int *constants, const void *problem)
+{
+    const struct conv *c = problem;
+    const int64_t *const s = c->w.stride;
+
+    vn__constants_conv_wgmma_filter(constants, problem);
+    constants[1] = c->p.epilogue.residual <= VN_SAME_COLUMNS &&
+                   vn__in_vectors(&c->w, 0, 1, s[2] | s[3] | s[4], c->w.extent[1]);
+}
+
 /* ---- plans ---------------------------------------------------------------------------- */
 
 static int64_t blk_m(const int *p) { return p[SUB_M] * p[WARPGROUPS_M]; }

@@ -230,6 +230,9 @@ VN_VARIANT(cpu_strip);
 
 const char *vn__fits_cpu(const void *problem, const struct vn_facts *f);
 
+/* The constant VECTORS: whether rows of C, and of a residual that is a matrix, are whole 16-byte vectors. */
+int         vn__gemm_in_vectors(const struct gemm *g);
+
 /* What the kernel of gemm_wgmma is launched with, where that is not the usual: operands that it repacks. */
 struct vn_repack {
     vn_tensor a, b;               /* as they are */

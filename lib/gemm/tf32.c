@@ -58,7 +58,10 @@ const char *vn__fits_tf32(const void *problem, const struct vn_facts *f)
 
 void vn__constants_tf32(int *c, const void *problem)
 {
-    c[0] = product_of(problem).mn_major;
+    const struct product p = product_of(problem);
+
+    c[0] = p.mn_major;
+    c[1] = vn__gemm_in_vectors(&p.g);
 }
 
 /* An operand packed: K-major, each row at a multiple of 16 bytes. */

@@ -100,7 +100,7 @@ const struct vn_variant vn__gemm_variants[] = {
       .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/gemm/tf32_pack.cl cl/gemm/tf32.h cl/gemm/tf32.cl",
       .entries = "pack gemm_tf32", .params = WGMMA,
-      .costs = VN_TMA_COSTS " MOVE", CONSTANTS(tf32, "MN_MAJOR_A 0 1"),
+      .costs = VN_TMA_COSTS " MOVE", CONSTANTS(tf32, "MN_MAJOR_A 0 1  VECTORS 0 1"),
       .defines = "#define MN_MAJOR_B 0\n#define UNALIGNED_C 0\n#define COLUMNS BLK_N\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },
     { .name = "gemm_bf16x3", .was = "gemm_split gemm_split_128 gemm_split_64", HOOKS(bf16x3),

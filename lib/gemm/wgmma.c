@@ -38,22 +38,27 @@ const char *vn__fits_wgmma(const void *problem, const struct vn_facts *f)
     return NULL;
 }
 
-static int is_staged(const struct gemm *g)
+static int is_in_vectors(const struct gemm *g, const vn_tensor *t)
 {
-    const vn_tensor *const r = &g->residual;
-    const int64_t step = r->rank > 2 ? r->stride[r->rank - 3] : 0;
+    const int64_t step = t->rank > 2 ? t->stride[t->rank - 3] : 0;
 
-    return g->c.rank <= 3 &&
-           vn__is_staged(&g->head.epilogue, r, r->rank - 2, r->rank - 1, step, g->n);
+    return g->c.rank <= 3 && vn__in_vectors(t, t->rank - 2, t->rank - 1, step, g->n);
 }
 
-static int is_in_vectors(const struct gemm *g)
+static int adds_matrix(const struct gemm *g)
 {
-    const vn_tensor *const c = &g->c;
-    const int64_t step = c->rank > 2 ? c->stride[c->rank - 3] : 0;
+    return g->head.epilogue.residual > VN_SAME_COLUMNS;
+}
 
-    return c->rank <= 3 && vn__in_vectors(&g->head.epilogue, c, c->rank - 2, c->rank - 1, step, g->n,
-                                          is_staged(g));
+/* Whether the residual goes through the stages of the operands (cl/tile/staged_residual.h). */
+static int is_staged(const struct gemm *g)
+{
+    return adds_matrix(g) && vn_type_bytes(g->residual.type) == 2 && is_in_vectors(g, &g->residual);
+}
+
+int vn__gemm_in_vectors(const struct gemm *g)
+{
+    return is_in_vectors(g, &g->c) && (!adds_matrix(g) || is_in_vectors(g, &g->residual));
 }
 
 /* An operand that TMA can read either way is read as K-major. */
@@ -68,7 +73,7 @@ void vn__constants_wgmma(int *c, const void *problem)
 void vn__constants_wgmma_tiles(int *c, const void *problem)
 {
     vn__constants_wgmma(c, problem);
-    c[2] = is_in_vectors(problem);
+    c[2] = vn__gemm_in_vectors(problem);
 }
 
 /* ---- plans ---------------------------------------------------------------------------- */
