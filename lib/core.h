@@ -521,8 +521,8 @@ int       vn__same_view(const vn_tensor *a, const vn_tensor *b);
 /* An offset of it, or its element count, needs more than 31 bits. */
 int       vn__is_wide(const vn_tensor *t);
 int64_t   vn__elements(const vn_tensor *t);
-/* Whether rows of t are whole 16-byte vectors, in order; its dimensions row and col are so numbered; step: from
- * one matrix to the next.                                                                                   */
+/* Whether rows of t are whole 16-byte vectors, in order; its dimensions row and col are so numbered; step:
+ * from one matrix to the next.                                                                            */
 int       vn__in_vectors(const vn_tensor *t, int row, int col, int64_t step, int64_t columns);
 /* 0 if it overflows 63 bits. */
 int       vn__mul(int64_t *out, int64_t a, int64_t b);

@@ -13,8 +13,8 @@
  * is_elected(), no division by STAGES): otherwise it is moved to uniform registers before each product.
  *
  * Parameters, from gemm.tune: BLK_N, STAGES, WARPGROUPS of a tile, RASTER, TEAMS.  Constants: MN_MAJOR_A,
- * MN_MAJOR_B; VECTORS, 1 where rows of C, and of a residual, are whole 16-byte vectors.  A residual of 16 bits
- * is staged then.
+ * MN_MAJOR_B; VECTORS, 1 where rows of C, and of a residual, are whole 16-byte vectors.  A residual of 16
+ * bits is staged then.
  * Method: warp-specialised producer and consumers, persistent grid, as in NVIDIA's CUTLASS for Hopper.
  */
 /* Beside so many accumulators a residual or an activation needs the registers of the producer (roles.h).
