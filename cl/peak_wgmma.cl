@@ -31,7 +31,7 @@ KERNEL(ITEMS) void matrix_peak(GLOBAL float *y, int rounds)
 
     for (int i = me; i < ROWS * 32; i += ITEMS)
         words[i] = random_bits((UINT32)i);
-    wgmma_release();
+    fence_async_proxy();
     BARRIER();
     UNROLL for (int i = 0; i < 128; i++)
         d[i] = 0;

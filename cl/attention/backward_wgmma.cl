@@ -285,7 +285,7 @@ attention_by_queries(int queries, int keys, int D, int DV, int group, int offset
 
         attention_fragments(q, tile_q, warp, lane);
         attention_fragments(g, tile_g, warp, lane);
-        wgmma_release();
+        fence_async_proxy();
         warp_meet();
         if (lane == 0)
             consumer_release(x);

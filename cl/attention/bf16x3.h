@@ -101,7 +101,7 @@ DEVICE void queries_in_parts(UINT32 to, GLOBAL const T *g, INDEX row_step, INDEX
             store_parts(to, row, vector, x);
         }
     }
-    wgmma_release();
+    fence_async_proxy();
 }
 
 /* A work-group of 256: a block of keys, or values, from row n0 on, to the workspace. */

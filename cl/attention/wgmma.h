@@ -21,7 +21,7 @@
 /* ---- blocks --------------------------------------------------------------------------- */
 
 /* By a warpgroup, of which this is work-item `me`: rows from `first` on of a block become 0.  What products
- * read of it afterwards needs wgmma_release() and a barrier. */
+ * read of it afterwards needs fence_async_proxy() and a barrier. */
 DEVICE void attention_clear(UINT32 block, int first, int me)
 {
     const UINT32 zero = 0;
@@ -113,7 +113,7 @@ DEVICE void attention_store(GLOBAL T *o, INDEX step, float *sums, const int belo
 #define ATTENTION_FRAGMENTS()                                                                     \
     do {                                                                                          \
         attention_fragments(fragments, tile_q + q.stage * BYTES_Q, warp, lane);                   \
-        wgmma_release();                                                                          \
+        fence_async_proxy();                                                                      \
         warp_meet();                                                                              \
         if (lane == 0)                                                                            \
             consumer_release(q);                                                                  \
@@ -134,7 +134,7 @@ DEVICE void attention_store(GLOBAL T *o, INDEX step, float *sums, const int belo
         if (MORE && given & GIVEN_KEY_LENGTHS && n0 + BLK_N > keys_here) {                        \
             consumer_wait(v);                                                                     \
             attention_clear(stage_v + v.stage * BYTES_K, keys_here - n0, me % 128);               \
-            wgmma_release();                                                                      \
+            fence_async_proxy();                                                                  \
             bar_sync(1 + WARPGROUPS + team, 128);                                                 \
         }                                                                                         \
     } while (0)

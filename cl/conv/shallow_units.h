@@ -146,7 +146,7 @@ DEVICE void load_bands(struct pipeline p, UINT32 rows, GLOBAL const T *gB, VIEW 
         copies_commit();
         if (i >= LAG) {
             COPIES_WAIT(LAG);
-            wgmma_release();
+            fence_async_proxy();
             warp_meet();
             if (LOCAL_ID() % 32 == 0)
                 barrier_arrive(pipe_full(filled));

@@ -148,7 +148,7 @@ conv_shallow_wgmma(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRIC
 
         load_filter(taps, gA, vA, eTaps, (int)vBands.s5, n0, N);
         prepare_tile(bias_row, &c, ACCUMULATORS, n0, lane);
-        wgmma_release();
+        fence_async_proxy();
         bar_sync(1, CONSUMERS);
         for (int at = begin; at < end; ) {
             const struct band of = band_of(at, end, vBands, (int)eOut.s5);

@@ -68,7 +68,7 @@ DEVICE void rows_transpose(struct pipeline p, UINT32 done, UINT32 stages, int wa
         UNROLL for (int j = 0; j < BLK_M / OPERAND_ROW; j += SPARE)
             if (j + warp < BLK_M / OPERAND_ROW)
                 tf32_transpose(stages + p.stage * STAGE + BYTES_A + (j + warp) * BLOCK, lane);
-        wgmma_release();
+        fence_async_proxy();
         warp_meet();
         if (lane == 0)
             barrier_arrive(done + 8 * p.stage);

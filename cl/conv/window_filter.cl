@@ -104,7 +104,7 @@ conv_window_filter(GLOBAL const T *gX, VIEW vX, VIEW eX, GLOBAL const T *gY, VIE
         pipe_init(p, STAGES, WARPGROUPS);
     clear_places(room, 0, places, steps * 16);
     clear_places(room, BYTES_Y, images * rows_x * pitch, steps * 16 + 2 * row + 2 * (int)vDilation.s6);
-    wgmma_release();
+    fence_async_proxy();
     BARRIER();
 
     const int k0 = filter_of_tile(share.tile, eW);

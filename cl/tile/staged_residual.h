@@ -98,7 +98,7 @@ DEVICE struct pipeline residual_add(float *d, struct pipeline p, UINT32 stages, 
             }
         }
         if (!keeps || first + STAGED_AT_ONCE < STAGED_BLOCKS) {
-            wgmma_release();
+            fence_async_proxy();
             bar_sync(barrier, 128);             /* all have read */
             if (LOCAL_ID() % 128 == 0)
                 consumer_release(p);

@@ -75,7 +75,7 @@ DEVICE void store_through_stage(struct pipeline p, UINT32 stages, int own, int a
     store_finished_through(stages + kept.stage * STAGE + (UINT32)own * 2048, o, d, ACCUMULATORS, m, m8, n0,
                            lane, unaligned);
     if (STORES_THROUGH && more) {
-        wgmma_release();
+        fence_async_proxy();
         bar_sync(barrier, 128);                 /* all have stored */
         if (LOCAL_ID() % 128 == 0)
             consumer_release(kept);

@@ -777,7 +777,7 @@ static void issue(product p)
     f.of[f.count++] = p;
 }
 static void wgmma_begin()   { }
-static void wgmma_release() { fence(); }
+static void fence_async_proxy() { fence(); }
 
 static uint32_t wgmma_descriptor(unsigned at, int apart)
 {

@@ -60,7 +60,7 @@ DEVICE void wgmma_begin(void)
 
 /* What this work-item has stored to local memory will be read by products, after a barrier; what it has
  * loaded is there, and copies may overwrite it.  An arrival alone does not wait for loads. */
-DEVICE void wgmma_release(void)
+DEVICE void fence_async_proxy(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
