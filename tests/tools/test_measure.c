@@ -178,6 +178,20 @@ static void test_lead(void)
     }
 }
 
+/* Short runs that are led: as often as the lead takes, before each sample and an unrecorded round. */
+static void test_steady(void)
+{
+    enum { CALIBRATE = 5, EACH = 3 };           /* calls; a sample of 4 runs, and 2 such before it */
+    struct fake f = { .seconds = 0.02 };
+    struct runner r = { .run = run_fake, .state = &f, .least = SAMPLES_SURE, .length = 0.05, .lead = 0.09,
+                        .steady = 1 };
+
+    sample_in_turns(&r, 1, 1);
+    check(r.repeats == 4 && r.median == 0.02, "%d runs of %g s are a sample", r.repeats, r.median);
+    check(r.count == SAMPLES_SURE, "what leads samples counts as spent: %d samples", r.count);
+    check(f.runs == CALIBRATE + (r.count + 1) * EACH, "%d samples took %d calls", r.count, f.runs);
+}
+
 static int says_stop(void)
 {
     return 1;
@@ -570,6 +584,7 @@ int main(void)
     test_calibration();
     test_turns();
     test_lead();
+    test_steady();
     test_least();
     test_stop();
     test_json();

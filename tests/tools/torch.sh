@@ -4,7 +4,9 @@
 command=torch
 . "${srcdir:=.}/tests/tools/command.sh"
 
-problems='softmax:37x200:f32 softmax:37x200:f32:log softmax:37x200:f32:backward softmax:7x9:f32:gap=3:start=5'
+problems='softmax:37x200:f32 softmax:37x200:f32:log softmax:37x200:f32:backward softmax:7x9:f32:gap=3:start=5
+    attention:b3h4s40d32:f32:len=9 attention:b3h4s40d32:f32:causal:len=9:qlen=9
+    attention:b2h4s17d24:f32:hk=2:sk=33:len=21:qlen=3:gap=2 attention:b2h4s17d24:f32:causal:sk=33:len=21'
 
 # peers PYTHON_FOLDER: what a short bench says, in $out/said
 peers()
@@ -33,6 +35,7 @@ done
 if [ -n "$folder" ]; then
     peers "$folder"
     grep -q 'beside PyTorch' "$out/said" && [ "$(grep -c '^softmax:' "$out/said")" = 4 ] &&
+        [ "$(grep -c '^attention:' "$out/said")" = 4 ] && ! grep -q 'torch, where' "$out/said" &&
         ! grep -q 'differs' "$out/said" || { fail "PyTorch is not measured, or differs"; cat "$out/said"; }
 else
     echo "no python3 here has PyTorch: its results were not compared"

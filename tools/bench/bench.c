@@ -16,10 +16,11 @@ struct request {
     struct common common;
     const char *first_call, *html, *svg, *csv;
     int         layers;                 /* of sequences, each, too */
+    int         sustained;
     struct work work;
 };
 
-enum { DIRECTION = 256, VARIANT, FIRST_CALL, HTML, SVG, CSV, LAYERS };
+enum { DIRECTION = 256, VARIANT, FIRST_CALL, HTML, SVG, CSV, LAYERS, SUSTAINED };
 
 static const struct argp_option options[] = {
     { "variant",    VARIANT,   "NAME",  0, "Only this variant of ours (see vernier explain)", 0 },
@@ -27,6 +28,8 @@ static const struct argp_option options[] = {
       "forward, backward-data or backward-filter (convolution), backward (softmax, attention), or all", 0 },
     { "layers",     LAYERS,    NULL,    0,
       "Of a suite that is a sequence, measure each layer, too, those of one shape once", 0 },
+    { "sustained",  SUSTAINED, NULL,    0,
+      "Without rests: each sample follows 0.4 s of the same runs", 0 },
     { "csv",        CSV,       "FILE",  0, "Write every sample as a line of CSV", 0 },
     { "html",       HTML,      "FILE",  0, "Write the report as one HTML file, with its charts", 0 },
     { "svg",        SVG,       "DIR",   0, "Write each chart of it as a file of this folder", 0 },
@@ -79,6 +82,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case FIRST_CALL: r->first_call = arg;           return 0;
     case CSV:        r->csv  = arg;                 return 0;
     case LAYERS:     r->layers = 1;                 return 0;
+    case SUSTAINED:  r->sustained = 1;              return 0;
     case HTML:       r->html = arg;                 return 0;
     case SVG:        r->svg  = arg;                 return 0;
     case DIRECTION:
@@ -288,7 +292,8 @@ static void print_device(const struct session *s)
             b->info.platform, b->info.driver);
     for (int i = 0; i < b->peers; i++)
         fprintf(s->to, "%s%s", i ? ", " : "beside ", b->peer[i]->version());
-    fputs(b->peers ? "\n\n" : "\n", s->to);
+    fputs(b->peers ? "\n" : "", s->to);
+    fputs(b->sustained ? "without rests: each sample follows 0.4 s of the same runs\n\n" : "\n", s->to);
 }
 
 /* "roof: FMA f32 57.1 GFLOP/s, HGMMA f16 801234 GFLOP/s, copy 10.1 GB/s" */
@@ -319,10 +324,10 @@ static int write_files(struct session *s, const char *program)
 
     json_rows_settle(s->benchmarks);
     json_roofs_settle(s->benchmarks, &s->bench.roofline);
-    report = json_pack("{s:o, s:o, s:{s:o, s:o, s:o}}",
+    report = json_pack("{s:o, s:o, s:{s:b, s:o, s:o, s:o}}",
         "context", json_context(&s->bench, program), "benchmarks", s->benchmarks,
-        "vernier", "geomean", json_means(&s->bench, &s->means), "suites", s->suites,
-        "roofline", json_roofline(&s->bench.roofline));
+        "vernier", "sustained", s->bench.sustained, "geomean", json_means(&s->bench, &s->means),
+        "suites", s->suites, "roofline", json_roofline(&s->bench.roofline));
     if (r->csv)
         failed |= report_csv(r->csv, report);
     if (r->html || r->svg)
@@ -371,6 +376,7 @@ static int bench(const struct request *r, const struct plan *plan, const char *p
         peer_threads_tie(&before);
     clocks_open(&b->info);
     b->budget    = r->common.budget;
+    b->sustained = r->sustained;
     s.benchmarks = json_array();
     s.suites     = json_object();
     if (!(status = open_peers(b, r->common.compare)))

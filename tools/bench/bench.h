@@ -24,6 +24,7 @@ struct bench {
     const struct peer *peer[BENCH_PEERS];
     int                peers;
     double             budget;            /* seconds of a row */
+    int                sustained;         /* without rests: as a device at its power limit goes on */
     int                pinned;            /* each thread that computes is tied to a CPU, ours and theirs */
 };
 

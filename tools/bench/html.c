@@ -14,6 +14,7 @@ struct draft {
     const json_t     *rows, *context, *roofline;
     struct comparison of[COMPARISONS];
     char              title[400];
+    int               sustained;
 };
 
 /* "squares, resnet50 on NAME (PLATFORM), beside cublas, clblast" */
@@ -28,8 +29,9 @@ static void make_title(struct draft *d)
     json_object_foreach(json_object_get(d->context, "peers"), name, version)
         if (n < sizeof beside)
             n += (size_t)snprintf(beside + n, sizeof beside - n, "%s%s", n ? ", " : ", beside ", name);
-    snprintf(d->title, sizeof d->title, "%s on %.80s (%.40s)%s", page_suite_names(suites, d->rows),
-             json_text(d->context, "device"), json_text(d->context, "platform"), beside);
+    snprintf(d->title, sizeof d->title, "%s on %.80s (%.40s)%s%s", page_suite_names(suites, d->rows),
+             json_text(d->context, "device"), json_text(d->context, "platform"), beside,
+             d->sustained ? ", without rests" : "");
 }
 
 static void add_row(struct draft *d, const json_t *row)
@@ -131,6 +133,7 @@ int bench_html(const char *html, const char *svg, const json_t *report)
     struct draft d = {
         .rows = json_object_get(report, "benchmarks"), .context = json_object_get(report, "context"),
         .roofline = json_object_get(json_object_get(report, "vernier"), "roofline"),
+        .sustained = json_is_true(json_object_get(json_object_get(report, "vernier"), "sustained")),
         .of = { { .title = "Libraries over ours", .file = "peers", .has_parity = 1, .more_is_better = 1,
                   .caption =
                   "The time of a library over ours: above 1, ours is faster. Each mark is a row; the box "

@@ -16,6 +16,9 @@
 #include "series.h"
 #include "check/spot.h"
 
+/* Of a row that is measured without rests, in seconds: what goes before a sample, and a sample. */
+static const double LEAD = 0.4, LONG_SAMPLE = 0.1;
+
 /* What a first run may take: it also builds. */
 static double patience(const struct bench *b)
 {
@@ -333,7 +336,9 @@ static void take_turns(struct row *r, struct ours *us, struct guest *guests)
 {
     struct bench *const b = us->bench;
     const int most = HELD / us->count;
-    const struct runner any = { .most = b->info.is_cpu ? 0 : most > 2 ? most : 2, .least = SAMPLES_SURE };
+    const struct runner any = { .most = b->info.is_cpu ? 0 : most > 2 ? most : 2, .least = SAMPLES_SURE,
+                                .lead = b->sustained ? LEAD : 0, .steady = b->sustained,
+                                .length = b->sustained ? LONG_SAMPLE : 0 };
     struct runner runner[2 + BENCH_PEERS];
     int peer_of[2 + BENCH_PEERS], runners = 1;
 

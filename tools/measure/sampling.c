@@ -41,15 +41,26 @@ vn_status stopwatch_stop(double *seconds, struct stopwatch *s)
     return status;
 }
 
-/* Of as many runs as are recorded, the same before them where the clock depends on what ran last. */
+static int run_once(struct runner *r, double *seconds)
+{
+    r->failed = r->run(r->state, r->repeats, seconds) != 0;
+    return r->failed;
+}
+
+/* Where the clock depends on what ran last, the same runs go before those that are recorded. */
 static int run_sample(struct runner *r, double *seconds)
 {
-    for (int i = r->led ? 0 : 1; i < 2; i++)
-        if (r->run(r->state, r->repeats, seconds)) {
-            r->failed = 1;
-            return -1;
-        }
-    return 0;
+    double before = 0;
+
+    if (r->led)
+        do {
+            if (run_once(r, seconds))
+                return -1;
+            before += *seconds;
+        } while (r->steady && before < r->lead);
+    if (r->steady)
+        r->spent += before;
+    return run_once(r, seconds) ? -1 : 0;
 }
 
 static double (*clock_now)(void);
@@ -98,7 +109,9 @@ static void calibrate(struct runner *r, double share)
     r->repeats = 1;
     while (r->repeats < most && !is_long_enough(r, r->length > 0 ? r->length : SAMPLE_SECONDS, share))
         r->repeats = r->repeats < most / 2 ? 2 * r->repeats : most;
-    if (r->repeats == 1 && r->lead > 0 && !r->failed) {
+    if (r->steady) {
+        r->led = r->lead > 0;
+    } else if (r->repeats == 1 && r->lead > 0 && !r->failed) {
         r->led = 1;
         while (r->repeats < most && r->repeats * r->once < r->lead)
             r->repeats++;

@@ -27,6 +27,7 @@ struct runner {
     int     least;                    /* samples; 0: one */
     double  length;                   /* seconds that a sample takes at least; 0: 10 ms */
     double  lead;                     /* seconds of its runs before a sample, where one run is long enough */
+    int     steady;                   /* 1: before each sample, however short its runs are */
     int     repeats;                  /* in a sample: short runs are repeated, and led ones */
     int     count, failed, led;
     double  once;                     /* seconds of a run, when repeats were found */
@@ -41,7 +42,8 @@ struct runner {
  *
  * A GPU at its power cap sets its clock by what ran in the last tenth of a second.  Where one run is a
  * sample, that would be another runner: `lead` has each sample follow as many of its own runs, and makes both
- * that long.  One such round goes before those that are recorded.                                        */
+ * that long.  One such round goes before those that are recorded.  `steady` ones have samples of the usual
+ * length, and count what leads them as spent.                                                            */
 void   sample_in_turns(struct runner *r, int count, double seconds);
 
 /* Called after rounds from now on, every 50 ms or less often; NULL: nothing is.  Where it says 1, sampling

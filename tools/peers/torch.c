@@ -217,8 +217,7 @@ static int add_attention(json_t *to, const struct problem *p)
 
     return json_object_update_new(to, json_pack("{s:s, s:b, s:s, s:b, s:b, s:o}", "op", "attention",
         "backward", p->direction == BACKWARD, "causal", causal[a->causal], "mask", a->mask != NO_SCORE_MASK,
-        "lacks", a->window || a->softcap != 0 || (a->lse && p->direction == FORWARD) || a->sinks || a->page ||
-                 a->key_length != NO_LENGTH || a->query_length != NO_LENGTH,
+        "lacks", a->window || a->softcap != 0 || (a->lse && p->direction == FORWARD) || a->sinks || a->page,
         "scale", a->scale == 0 ? json_null() : json_real(a->scale)));
 }
 

@@ -10,6 +10,8 @@ import socket
 import sys
 import time
 
+KEY_LENGTHS, QUERY_LENGTHS = 7, 8                   # operands of attention
+
 
 def reader(connection):
     """Reads lines and blocks of bytes."""
@@ -35,6 +37,7 @@ class Problem:
         self.torch, self.device, self.message = torch, device, message
         types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64}
         self.at = {}
+        self.placed = {}                            # of outputs that are packed: what makes them whole
         for o in message["operands"]:
             flat = torch.frombuffer(block(o["bytes"]), dtype=types[o["type"]]).to(device)
             self.at[o["index"]] = torch.as_strided(flat, o["extent"], o["stride"], o["start"])
@@ -68,7 +71,9 @@ class Problem:
         q, k, v = self.at[0], self.at[1], self.at[2]
         more = {"scale": said["scale"]}
         if said["lacks"]:
-            raise ValueError("it has no window, softcap, log-sum-exp, sinks, lengths and pages in one call")
+            raise ValueError("it has no window, softcap, log-sum-exp, sinks and pages in one call")
+        if {KEY_LENGTHS, QUERY_LENGTHS} & self.at.keys():
+            return self.ways_of_lengths(q, k, v)
         if q.shape[1] != k.shape[1]:
             more["enable_gqa"] = True
         if said["mask"]:
@@ -86,6 +91,67 @@ class Problem:
 
         names = ["FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION", "MATH"]
         return [(name.lower(), way(getattr(SDPBackend, name))) for name in names if hasattr(SDPBackend, name)]
+
+    def ways_of_lengths(self, q, k, v):
+        """Sequences of different lengths: packed one behind the other, beforehand, or a call for each."""
+        torch, said = self.torch, self.message
+        from torch.nn.attention.bias import causal_lower_right
+
+        def lengths(index, most):
+            given = self.at[index].view(torch.int32).tolist() if index in self.at else [most] * len(q)
+            return [min(max(n, 0), most) for n in given]
+
+        rows, keys = lengths(QUERY_LENGTHS, q.shape[2]), lengths(KEY_LENGTHS, k.shape[2])
+        if said["mask"] or 0 in keys or said["causal"] and any(n > m for n, m in zip(rows, keys)):
+            raise ValueError("it is asked for lengths where all queries see a key, and without a mask")
+        if said["causal"] == "first" and rows != keys:
+            raise ValueError("it aligns the last rows of what is causal")
+
+        def packed(x, counts):
+            return torch.cat([one[:, :n].transpose(0, 1) for one, n in zip(x, counts)])
+
+        def starts(counts):
+            ends = torch.tensor([0] + counts, device=self.device).cumsum(0)
+            return ends.to(torch.int32)
+
+        def placed(out):
+            whole = q.new_zeros((*q.shape[:3], v.shape[3]))
+            for to, one, n in zip(whole, out if isinstance(out, list) else out.split(rows), rows):
+                to[:, :n] = one.transpose(0, 1)
+            return whole
+
+        self.placed[3] = placed
+        aten, scale, causal = torch.ops.aten, {"scale": said["scale"]}, bool(said["causal"])
+        pq, pk, pv = packed(q, rows), packed(k, keys), packed(v, keys)
+        cumulated = starts(rows), starts(keys), max(rows), max(keys)
+
+        def flash_attention():
+            return {3: aten._flash_attention_forward(pq, pk, pv, *cumulated, 0.0, causal, False, **scale)[0]}
+
+        def cudnn_attention():
+            return {3: aten._cudnn_attention_forward(pq, pk, pv, None, *cumulated, False, 0.0, causal, False,
+                                                     **scale)[0]}
+
+        def efficient_attention():
+            batch = (x.unsqueeze(0) for x in (pq, pk, pv))
+            last = 2 if causal else 0
+            return {3: aten._efficient_attention_forward(*batch, None, *cumulated, 0.0, last, False,
+                                                         **scale)[0].squeeze(0)}
+
+        def each():
+            done = []
+            for a, b, c, n, m in zip(q, k, v, rows, keys):
+                more = dict(scale, enable_gqa=True) if len(a) != len(b) else dict(scale)
+                if causal and n == m:
+                    more["is_causal"] = True
+                elif causal:
+                    more["attn_mask"] = causal_lower_right(n, m)
+                call = torch.nn.functional.scaled_dot_product_attention
+                done.append(call(a[None, :, :n], b[None, :, :m], c[None, :, :m], **more)[0].transpose(0, 1))
+            return {3: done}
+
+        ways = [flash_attention, cudnn_attention, efficient_attention] if self.device.type == "cuda" else []
+        return [(way.__name__, way) for way in ways + [each]]
 
     def ways_of_gradients(self):
         """Those of attention, from the output and log-sum-exp given; its own forward says the rest, once."""
@@ -203,8 +269,9 @@ class Problem:
 
     def read(self, index):
         """The elements of an output in the order of their indices."""
-        torch = self.torch
-        flat = self.result[index].detach().contiguous().cpu().reshape(-1)
+        torch, out = self.torch, self.result[index]
+        out = self.placed[index](out) if index in self.placed else out
+        flat = out.detach().contiguous().cpu().reshape(-1)
         return flat.view(torch.uint8).numpy().tobytes()
 
 
