@@ -52,4 +52,6 @@ texts += \
 	%D%/wgmma_filter.h \
 	%D%/wgmma_filter_splitk.cl \
 	%D%/window.cl \
+	%D%/window.h \
+	%D%/window_blocks.cl \
 	%D%/window_filter.cl

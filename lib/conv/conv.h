@@ -139,6 +139,9 @@ vn_status   vn__run_conv_wgmma_few(vn_queue *q, const struct vn_choice *it, cons
 const char *vn__fits_conv_window(const void *problem, const struct vn_facts *f);
 const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                  const struct vn_site *site);
+const char *vn__fits_conv_window_blocks(const void *problem, const struct vn_facts *f);
+const char *vn__plan_conv_window_blocks(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
 vn_status   vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
 

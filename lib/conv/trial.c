@@ -9,7 +9,7 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, SHAPES = 75, LAYOUTS = 96 };  /* layouts of each shape */
+enum { IMAGES = 3, SHAPES = 76, LAYOUTS = 96 };  /* layouts of each shape */
 enum { MOST = IMAGES * 40 * 2 * 9 * 40 };       /* elements of the largest tensor */
 
 /* vector: what pixels begin at multiples of, if channels are contiguous.  FEW: few channels, whose taps are 1
@@ -28,6 +28,7 @@ static const struct { int channels, filters, stride, taps, pad, height, width, v
     { 42, 53, 2, 3, 1, 9, 11, 8 },              /* channels that do not fill their last vector */
     FEW(1, 3), FEW(2, 3), FEW(1, 6), FEW(1, 7), FEW(2, 6), FEW(1, 9), FEW(1, 10), FEW(1, 11),
     FEW(1, 2), FEW(1, 13), WORDS(2), WORDS(3), WORDS(5), WORDS(7), WORDS(9), WORDS(13),
+    { 72, 88, 1, 3, 1, 9, 11, 1 },              /* more channels than a slice has */
 };
 
 static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }

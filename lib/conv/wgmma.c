@@ -747,17 +747,18 @@ static int64_t window_rows(const struct im2col *i)
     return i->source.extent[2 + H] + vn__im2col_zeros(i, H);
 }
 
-const char *vn__fits_conv_window(const void *problem, const struct vn_facts *f)
+/* *channels: those of the source. */
+static const char *fits_window(int64_t *channels, const struct conv *c, const struct vn_facts *f)
 {
     enum { MOST_BOX = 256 };
-    const struct conv *c = problem;
     struct im2col seen;
-    const char *why = vn__fits_conv_wgmma_joined(problem, f);
+    const char *why = vn__fits_conv_wgmma_joined(c, f);
 
     if (why || (why = vn__im2col_of(&seen, c)))
         return why;
-    if (seen.rank != 4 || vn__conv_phases(c) != 1 || seen.source.extent[1] > BLK_K)
-        return "it is for images of two dimensions, of at most 64 channels, and strides of 1";
+    *channels = seen.source.extent[1];
+    if (seen.rank != 4 || vn__conv_phases(c) != 1)
+        return "it is for images of two dimensions, and strides of 1";
     for (int d = 1; d < DIMS; d++) {
         if (seen.step[d] != 1 || seen.first[d] > 0)
             return "its first tap must not begin behind the first pixel, and strides must be 1";
@@ -770,6 +771,51 @@ const char *vn__fits_conv_window(const void *problem, const struct vn_facts *f)
          ? "images with their padding must stay below 2^30 pixels" : NULL;
 }
 
+const char *vn__fits_conv_window(const void *problem, const struct vn_facts *f)
+{
+    int64_t channels = 0;
+    const char *const why = fits_window(&channels, problem, f);
+
+    return why ? why : channels > BLK_K ? "it is for images of at most 64 channels" : NULL;
+}
+
+const char *vn__fits_conv_window_blocks(const void *problem, const struct vn_facts *f)
+{
+    int64_t channels = 0;
+    const char *const why = fits_window(&channels, problem, f);
+
+    return why ? why : channels <= BLK_K ? "it is for images of more than 64 channels" : NULL;
+}
+
+/* Tiles of a row, and whether a stage holds their windows: a sentence if not. */
+static const char *window_tiles(int64_t *tiles, const struct conv *c, const int *p)
+{
+    int64_t pitch, most;
+    struct im2col seen;
+    const char *const why = vn__im2col_of(&seen, c);
+
+    if (why)
+        return why;
+    pitch = window_pitch(&seen);
+    most = (pitch - 1 + blk_m(p) - 1 + seen.reach[DIMS - 2] * pitch + seen.reach[DIMS - 1]) / pitch + 1;
+    *tiles = VN_CEIL_DIV(seen.images * window_rows(&seen) * pitch, blk_m(p));
+    return vn__conv_taps(c) > p[TAPS] || most * pitch * 2 * BLK_K > p[ROOM] * 1024
+         ? "the filter, or the pixels of a tile and around it, do not fit local memory" : NULL;
+}
+
+/* `blocks` of 64 channels are summed, in `tiles`. */
+static void estimate_window(struct vn_plan *out, const struct conv *c, int64_t tiles, int64_t blocks,
+                            const struct vn_row *row, const struct vn_site *site)
+{
+    const int *const p = row->p;
+    const struct vn_tiles t = {
+        .tiles = (double)tiles, .bytes = c->p.bytes, .peak = site->rates->mma16, .resident = 1,
+        .flops = 2.0 * (double)blk_m(p) * p[BLK_N] * BLK_K * (double)(blocks * vn__conv_taps(c)) };
+
+    out->seconds = vn__tiles_seconds(&t, row, site);
+    add_backward(out, c, row->cost[WINDOW_BACK_NS]);
+}
+
 const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                  const struct vn_site *site)
 {
@@ -777,32 +823,43 @@ const char *vn__plan_conv_window(struct vn_plan *out, const void *problem, const
     const int *const p = row->p;
     const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]), units = site->facts->units;
     const int64_t groups = (units < MOST_GROUPS ? units : MOST_GROUPS) / across;
-    int64_t pitch, places, most, tiles;
-    struct im2col seen;
-    const char *const why = vn__im2col_of(&seen, c);
+    int64_t tiles;
+    const char *const why = window_tiles(&tiles, c, p);
 
     out->seconds = -1;
     if (why)
         return why;
-    pitch = window_pitch(&seen);
-    places = seen.images * window_rows(&seen) * pitch;
-    most = (pitch - 1 + blk_m(p) - 1 + seen.reach[DIMS - 2] * pitch + seen.reach[DIMS - 1]) / pitch + 1;
-    tiles = VN_CEIL_DIV(places, blk_m(p));
-    if (vn__conv_taps(c) > p[TAPS] || most * pitch * 2 * BLK_K > p[ROOM] * 1024)
-        return "the filter, or the pixels of a tile and around it, do not fit local memory";
     if (!groups)
         return "the output has too many channels";
     out->v[ORDER] = 0;
     out->v[TILES] = tiles;
     out->v[GROUPS] = (tiles < groups ? tiles : groups) * across;
-
-    const struct vn_tiles t = {
-        .tiles = (double)(tiles * across), .bytes = c->p.bytes, .peak = site->rates->mma16, .resident = 1,
-        .flops = 2.0 * (double)blk_m(p) * p[BLK_N] * BLK_K * (double)vn__conv_taps(c) };
-
-    out->seconds = vn__tiles_seconds(&t, row, site);
-    add_backward(out, c, row->cost[WINDOW_BACK_NS]);
+    estimate_window(out, c, tiles * across, 1, row, site);
     return NULL;
+}
+
+const char *vn__plan_conv_window_blocks(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site)
+{
+    const struct conv *c = problem;
+    const int *const p = row->p;
+    const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]);
+    const int64_t units = site->facts->units < MOST_GROUPS ? site->facts->units : MOST_GROUPS;
+    int64_t tiles;
+    const char *const why = window_tiles(&tiles, c, p);
+
+    out->seconds = -1;
+    if (why)
+        return why;
+    if (c->direction == BACKWARD_DATA && p[BLK_N] % BLK_K)
+        return "a tile of a filter that is N-major must be made of whole boxes";
+    if (!vn__mul(&tiles, tiles, across) || tiles > VN_CONV_MOST / 2)
+        return "the output has too many tiles";
+    out->v[ORDER] = 0;
+    out->v[TILES] = tiles / across;
+    out->v[GROUPS] = tiles < units ? tiles : units;
+    estimate_window(out, c, tiles, VN_CEIL_DIV(vn__conv_depth(c) / vn__conv_taps(c), BLK_K), row, site);
+    return "it was timed nowhere yet: it is there for who asks for it by name";
 }
 
 vn_status vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,

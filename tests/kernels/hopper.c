@@ -385,6 +385,15 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n2c8h3w4k7r1s2:f16:nhwc:dil=1x2:pad=2x3" },  /* rows of the output are longer */
         { REAL,  "conv:n1c8h13w4k7r1s2:bf16:nhwc:dil=3x2:pad=0x3:packed:act=tanh" },
     } },
+    { "conv_window_blocks", 3, "conv:n2c72h17w13k64r3s3:f16:nhwc:pad=1", 0, 3, NULL, {
+        { EXACT, "conv:n2c136h14w14k72r3s3:f16:nhwc:pad=1" },
+        { EXACT, "conv:n2c128h9w11k136r3s3:bf16:nhwc:pad=1:backward-data" },        /* N-major: not 32 wide */
+        { REAL,  "conv:n2c72h23w27k72r2s3:bf16:nhwc:dil=1x2:bias:act=relu" },       /* a window of 23 KiB */
+        { EXACT, "conv:n1c256h7w7k40r3s3:f16:nhwc:pad=1:bias=row:act=relu" },
+        { EXACT, "conv:n2c200h11w13k67r2s4:f16:nhwc:pad=0-1x1-3" },
+        { EXACT, "conv:n1c72h5w3k88r1s2:f16:nhwc:dil=1x2:pad=0x1:beta=1" },
+        { REAL,  "conv:n1c136h13w4k72r1s2:bf16:nhwc:dil=3x2:pad=0x3:beta=1:act=tanh" },
+    } },
     { "conv_window_phases", 1, "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1:stride=2:backward-data", 0, 1, NULL, {
         { EXACT, "conv:n3c3h29w31k64r7s7:f16:nhwc:pad=3:stride=2:backward-data" },
         { EXACT, "conv:n2c2h17w20k40r5s4:f16:nhwc:pad=2:stride=1x3:backward-data" },
