@@ -859,7 +859,7 @@ const char *vn__plan_conv_window_blocks(struct vn_plan *out, const void *problem
     out->v[TILES] = tiles / across;
     out->v[GROUPS] = tiles < units ? tiles : units;
     estimate_window(out, c, tiles, VN_CEIL_DIV(vn__conv_depth(c) / vn__conv_taps(c), BLK_K), row, site);
-    return "it was timed nowhere yet: it is there for who asks for it by name";
+    return "its speed is not measured yet, so that it is used only if asked for by name";
 }
 
 vn_status vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,
