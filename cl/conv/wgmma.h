@@ -141,19 +141,38 @@ DEVICE void conv_load_filter(UINT32 to, GLOBAL const unsigned INT64 *map, int n0
     }
 }
 
+/* A tap of a phase: where it reads the source, as offsets from a pixel, and the filter. */
+struct tap { int s, r, t, of_s, of_r, of_t; };
+
+DEVICE struct tap tap_at(LOCAL const struct phase *f, struct window win, int s, int r, int t)
+{
+    const struct tap tap = { (int)(f->s.shift + s * f->s.delta) - win.first[0],
+                             (int)(f->r.shift + r * f->r.delta) - win.first[1],
+                             (int)(f->t.shift + t * f->t.delta) - win.first[2],
+                             (int)(f->s.first + s * f->s.step), (int)(f->r.first + r * f->r.step),
+                             (int)(f->t.first + t * f->t.step) };
+
+    return tap;
+}
+
 /* The producer: `count` slices of a tile, whose first pixel is `at`, from number `first` on, tap by tap;
- * channels: so many slices of them. */
+ * channels: so many slices of them.  What a slice does not change is kept: the producer sets the pace of
+ * small tiles. */
 DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
                                  struct tile tile, struct pixel at, LOCAL const struct phase *f,
                                  struct window win, int channels, int first, int count)
 {
     const int none = first >= phase_taps(f) * channels, taps_s = none ? 1 : (int)f->s.count;
-    const int taps_r = none ? 1 : (int)f->r.count, tap = none ? 0 : quotient(first, channels);
-    int c = none ? 0 : first - tap * channels, r = quotient(tap, taps_s), s = tap - r * taps_s;
+    const int taps_r = none ? 1 : (int)f->r.count, number = none ? 0 : quotient(first, channels);
+    int c = none ? 0 : first - number * channels, r = quotient(number, taps_s), s = number - r * taps_s;
     int t = quotient(r, taps_r);
+    struct tap tap;
 
     r -= t * taps_r;
     at.n = none ? (1 + TWINS) * win.images : at.n;      /* past all images, and all channels, are zeros */
+    tap = tap_at(f, win, s, r, t);
+    if (none)
+        tap.s = tap.r = tap.t = 0;
     for (int i = 0; i < count; i++) {
         const UINT32 to = stages + p.stage * STAGE;
         struct pixel from = at;
@@ -166,13 +185,9 @@ DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const 
         if (PIXELS_MAJOR)
             conv_load_boxes(to, maps, c * BLK_K, at, win, pipe_full(p));
         else
-            im2col_load(to, maps, c * BLK_K, from,
-                        none ? 0 : (int)(f->s.shift + s * f->s.delta) - win.first[0],
-                        none ? 0 : (int)(f->r.shift + r * f->r.delta) - win.first[1],
-                        none ? 0 : (int)(f->t.shift + t * f->t.delta) - win.first[2], pipe_full(p));
+            im2col_load(to, maps, c * BLK_K, from, tap.s, tap.r, tap.t, pipe_full(p));
         conv_load_filter(to + BYTES_A, maps + MAP_WORDS, tile.n0, none ? channels * BLK_K : c * BLK_K,
-                         (int)(f->s.first + s * f->s.step), (int)(f->r.first + r * f->r.step),
-                         (int)(f->t.first + t * f->t.step), pipe_full(p));
+                         tap.of_s, tap.of_r, tap.of_t, pipe_full(p));
         p = pipe_next(p, STAGES);
         if (++c == channels) {
             c = 0;
@@ -183,6 +198,7 @@ DEVICE struct pipeline conv_load(struct pipeline p, UINT32 stages, GLOBAL const 
                     t++;
                 }
             }
+            tap = tap_at(f, win, s, r, t);
         }
     }
     return p;

@@ -56,16 +56,13 @@ conv_window(CONV_TILE_PARAMS, CONV_PARAMS)
         if (is_elected()) {
             gemm_acquire_maps(maps);
             producer_expect(filled, all * BYTES_B);
-            for (int i = 0; i < all; i++)
-                conv_load_filter(filter + i * BYTES_B, maps + MAP_WORDS, n0, 0,
-                                 (int)(f.s.first + i % taps.count_s * f.s.step),
-                                 (int)(f.r.first + i / taps.count_s * f.r.step), 0, pipe_full(filled));
+            window_load_filter(filter, maps + MAP_WORDS, n0, 0, &f, taps, pipe_full(filled));
             for (int at = GROUP_ID(0) / across; at < tiles; at += groups / across) {
-                const int m0 = at * BLK_M, count = window_rows(m0, pitch, taps.reach);
+                const struct window_rows w = window_rows(at * BLK_M, pitch, rows, taps.reach);
 
                 p = producer_acquire(p);
-                producer_expect(p, count * pitch * 128);
-                window_load(windows + p.stage * WINDOW, maps, m0, count, pitch, rows, 0, win, pipe_full(p));
+                producer_expect(p, w.count * pitch * 128);
+                window_load(windows + p.stage * WINDOW, maps, w, pitch, rows, 0, win, pipe_full(p));
                 p = pipe_next(p, STAGES);
             }
         }
@@ -104,7 +101,6 @@ conv_window(CONV_TILE_PARAMS, CONV_PARAMS)
                 }
                 window_tap(d, from + (UINT32)((r * taps.step_r + s * taps.step_s) * (128 / 16)),
                            b + (UINT32)(i * (BYTES_B / 16)), 0);
-                WGMMA_WAIT(BLK_N, d, "1");
             }
             if (!HOLDS)                         /* while the tensor cores are busy */
                 UNROLL for (int i = 0; i < 2; i++)

@@ -13,7 +13,8 @@
  * no pixels are computed, too, and not stored.
  *
  * Takes: conv/wgmma.h, and what it takes.
- * Gives: struct window_taps, window_taps(), window_rows(), window_load(), window_tap(), row_of_place().
+ * Gives: struct window_taps, window_taps(), struct window_rows, window_rows(), window_load(),
+ *        window_load_filter(), window_tap(), row_of_place().
  */
 
 /* Taps in places of the window: their first, the steps from tap to tap, how many there are, and the last. */
@@ -35,25 +36,46 @@ DEVICE struct window_taps window_taps(const struct phase *f, struct window win, 
     return t;
 }
 
-/* Rows of the window of a tile whose first place is m0. */
-DEVICE int window_rows(int m0, int pitch, int reach)
+/* Rows of the window of a tile: how many, the first of its image, and the image. */
+struct window_rows { int count, h, n; };
+
+/* m0: the first place of the tile; rows: of an image and its zeros. */
+DEVICE struct window_rows window_rows(int m0, int pitch, int rows, int reach)
 {
-    return (m0 - m0 / pitch * pitch + BLK_M - 1 + reach) / pitch + 1;
+    const int row = m0 / pitch, n = row / rows;
+    const struct window_rows w = { (m0 - row * pitch + BLK_M - 1 + reach) / pitch + 1, row - n * rows, n };
+
+    return w;
 }
 
-/* Loads them, of 128 bytes of channels from c on; rows: of an image and its zeros. */
-DEVICE void window_load(UINT32 to, GLOBAL const unsigned INT64 *map, int m0, int count, int pitch, int rows,
+/* Loads them, of 128 bytes of channels from c on. */
+DEVICE void window_load(UINT32 to, GLOBAL const unsigned INT64 *map, struct window_rows w, int pitch, int rows,
                         int c, struct window win, UINT32 full)
 {
-    const int row = m0 / pitch;
-    int n = row / rows, h = row - n * rows;
-
-    for (int i = 0; i < count; i++) {
-        copy_box_4d(to + i * pitch * 128, map, c, win.first[0], h + win.first[1], n, full);
-        if (++h == rows) {
-            h = 0;
-            n++;
+    NO_UNROLL for (int i = 0; i < w.count; i++) {
+        copy_box_4d(to + i * pitch * 128, map, c, win.first[0], w.h + win.first[1], w.n, full);
+        if (++w.h == rows) {
+            w.h = 0;
+            w.n++;
         }
+    }
+}
+
+/* Loads the filter of all taps: BLK_N channels of the output, from n0 on, by 64 that are summed, from c on.
+ * Divisions would take longer than the loads. */
+DEVICE void window_load_filter(UINT32 to, GLOBAL const unsigned INT64 *map, int n0, int c,
+                               const struct phase *f, struct window_taps taps, UINT32 full)
+{
+    const int first = (int)f->s.first, step_s = (int)f->s.step, step_r = (int)f->r.step;
+    int r = (int)f->r.first;
+
+    NO_UNROLL for (int i = 0; i < taps.count_r; i++) {
+        NO_UNROLL for (int j = 0, s = first; j < taps.count_s; j++) {
+            conv_load_filter(to, map, n0, c, s, r, 0, full);
+            to += BYTES_B;
+            s += step_s;
+        }
+        r += step_r;
     }
 }
 

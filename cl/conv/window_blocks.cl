@@ -51,19 +51,16 @@ conv_window_blocks(CONV_TILE_PARAMS, CONV_PARAMS)
         if (is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles * across; at += groups) {
-                const int m0 = at / across * BLK_M, n0 = at % across * BLK_N;
-                const int count = window_rows(m0, pitch, taps.reach);
+                const int n0 = at % across * BLK_N;
+                const struct window_rows w = window_rows(at / across * BLK_M, pitch, rows, taps.reach);
 
                 for (int c = 0; c < blocks; c++) {
                     const UINT32 to = stages + p.stage * BLOCK_STAGE;
 
                     p = producer_acquire(p);
-                    producer_expect(p, all * BYTES_B + count * pitch * 128);
-                    window_load(to + WINDOW_AT, maps, m0, count, pitch, rows, c * BLK_K, win, pipe_full(p));
-                    for (int i = 0; i < all; i++)
-                        conv_load_filter(to + i * BYTES_B, maps + MAP_WORDS, n0, c * BLK_K,
-                                         (int)(f.s.first + i % taps.count_s * f.s.step),
-                                         (int)(f.r.first + i / taps.count_s * f.r.step), 0, pipe_full(p));
+                    producer_expect(p, all * BYTES_B + w.count * pitch * 128);
+                    window_load(to + WINDOW_AT, maps, w, pitch, rows, c * BLK_K, win, pipe_full(p));
+                    window_load_filter(to, maps + MAP_WORDS, n0, c * BLK_K, &f, taps, pipe_full(p));
                     p = pipe_next(p, STAGES);
                 }
             }
@@ -93,11 +90,9 @@ conv_window_blocks(CONV_TILE_PARAMS, CONV_PARAMS)
 
                 consumer_wait(p);
                 for (int i = 0, r = 0, s = 0; i < all; i++) {
-                    const int shift = r * taps.step_r + s * taps.step_s;
-
-                    window_tap(d, a + stage + first + (UINT32)(shift * (128 / 16)),
+                    window_tap(d, a + stage + first +
+                                  (UINT32)((r * taps.step_r + s * taps.step_s) * (128 / 16)),
                                b + stage + (UINT32)(i * (BYTES_B / 16)), 0);
-                    WGMMA_WAIT(BLK_N, d, "1");
                     if (++s == taps.count_s) {
                         s = 0;
                         r++;

@@ -784,7 +784,10 @@ const char *vn__fits_conv_window_blocks(const void *problem, const struct vn_fac
     int64_t channels = 0;
     const char *const why = fits_window(&channels, problem, f);
 
-    return why ? why : channels <= BLK_K ? "it is for images of more than 64 channels" : NULL;
+    if (why)
+        return why;
+    return channels <= BLK_K ? "it is for images of more than 64 channels"
+         : vn__conv_taps(problem) == 1 ? "one tap has nothing to share a window with" : NULL;
 }
 
 /* Tiles of a row, and whether a stage holds their windows: a sentence if not. */
@@ -859,7 +862,7 @@ const char *vn__plan_conv_window_blocks(struct vn_plan *out, const void *problem
     out->v[TILES] = tiles / across;
     out->v[GROUPS] = tiles < units ? tiles : units;
     estimate_window(out, c, tiles, VN_CEIL_DIV(vn__conv_depth(c) / vn__conv_taps(c), BLK_K), row, site);
-    return "its speed is not measured yet, so that it is used only if asked for by name";
+    return NULL;
 }
 
 vn_status vn__run_conv_window(vn_queue *q, const struct vn_choice *it, const void *problem,

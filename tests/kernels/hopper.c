@@ -385,7 +385,7 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n2c8h3w4k7r1s2:f16:nhwc:dil=1x2:pad=2x3" },  /* rows of the output are longer */
         { REAL,  "conv:n1c8h13w4k7r1s2:bf16:nhwc:dil=3x2:pad=0x3:packed:act=tanh" },
     } },
-    { "conv_window_blocks", 3, "conv:n2c72h17w13k64r3s3:f16:nhwc:pad=1", 0, 3, NULL, {
+    { "conv_window_blocks", 4, "conv:n2c72h17w13k64r3s3:f16:nhwc:pad=1", 0, 3, NULL, {
         { EXACT, "conv:n2c136h14w14k72r3s3:f16:nhwc:pad=1" },
         { EXACT, "conv:n2c128h9w11k136r3s3:bf16:nhwc:pad=1:backward-data" },        /* N-major: not 32 wide */
         { REAL,  "conv:n2c72h23w27k72r2s3:bf16:nhwc:dil=1x2:bias:act=relu" },       /* a window of 23 KiB */
