@@ -57,7 +57,7 @@ DEVICE struct own_rows conv_prepare(UINT32 *bias_row, const struct output *c, st
     const struct own_rows own = { conv_row(t.m0 + r, &phases[t.batch], win, eOut, vStep, vC, eX, c->M),
                                   conv_row(t.m0 + r + 8, &phases[t.batch], win, eOut, vStep, vC, eX, c->M) };
 
-    prepare_tile(bias_row, c, ACCUMULATORS, t.n0, lane);
+    prepare_tile(bias_row, c, FINISHED, t.n0, lane);
     return own;
 }
 
@@ -66,10 +66,10 @@ DEVICE void conv_store(const struct output *c, float *d, const UINT32 *bias_row,
                        struct own_rows mine, int n0, int lane)
 {
     if (ACROSS) {
-        store_tile_across(c, d, bias_row, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+        store_tile_across(c, d, bias_row, FINISHED, mine.m, mine.m8, n0, lane);
     } else {
-        finish_tile_added(c, d, bias_row, 0, added, ACCUMULATORS, mine.m, mine.m8, n0, lane);
-        store_finished_rows(c, d, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+        finish_tile_added(c, d, bias_row, 0, added, FINISHED, mine.m, mine.m8, n0, lane);
+        store_finished_rows(c, d, FINISHED, mine.m, mine.m8, n0, lane);
     }
 }
 
@@ -143,15 +143,15 @@ conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
         const UINT32 a = gemm_a(stages, own), b = gemm_b(stages);
         const UINT32 turn = TEAMS > 1 ? turns + 8 * (team + 1 < TEAMS ? team + 1 : 0) : 0;
         const int rows = conv_rows(eOut, vC);
-        const struct output c = CONV_TILE_OUTPUT(rows, N);
+        struct output c = CONV_TILE_OUTPUT(rows, N);
         int passed = GROUP_ID(0), turned = team == 0;
         struct tile t = tile_of_split(schedule, GROUP_ID(0) + team * groups, count);
 
         role_take_registers(MOVES);
         for (int at = GROUP_ID(0) + team * groups; at < multiplied; at += TEAMS * groups) {
             const int slices = slices_of(t, phases, span, channels), n0 = t.n0, part = t.part;
-            float d[ACCUMULATORS];
-            UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
+            float d[FINISHED];
+            UINT32 bias_row[BIAS_ROW(FINISHED)];
             const int early = TEAMS > 1 || at < groups;     /* while the first slice is awaited */
             struct own_rows mine;
 
@@ -159,6 +159,7 @@ conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
                 p = pipe_skip(p, slices_of(tile_of_split(schedule, passed, count), phases, span, channels) +
                                  is_staged * RESIDUAL_STAGES, STAGES);
             passed += groups;
+            c.N = TILE_END(N, n0);
             if (early)
                 mine = conv_prepare(bias_row, &c, t, r, lane, phases, win, eOut, vStep, vC, eX);
             if (TEAMS > 1) {
@@ -171,13 +172,15 @@ conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
             t = tile_of_split(schedule, at + TEAMS * groups, count);
             p = gemm_multiply_turn(d, p, a, b, slices, turn, is_staged * RESIDUAL_STAGES,
                                    THROUGH && !is_staged);
+            UNROLL for (int i = ACCUMULATORS; i < FINISHED; i++)
+                d[i] = 0.0f;
             if (is_staged)
                 p = residual_add(d, p, stages, &c, mine.m, mine.m8, n0, own, lane, 1 + warp / 4, THROUGH);
             if (SPLITK) {
                 store_pairs(gSums, (INDEX)part * rows * N, N, 1, d, ACCUMULATORS, mine.m, mine.m8,
                             n0 + acc_first_col(lane), rows, N);
             } else if (THROUGH) {
-                finish_tile_added(&c, d, bias_row, 0, is_staged, ACCUMULATORS, mine.m, mine.m8, n0, lane);
+                finish_tile_added(&c, d, bias_row, 0, is_staged, FINISHED, mine.m, mine.m8, n0, lane);
                 store_through_stage(p, stages, own, is_staged, at + groups < multiplied, &c, d, mine.m,
                                     mine.m8, n0, lane, 0);
             } else {
@@ -186,8 +189,9 @@ conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
             for (int empty = at + multiplied; SKIPS && empty < tiles; empty += multiplied) {
                 const struct tile e = tile_of_split(schedule, empty, count);
 
+                c.N = TILE_END(N, e.n0);
                 mine = conv_prepare(bias_row, &c, e, r, lane, phases, win, eOut, vStep, vC, eX);
-                UNROLL for (int i = 0; i < ACCUMULATORS; i++)
+                UNROLL for (int i = 0; i < FINISHED; i++)
                     d[i] = 0;
                 conv_store(&c, d, bias_row, 0, mine, e.n0, lane);
             }

@@ -83,8 +83,8 @@ gemm_wgmma(GEMM_PARAMS, OUTPUT_PARAMS)
             p = pipe_skip(p, team * in_tile, STAGES);
         for (int at = GROUP_ID(0) + team * groups; at < tiles; at += TEAMS * groups) {
             const int early = TEAMS > 1 || (GEMM_EARLY && at < groups);
-            float d[ACCUMULATORS];
-            UINT32 bias_row[BIAS_ROW(ACCUMULATORS)];
+            float d[FINISHED];
+            UINT32 bias_row[BIAS_ROW(FINISHED)];
             unsigned int held[1];
             struct output c;
             int m;
@@ -100,9 +100,11 @@ gemm_wgmma(GEMM_PARAMS, OUTPUT_PARAMS)
                 GEMM_PREPARE(8)
             p = gemm_multiply_turn(d, p, a, b, slices, turn, is_staged * RESIDUAL_STAGES,
                                    STORES_THROUGH && !is_staged);
+            UNROLL for (int i = ACCUMULATORS; i < FINISHED; i++)
+                d[i] = 0.0f;
             if (is_staged)
                 p = residual_add(d, p, stages, &c, m, m + 8, t.n0, own, lane, 1 + warp / 4, STORES_THROUGH);
-            finish_tile_added(&c, d, bias_row, 0, is_staged, ACCUMULATORS, m, m + 8, t.n0, lane);
+            finish_tile_added(&c, d, bias_row, 0, is_staged, FINISHED, m, m + 8, t.n0, lane);
             store_through_stage(p, stages, own, is_staged, at + groups < tiles, &c, d, m, m + 8, t.n0, lane,
                                 UNALIGNED_C);
             if (TEAMS > 1)

@@ -18,8 +18,8 @@
  * no care.
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
- * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, MAP_WORDS, MULTIPLY(), GEMM_PARAMS,
- *        GEMM_EARLY, GEMM_PREPARE(), gemm_*(), turns_init(), turn_hand_over().
+ * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, FINISHED, TILE_END(), MAP_WORDS, MULTIPLY(),
+ *        GEMM_PARAMS, GEMM_EARLY, GEMM_PREPARE(), gemm_*(), turns_init(), turn_hand_over().
  */
 #define BLK_M        (64 * WARPGROUPS)
 #define BLK_K        OPERAND_ROW
@@ -28,6 +28,11 @@
 #define STAGE        (BYTES_A + BYTES_B)
 #define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
+
+/* An epilogue has pieces of 32 columns, of which the last may reach beyond the tile: accumulators with it, and
+ * the first column that a tile from n0 on must not store. */
+#define FINISHED     ((ACCUMULATORS + 15) / 16 * 16)
+#define TILE_END(N, n0) (FINISHED > ACCUMULATORS && (N) > (n0) + BLK_N ? (n0) + BLK_N : (N))
 #define MULTIPLY(d, a, b, add) \
     WGMMA(BLK_N, OPERAND_KIND, OPERAND_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
 
@@ -71,12 +76,13 @@
         const struct output tile_c_ = OUTPUT(t.batch);                                              \
                                                                                                     \
         c = tile_c_;                                                                                \
+        c.N = TILE_END(N, t.n0);                                                                    \
         m = t.m0 + r;                                                                               \
-        prepare_tile(bias_row, &c, ACCUMULATORS, t.n0, lane);                                       \
+        prepare_tile(bias_row, &c, FINISHED, t.n0, lane);                                           \
         if (HOLDS)                                                                                  \
-            hold_tile(held, &c, ACCUMULATORS, m, m + (below), t.n0, lane);                          \
+            hold_tile(held, &c, FINISHED, m, m + (below), t.n0, lane);                              \
         else if (!staged)                                                                           \
-            prefetch_tile(&c, ACCUMULATORS, m, m + (below), t.n0, lane);                            \
+            prefetch_tile(&c, FINISHED, m, m + (below), t.n0, lane);                                \
     }
 
 /* By a warp, the map of A or of B, which all work-groups share (tile/tensor_map.h); room: 128 bytes. */

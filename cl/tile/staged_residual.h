@@ -7,7 +7,7 @@
  * It is staged where it is a matrix of 16-bit elements whose rows are 16-byte vectors.  Blocks at the edge of
  * a tile of BLK_N columns may have some of the next tile, which are not used.
  *
- * Takes: BLK_M BLK_N STAGES STAGE ACCUMULATORS; store.h, pipeline.h, tensor_map.h, accumulator.h;
+ * Takes: BLK_M BLK_N STAGES STAGE FINISHED; store.h, pipeline.h, tensor_map.h, accumulator.h;
  *        atoms/nvidia/mma.h tma.h warp.h wgmma.h.
  * Gives: RESIDUAL_STAGES, struct staged, STAGED_MATRIX, STAGED_PIXELS, RESIDUAL_STEP, residual_map(),
  *        residual_load(), residual_add().
@@ -80,13 +80,13 @@ DEVICE struct pipeline residual_add(float *d, struct pipeline p, UINT32 stages, 
 #if RESIDUAL_BYTES == 2
     const UINT32 from = stages + (UINT32)(warp * 16 + lane % 16) * 128;
 
-    UNROLL for (int i = 0; i < ACCUMULATORS; i += FINISH_PIECE)
+    UNROLL for (int i = 0; i < FINISHED; i += FINISH_PIECE)
         scale_piece(o, d + i, m, m8, n0 + ACC_COL(i), lane);
     UNROLL for (int first = 0; first < STAGED_BLOCKS; first += STAGED_AT_ONCE) {
         const UINT32 at = from + p.stage * STAGE;
 
         consumer_wait(p);
-        UNROLL for (int i = 0; i < 4 * STAGED_AT_ONCE && 4 * first + i < ACCUMULATORS / 8; i++) {
+        UNROLL for (int i = 0; i < 4 * STAGED_AT_ONCE && 4 * first + i < FINISHED / 8; i++) {
             float *const x = d + (4 * first + i) * 8;           /* 16 columns, of two rows of each lane */
             UINT32 u[4];
 

@@ -10,7 +10,7 @@
  * Teams do not: their stores are hidden, and a stage is kept for none.  Nor do tiles of 128 columns and more
  * of which a compute unit has several work-groups: it takes more registers than leave room for them.
  *
- * Takes: BLK_N STAGES STAGE ACCUMULATORS TEAMS; store.h, pipeline.h; atoms/nvidia/mma.h, memory.h, warp.h,
+ * Takes: BLK_N STAGES STAGE FINISHED TEAMS; store.h, pipeline.h; atoms/nvidia/mma.h, memory.h, warp.h,
  *        wgmma.h.
  * Gives: STORES_THROUGH, store_through_stage().
  */
@@ -72,8 +72,8 @@ DEVICE void store_through_stage(struct pipeline p, UINT32 stages, int own, int a
 
     if (STORES_THROUGH && !added)
         bar_sync(barrier, 128);                 /* all have multiplied */
-    store_finished_through(stages + kept.stage * STAGE + (UINT32)own * 2048, o, d, ACCUMULATORS, m, m8, n0,
-                           lane, unaligned);
+    store_finished_through(stages + kept.stage * STAGE + (UINT32)own * 2048, o, d, FINISHED, m, m8, n0, lane,
+                           unaligned);
     if (STORES_THROUGH && more) {
         fence_async_proxy();
         bar_sync(barrier, 128);                 /* all have stored */

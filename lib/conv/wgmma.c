@@ -351,6 +351,13 @@ static int64_t columns_of(const struct conv *c)
     return seen.images * seen.count[2];
 }
 
+/* Those of a filter that is N-major, as it is in backward data, are made of boxes of 64 channels. */
+static const char *fits_boxes(const struct conv *c, const int *p)
+{
+    return c->direction == BACKWARD_DATA && c->p.type != VN_F32 && p[BLK_N] % BLK_K
+         ? "a tile of a filter that is N-major must be made of whole boxes" : NULL;
+}
+
 const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int64_t wanted,
                                  const struct vn_row *row, const struct vn_site *site)
 {
@@ -362,19 +369,21 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
     const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]);
     const int64_t units = site->facts->units;
     const double flops = 2.0 * (double)(blk_m(p) * p[BLK_N] * blk_k);   /* of a slice */
+    const char *const why = fits_boxes(c, p);
     int64_t most_groups = units * resident(p, site), all, most;
     double loads;
 
+    out->seconds = -1;
+    if (why)
+        return why;
     out->v[ORDER] = order_of(c, &all, &most);
     most = max_of(1, most * slices);            /* a phase that no tap meets has one, empty */
     out->v[SPAN] = VN_CEIL_DIV(most, wanted);
     out->v[SPLITS] = VN_CEIL_DIV(most, out->v[SPAN]);
     if (!vn__mul(&out->v[TILES], down, across) ||
         !vn__mul(&out->v[TILES], out->v[TILES], phases * out->v[SPLITS]) ||
-        out->v[TILES] > INT_MAX / 2) {
-        out->seconds = -1;
+        out->v[TILES] > INT_MAX / 2)
         return "the output has more than 2^30 tiles";
-    }
     most_groups = most_groups < MOST_GROUPS ? most_groups : MOST_GROUPS;
     out->v[GROUPS] = out->v[TILES] < most_groups ? out->v[TILES] : most_groups;
 
@@ -849,13 +858,11 @@ const char *vn__plan_conv_window_blocks(struct vn_plan *out, const void *problem
     const int64_t across = VN_CEIL_DIV(vn__conv_rows(c), p[BLK_N]);
     const int64_t units = site->facts->units < MOST_GROUPS ? site->facts->units : MOST_GROUPS;
     int64_t tiles;
-    const char *const why = window_tiles(&tiles, c, p);
+    const char *why = window_tiles(&tiles, c, p);
 
     out->seconds = -1;
-    if (why)
+    if (why || (why = fits_boxes(c, p)))
         return why;
-    if (c->direction == BACKWARD_DATA && p[BLK_N] % BLK_K)
-        return "a tile of a filter that is N-major must be made of whole boxes";
     if (!vn__mul(&tiles, tiles, across) || tiles > VN_CONV_MOST / 2)
         return "the output has too many tiles";
     out->v[ORDER] = 0;

@@ -320,7 +320,7 @@ static vn_status disguise(struct suite **s)
 
 /* What the suite seldom draws: several tiles and blocks, the last of each not whole. */
 static const struct tested all_tested[] = {
-    { "gemm_wgmma", 13, "gemm:200x264x200:f16:nt", 1, 1, NULL, {
+    { "gemm_wgmma", 14, "gemm:200x264x200:f16:nt", 1, 1, NULL, {
         { EXACT, "gemm:456x392x136:f16:nt:beta=1:bias=row" },
         { EXACT, "gemm:136x200x72:f16:nt:batch=3:beta=2:residual=full" },
         { REAL,  "gemm:456x392x200:bf16:nt:bias=row:act=gelu" },
@@ -352,7 +352,7 @@ static const struct tested all_tested[] = {
         { SPECIAL, "gemm:72x136x40:f32:tn:math=tf32" },
         { SPECIAL, "gemm:72x136x40:f32:nn:math=tf32" },
     } },
-    { "conv_wgmma", 12, "conv:n2c64h6w5k64r3s3:bf16:nhwc:pad=1", 0, 1, NULL, {
+    { "conv_wgmma", 14, "conv:n2c64h6w5k64r3s3:bf16:nhwc:pad=1", 0, 1, NULL, {
         { EXACT, "conv:n3c72h9w11k136r3s3:bf16:nhwc:pad=1:stride=2:backward-data" },
         { EXACT, "conv:n2c64h12w12k64r3s3:f16:nhwc:pad=1" },
         { EXACT, "conv:n2c72h12w12k64r3s3:f16:nhwc:pad=1:backward-data" },
