@@ -49,8 +49,8 @@ DEVICE struct window_rows window_rows(int m0, int pitch, int rows, int reach)
 }
 
 /* Loads them, of 128 bytes of channels from c on. */
-DEVICE void window_load(UINT32 to, GLOBAL const unsigned INT64 *map, struct window_rows w, int pitch, int rows,
-                        int c, struct window win, UINT32 full)
+DEVICE void window_load(UINT32 to, GLOBAL const unsigned INT64 *map, struct window_rows w, int pitch,
+                        int rows, int c, struct window win, UINT32 full)
 {
     NO_UNROLL for (int i = 0; i < w.count; i++) {
         copy_box_4d(to + i * pitch * 128, map, c, win.first[0], w.h + win.first[1], w.n, full);

@@ -29,8 +29,8 @@
 #define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 
-/* An epilogue has pieces of 32 columns, of which the last may reach beyond the tile: accumulators with it, and
- * the first column that a tile from n0 on must not store. */
+/* An epilogue has pieces of 32 columns, of which the last may reach beyond the tile: accumulators with it,
+ * and the first column that a tile from n0 on must not store. */
 #define FINISHED     ((ACCUMULATORS + 15) / 16 * 16)
 #define TILE_END(N, n0) (FINISHED > ACCUMULATORS && (N) > (n0) + BLK_N ? (n0) + BLK_N : (N))
 #define MULTIPLY(d, a, b, add) \

@@ -12,6 +12,7 @@
 static const int64_t images[]   = { 1, 1, 2, 3 };
 static const int64_t channels[] = { 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17 };
 static const int64_t many[]     = { 23, 31, 32, 33, 40, 48, 64, 65 };
+static const int64_t blocks[]   = { 72, 96, 128, 136, 200, 264 };       /* of 64, and of vectors of 8 */
 static const int64_t sizes[]    = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17 };
 static const int64_t filters[]  = { 1, 1, 2, 3, 3, 4, 5 };
 static const int     steps[]    = { 1, 1, 1, 2, 3 };
@@ -24,7 +25,7 @@ static const int64_t starts[]   = { 0, 0, 1, 5 };
 static const double  reals[]    = { 1, 1, -0.75, 0.3, 1.7 };
 static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_ROW, BIAS_FULL };
 
-enum { WORK = 1 << 17 };
+enum { WORK = 1 << 17, BLOCKS_WORK = 1 << 21 };
 
 /* One spatial dimension; 0 if the filter does not fit into it.  Padding that a filter lies in with all of its
  * elements, and strides over pixels that it never meets, make zeros: those are few.                       */
@@ -53,12 +54,18 @@ static int draw_dimension(struct conv_problem *o, struct random *r, int i, enum 
     return room >= 0;
 }
 
-/* Groups: mostly one, sometimes a few, sometimes one a channel (depthwise). */
-static void draw_channels(struct conv_problem *o, struct random *r, enum suite_extent extent)
+/* Groups: mostly one, sometimes a few, sometimes one a channel (depthwise).  in_blocks: channels enough for
+ * kernels that sum over blocks of 64 of them. */
+static void draw_channels(struct conv_problem *o, struct random *r, enum suite_extent extent, int in_blocks)
 {
     const int wide = extent != SUITE_SMALL && random_chance(r, 0.15);
 
     o->groups  = 1;
+    if (in_blocks) {
+        o->c       = RANDOM_OF(r, blocks);
+        o->filters = random_chance(r, 0.5) ? RANDOM_OF(r, blocks) : RANDOM_OF(r, many);
+        return;
+    }
     o->c       = wide ? RANDOM_OF(r, many) : RANDOM_OF(r, channels);
     o->filters = wide && random_chance(r, 0.5) ? RANDOM_OF(r, many) : RANDOM_OF(r, channels);
     if (random_chance(r, 0.15)) {
@@ -85,19 +92,20 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     struct conv_problem *const o = conv_of(p);
     const struct conv_problem start = *o;
     const double which = random_real(r, 0, 1);
-    const int    spatial = which < 0.2 ? 1 : which < 0.85 ? 2 : 3;
+    const int    in_blocks = extent != SUITE_SMALL && random_chance(r, 0.06);
+    const int    spatial = which < 0.2 && !in_blocks ? 1 : which < 0.85 ? 2 : 3;
     int fits;
 
     do {
         *o = start;
         o->spatial = spatial;
         o->images  = RANDOM_OF(r, images);
-        draw_channels(o, r, extent);
+        draw_channels(o, r, extent, in_blocks);
         fits = 1;
         for (int i = 3 - spatial; i < 3; i++)
             fits &= draw_dimension(o, r, i, p->direction);
-    } while (!fits || work(o) > WORK);
-    o->channels_last = random_chance(r, 0.5);
+    } while (!fits || work(o) > (in_blocks ? BLOCKS_WORK : WORK));
+    o->channels_last = random_chance(r, in_blocks ? 0.9 : 0.5);
     p->alpha = RANDOM_OF(r, factors);
     if (p->alpha == 0 && random_chance(r, 0.8))
         p->alpha = 1;

@@ -6,9 +6,11 @@
 # in elements, of buffers of their own.  Of several ways to compute the same, the fastest is kept.
 import json
 import os
+import signal
 import socket
 import sys
 import time
+import warnings
 
 KEY_LENGTHS, QUERY_LENGTHS = 7, 8                   # operands of attention
 
@@ -293,6 +295,8 @@ def device_of(torch, said):
 def main():
     connection = socket.socket(fileno=int(sys.argv[1]))
     line, block = reader(connection)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)        # the end of the connection ends this process
+    warnings.simplefilter("ignore")                     # a way that does not fit says so by an exception
     problems, torch, device = {}, None, None
 
     def answer(data=b"", **fields):
