@@ -15,6 +15,7 @@
  * A first pass copies x so, with its padding, and the filter.
  */
 #include <limits.h>
+#include <math.h>
 
 #include "gemm/gemm.h"
 #include "im2col.h"
@@ -370,6 +371,8 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
     const int64_t units = site->facts->units;
     const double flops = 2.0 * (double)(blk_m(p) * p[BLK_N] * blk_k);   /* of a slice */
     const char *const why = fits_boxes(c, p);
+    /* What TMA fills with zeros takes time, too: the factor is between those of 16 and of 32 channels. */
+    const double narrow = channels > 0 && channels < blk_k ? sqrt((double)blk_k / (double)channels) : 1;
     int64_t most_groups = units * resident(p, site), all, most;
     double loads;
 
@@ -394,7 +397,7 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
         .longest = flops * (double)out->v[SPAN] };
 
     out->seconds = vn__tiles_seconds(&t, row, site);
-    loads = (double)(down * across * all * slices * stage_bytes(p)) /
+    loads = narrow * (double)(down * across * all * slices * stage_bytes(p)) /
             (site->rates->l2_gbps * 1e6 * row->cost[LOADS]);
     if (out->seconds > 0 && loads > out->seconds)       /* what all tiles read comes from L2 */
         out->seconds = loads;

@@ -25,7 +25,7 @@ static const int64_t starts[]   = { 0, 0, 1, 5 };
 static const double  reals[]    = { 1, 1, -0.75, 0.3, 1.7 };
 static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_ROW, BIAS_FULL };
 
-enum { WORK = 1 << 17, BLOCKS_WORK = 1 << 21 };
+enum { WORK = 1 << 17, BLOCKS_WORK = 1 << 20 };
 
 /* One spatial dimension; 0 if the filter does not fit into it.  Padding that a filter lies in with all of its
  * elements, and strides over pixels that it never meets, make zeros: those are few.                       */
@@ -92,7 +92,7 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     struct conv_problem *const o = conv_of(p);
     const struct conv_problem start = *o;
     const double which = random_real(r, 0, 1);
-    const int    in_blocks = extent != SUITE_SMALL && random_chance(r, 0.06);
+    const int    in_blocks = extent != SUITE_SMALL && random_chance(r, 0.04);
     const int    spatial = which < 0.2 && !in_blocks ? 1 : which < 0.85 ? 2 : 3;
     int fits;
 
