@@ -15,7 +15,6 @@
  * A first pass copies x so, with its padding, and the filter.
  */
 #include <limits.h>
-#include <math.h>
 
 #include "gemm/gemm.h"
 #include "im2col.h"
@@ -371,8 +370,9 @@ const char *vn__share_conv_tiles(struct vn_plan *out, const struct conv *c, int6
     const int64_t units = site->facts->units;
     const double flops = 2.0 * (double)(blk_m(p) * p[BLK_N] * blk_k);   /* of a slice */
     const char *const why = fits_boxes(c, p);
-    /* What TMA fills with zeros takes time, too: the factor is between those of 16 and of 32 channels. */
-    const double narrow = channels > 0 && channels < blk_k ? sqrt((double)blk_k / (double)channels) : 1;
+    /* What TMA fills with zeros takes a third of the time. */
+    const double narrow = channels > 0 && channels < blk_k
+                        ? 1 + (double)(blk_k - channels) / (double)(3 * channels) : 1;
     int64_t most_groups = units * resident(p, site), all, most;
     double loads;
 
