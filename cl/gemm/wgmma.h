@@ -29,9 +29,9 @@
 #define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
 #define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 
-/* An epilogue has pieces of 32 columns, of which the last may reach beyond the tile: accumulators with it,
- * and the first column that a tile from n0 on must not store. */
-#define FINISHED     ((ACCUMULATORS + 15) / 16 * 16)
+/* The last piece of an epilogue (tile/store.h) may reach beyond the tile: the accumulators with it, and the
+ * first column that a tile from n0 on must not store. */
+#define FINISHED     ((ACCUMULATORS + FINISH_PIECE - 1) / FINISH_PIECE * FINISH_PIECE)
 #define TILE_END(N, n0) (FINISHED > ACCUMULATORS && (N) > (n0) + BLK_N ? (n0) + BLK_N : (N))
 #define MULTIPLY(d, a, b, add) \
     WGMMA(BLK_N, OPERAND_KIND, OPERAND_MAJOR(MN_MAJOR_A, MN_MAJOR_B), d, a, b, add)
