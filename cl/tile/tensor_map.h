@@ -2,19 +2,21 @@
  *
  * Dimension 0 is contiguous.  A tiled map brings boxes: in each dimension, `box` elements are looked at and
  * every `step`-th is brought.  An im2col map brings pixels of an NHWC image, as convolution needs them.
- * Elements outside the tensor are zeros.  Rows of a box have up to 128 bytes and are swizzled.
+ * Elements outside the tensor are zeros.  Rows of a box have up to 128 bytes and are swizzled, but with
+ * MAP_FLAT.
  *
  * All work-groups share a map, since all of them write the same bytes to it.  Where an earlier launch left
  * the same, map_keep() keeps it: to release a map takes as long as to load the first slice.  A launch that
  * the host tells so does not even look (vn__arg_maps() of lib/core.h).
  *
  * Takes: atoms/nvidia/tma.h, atoms/nvidia/warp.h.
- * Gives: MAP_TYPE_*, struct tensor_map, map_keep().
+ * Gives: MAP_TYPE_*, MAP_FLAT, struct tensor_map, map_keep().
  */
 #define MAP_TYPE_F16  6
 #define MAP_TYPE_F32  7
 #define MAP_TYPE_BF16 10
 #define MAP_TYPE_TF32 (MAP_TYPE_F32 | 1 << 9)   /* in a map's words, f32 with a bit that says round */
+#define MAP_FLAT      (3 << 6)                  /* added to a type: rows are not swizzled */
 
 /* stride[i], in bytes, is that of dimension i + 1.  im2col: box[0] is the channels of a pixel, and pixels
  * > 0 how many a copy brings; lower, upper: the corners, in pixels from the first (last) one, of W, H and D,
@@ -35,8 +37,8 @@ DEVICE UINT32 map_word(struct tensor_map m, int i)
         w = (UINT32)m.address;
     if (i == 1)
         w = (UINT32)(m.address >> 32);
-    if (i == 2)                                 /* version 1, swizzled in 128 bytes */
-        w = (UINT32)(im2col | 1 << 1 | (m.rank - 1) << 4 | m.type << 7 | 3 << 13);
+    if (i == 2)                                 /* version 1, swizzled in 128 bytes; MAP_FLAT undoes that */
+        w = (UINT32)(im2col | 1 << 1 | (m.rank - 1) << 4 | m.type << 7) ^ 3 << 13;
     UNROLL for (int j = 0; j < 4; j++) {
         if (j + 1 < m.rank && i == 3 + j)
             w = (UINT32)(m.stride[j] >> 4);

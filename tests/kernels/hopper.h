@@ -208,7 +208,7 @@ struct tensor {
     uint64_t address, stride[5];
     int64_t extent[5];
     int rank, bytes, box[5], step[5], pixels, lower[3], upper[3];
-    bool tf32;
+    bool tf32, flat;
 };
 
 static int corner(const map &m, int at, int bits)
@@ -225,8 +225,10 @@ static tensor read_map(const map &m)
     t.rank = (m.word[2] >> 4 & 7) + 1;
     t.bytes = kind == 7 ? 4 : kind == 6 || kind == 10 ? 2 : 0;
     t.tf32 = m.word[2] >> 16 & 1;
+    t.flat = (m.word[2] >> 13 & 3) == 0;
     t.pixels = m.word[2] & 1 ? (int)(m.word[15] & 0xffff) + 1 : 0;
-    if (t.address % 16 || t.rank < 2 || t.rank > 5 || !t.bytes || (m.word[2] >> 13 & 3) != 3 ||
+    if (t.address % 16 || t.rank < 2 || t.rank > 5 || !t.bytes ||
+        (!t.flat && (m.word[2] >> 13 & 3) != 3) ||
         (t.tf32 && kind != 7))
         refuse("a map has a type or a swizzle that is not known here, or its tensor is at no multiple of 16");
     for (int i = 0; i < 5; i++) {
@@ -245,8 +247,9 @@ static tensor read_map(const map &m)
         t.lower[i] = corner(m, bits * i, bits);
         t.upper[i] = corner(m, 16 + bits * i, bits);
     }
-    if (t.box[0] * t.bytes != 128 || t.pixels > 1024 || (t.pixels && t.rank < 3))
-        refuse("a map has no rows of 128 bytes, or more pixels than TMA takes");
+    if ((t.flat ? t.box[0] * t.bytes % 16 != 0 : t.box[0] * t.bytes != 128) || t.pixels > 1024 ||
+        (t.pixels && t.rank < 3))
+        refuse("a map has no rows of 128 bytes, or of whole vectors, or more pixels than TMA takes");
     return t;
 }
 
@@ -293,7 +296,7 @@ static void overwrite(unsigned at, unsigned bytes)
             refuse("a copy may overtake the load or store of a matrix: there was no fence");
 }
 
-// A row of 128 bytes from these coordinates on; outside of the tensor are zeros.
+// A row of a box from these coordinates on; outside of the tensor are zeros.
 static void do_row(const tensor &t, unsigned to, const int64_t *at)
 {
     uint64_t address = t.address;
@@ -315,13 +318,18 @@ static void do_row(const tensor &t, unsigned to, const int64_t *at)
             u = tf32_bits(u);
             memcpy(element, &u, 4);
         }
-        memcpy(local_at(swizzled(to + (unsigned)(x * t.bytes))), element, (size_t)t.bytes);
+        const unsigned there = to + (unsigned)(x * t.bytes);
+
+        memcpy(local_at(t.flat ? there : swizzled(there)), element, (size_t)t.bytes);
     }
 }
+
+static unsigned row_bytes(const tensor &t) { return (unsigned)(t.box[0] * t.bytes); }
 
 static void do_copy(const copy &c)
 {
     const tensor &t = c.t;
+    const unsigned bytes = row_bytes(t);
     int64_t at[5] = { c.from[0], c.from[1], c.from[2], c.from[3], c.from[4] };
     unsigned rows = 0;
 
@@ -329,7 +337,7 @@ static void do_copy(const copy &c)
         const int64_t there[5] = { at[0], at[1] + c.offset[0], at[2] + (t.rank > 3 ? c.offset[1] : 0),
                                    at[3] + (t.rank > 4 ? c.offset[2] : 0), at[4] };
 
-        do_row(t, c.to + rows * 128, there);
+        do_row(t, c.to + rows * bytes, there);
         for (int d = 1; d < t.rank; d++) {      // the next pixel within the corners
             if (d == t.rank - 1) {
                 at[d]++;
@@ -346,12 +354,12 @@ static void do_copy(const copy &c)
     for (int y = 0; y < t.box[1]; y++, rows++) {
         const int64_t there[5] = { at[0], at[1] + y, at[2] + z, at[3] + u, at[4] + v };
 
-        do_row(t, c.to + rows * 128, there);
+        do_row(t, c.to + rows * bytes, there);
     }
     if (c.bytes)
         memcpy(local_at(c.to), (const void *)t.address, (size_t)c.bytes);
     barrier &b = barrier_at(c.full);
-    b.bytes -= c.bytes ? c.bytes : (int)rows * 128;
+    b.bytes -= c.bytes ? c.bytes : (int)(rows * bytes);
     advance(b);
 }
 
@@ -369,7 +377,8 @@ static void start_copy(uint32_t to, const unsigned long long *from, int rank, bo
         if (c.offset[i] < 0 || c.offset[i] >> 16 / (rank - 2) || c.from[1 + i] < c.t.lower[i] ||
             c.from[1 + i] > c.t.extent[1 + i] - 1 + c.t.upper[i])
             refuse("an im2col copy begins outside of the corners, or has an offset that TMA does not take");
-    overwrite(to, 128 * (unsigned)(im2col ? c.t.pixels : c.t.box[1] * c.t.box[2] * c.t.box[3] * c.t.box[4]));
+    overwrite(to, row_bytes(c.t) * (unsigned)(im2col ? c.t.pixels
+                                                      : c.t.box[1] * c.t.box[2] * c.t.box[3] * c.t.box[4]));
     copies[copy_count++] = c;
 }
 #define copy_box_2d(to, map, x, y, full) \
