@@ -176,6 +176,8 @@ const char *vn__fits_conv_repack(const void *problem, const struct vn_facts *f)
         return "it copies elements of one type, of 16 or 32 bits";
     if (c->is_empty)
         return "there is nothing to multiply";
+    if (c->groups > 1 && c->w.extent[1] == 1)
+        return "nothing is summed over channels, so they need not be contiguous";
     if (c->math == VN_MATH_BITWISE)
         return "bitwise mathematics needs the order of sums of conv";
     if (!copies_of(&p, c, 0, 0, NULL))
