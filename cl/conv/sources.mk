@@ -40,8 +40,11 @@ texts += \
 	%D%/spread.cl \
 	%D%/strip.h \
 	%D%/strip_rows.h \
+	%D%/strip_store.h \
+	%D%/strip_words.h \
 	%D%/strips.cl \
 	%D%/strips_filter.cl \
+	%D%/strips_window.cl \
 	%D%/taps.cl \
 	%D%/tf32_filter.cl \
 	%D%/tiled.cl \

@@ -24,6 +24,8 @@
 /* Where the source of the outputs from `at` on begins, and the outputs themselves, along one dimension. */
 #define STRIP_FROM(at, pad) (DIRECTION == 1 ? (at) / STRIDE : (at) * STRIDE - (pad))
 #define STRIP_TO(at, pad)   (DIRECTION == 1 ? (at) - (pad) : (at))
+/* From the source of one strip to that of the next, n outputs further. */
+#define STRIP_STEP(n)       (DIRECTION == 1 ? (n) / STRIDE : (n) * STRIDE)
 
 /* Which rows or columns of n from `at` on are below `extent`. */
 DEVICE void strip_there(int *there, int n, INDEX at, INDEX extent)

@@ -17,6 +17,7 @@
 #define STRIP_LOAD(p) LOAD(p, 0)
 #endif
 #define STRIP_WIDTH STRIP_WIDE(STRIP_COLS)
+#define STRIP_STORE(to, all) OF(STORE_ALIGNED, TYPE_C)(STRIP_VEC, to, VLOAD(STRIP_VEC, all))
 
 /* Where columns from x0 on are, in bytes, in a row that begins at element `row`; there: whether they are. */
 DEVICE void strip_columns(BYTE_OFFSET *at, int *there, INDEX row, INDEX x0, INDEX step, INDEX extent)

@@ -86,28 +86,6 @@ conv_strips(GLOBAL const T *RESTRICT gIn, VIEW vIn, VIEW eIn, GLOBAL const T *RE
 
         strip_row(v, gIn, col_at, col_there, y, y0, (INDEX)vIn.s5, (INDEX)eIn.s5);
         STRIP_ADD(sum, w, v, y, STRIP_COLS)
-        UNROLL for (int q = 0; q < STRIP_DONE_COUNT; q++)
-            UNROLL for (int j = 0; j < STRIP_COLS; j++) {
-                const int done = STRIP_DONE_FIRST(y) + q, i = STRIP_IS_DONE(done, y) ? done : 0;
-                const INDEX h = h0 + i, x = w0 + j;
-                const INDEX at = OFFSET(vC, 0, image, c, 0, h, x), at_r = OFFSET(vR, 0, image, c, 0, h, x);
-                const INDEX at_bias = OFFSET(vBias, 0, image, c, 0, h, x);
-                GLOBAL TC *const to = (GLOBAL TC *)((GLOBAL char *)gC + (BYTE_OFFSET)at * C_BYTES);
-
-                if (!STRIP_IS_DONE(done, y) |
-                    (!EXACT && (h < 0 || h >= (INDEX)eOut.s5 || x < 0 || x >= (INDEX)eOut.s6)))
-                    continue;
-#if CHANNELS_LAST
-                R all[VEC];
-
-                VSTORE(VEC, all, sum[i][j]);
-                UNROLL for (int k = 0; k < VEC; k++)
-                    all[k] = epilogue_at(&output, at_r + k * (INDEX)vR.s3, at_bias + k * (INDEX)vBias.s3,
-                                         alpha * all[k]);
-                OF(STORE_ALIGNED, TYPE_C)(VEC, to, VLOAD(VEC, all));
-#else
-                STORE_C(to, 0, epilogue_at(&output, at_r, at_bias, alpha * sum[i][j]));
-#endif
-            }
+        strip_store(&output, gC, sum, y, alpha, vC, vR, vBias, eOut, image, c, h0, w0);
     }
 }

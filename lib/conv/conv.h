@@ -217,6 +217,14 @@ const char *vn__plan_conv_strips(struct vn_plan *out, const void *problem, const
 vn_status   vn__run_conv_strips(vn_queue *q, const struct vn_choice *it, const void *problem,
                                 const struct vn_plan *plan);
 
+/* strips_window.c: depthwise, on NVIDIA's sm_90 */
+const char *vn__fits_conv_strips_window(const void *problem, const struct vn_facts *f);
+void        vn__constants_conv_strips_window(int *constants, const void *problem);
+const char *vn__plan_conv_strips_window(struct vn_plan *out, const void *problem, const struct vn_row *row,
+                                        const struct vn_site *site);
+vn_status   vn__run_conv_strips_window(vn_queue *q, const struct vn_choice *it, const void *problem,
+                                       const struct vn_plan *plan);
+
 /* planes.c: depthwise of NCHW tensors */
 const char *vn__fits_conv_planes(const void *problem, const struct vn_facts *f);
 void        vn__constants_conv_planes(int *c, const void *problem);

@@ -6,8 +6,7 @@
 
 enum { VECTOR = 16, MOST_STEP = 8 };            /* bytes that strides are multiples of; an element stride */
 
-/* Strides of dimensions of extent 1 are replaced: TMA takes no 0. */
-static const char *take_strides(vn_tensor *out, const vn_tensor *t)
+const char *vn__im2col_strides(vn_tensor *out, const vn_tensor *t)
 {
     static const int inner_first[] = { 4, 3, 2, 0 };
     const int64_t vector = VECTOR / (int64_t)vn_type_bytes(t->type);
@@ -139,8 +138,8 @@ const char *vn__im2col_of(struct im2col *out, const struct conv *c)
     out->rank = vn__im2col_rank(c);
     out->images = c->y.extent[0];
     out->filter = w;
-    if ((why = take_strides(&out->source, c->direction == BACKWARD_DATA ? &c->y : &c->x)) ||
-        (c->direction != BACKWARD_FILTER && (why = take_strides(&out->filter, &w))))
+    if ((why = vn__im2col_strides(&out->source, c->direction == BACKWARD_DATA ? &c->y : &c->x)) ||
+        (c->direction != BACKWARD_FILTER && (why = vn__im2col_strides(&out->filter, &w))))
         return why;
     for (int d = 0; d < DIMS; d++) {
         out->count[d] = out->step[d] = 1;

@@ -21,6 +21,9 @@ struct im2col {
 /* NULL, or why TMA cannot read the source, or the filter.  The latter is not looked at in backward filter. */
 const char *vn__im2col_of(struct im2col *out, const struct conv *c);
 
+/* NULL, or why TMA cannot read a tensor.  Strides of dimensions of extent 1 are replaced: TMA takes no 0. */
+const char *vn__im2col_strides(vn_tensor *out, const vn_tensor *t);
+
 /* Whether the filter is seen with its first two dimensions exchanged, so that the channels that are summed
  * are those which must be contiguous; and such a view of it.                                           */
 int       vn__im2col_turns_filter(const struct conv *c);

@@ -32,6 +32,7 @@ libcore_la_SOURCES += \
 	%D%/strips.c \
 	%D%/strips.h \
 	%D%/strips_filter.c \
+	%D%/strips_window.c \
 	%D%/taps.c \
 	%D%/tf32.c \
 	%D%/tf32_filter.c \

@@ -74,6 +74,11 @@ int vn__strips_channels_last(const vn_tensor *t)
     return t->stride[1] == 1 && t->extent[1] % MOST_VEC == 0 && t->start % MOST_VEC == 0;
 }
 
+int vn__strips_are_dense(const vn_tensor *w)
+{
+    return w->stride[4] == 1 && w->stride[3] == w->extent[4] && w->stride[0] == w->extent[3] * w->extent[4];
+}
+
 double vn__strips_seconds(const struct conv *c, double bytes, const struct vn_row *row, int first,
                           const struct vn_site *site)
 {
@@ -93,12 +98,6 @@ void vn__strips_arg_filter(struct vn_launch *l, const struct conv *c, const stru
 
 /* ---- conv_strips ------------------------------------------------------------------------------- */
 
-/* Filters of channels that follow each other. */
-static int is_dense(const vn_tensor *w)
-{
-    return w->stride[4] == 1 && w->stride[3] == w->extent[4] && w->stride[0] == w->extent[3] * w->extent[4];
-}
-
 const char *vn__fits_conv_strips(const void *problem, const struct vn_facts *f)
 {
     (void)f;
@@ -111,7 +110,8 @@ void vn__constants_conv_strips(int *constants, const void *problem)
     const struct strips s = vn__strips_of(c);
 
     constants[0] = s.spread;
-    constants[1] = vn__strips_channels_last(s.in) && vn__strips_channels_last(s.out) && is_dense(&c->w);
+    constants[1] = vn__strips_channels_last(s.in) && vn__strips_channels_last(s.out) &&
+                   vn__strips_are_dense(&c->w);
     constants[2] = (int)c->w.extent[4];
     constants[3] = (int)c->stride[1];
 }
@@ -139,6 +139,8 @@ const char *vn__plan_conv_strips(struct vn_plan *out, const void *problem, const
     if (k[1] && registers_of(c, row) > MOST_REGISTERS)
         return "its strips do not fit the registers";
     out->seconds = vn__strips_seconds(c, c->p.bytes, row, k[1] ? VN_STRIPS_SHARE : PLANAR, site);
+    if (!k[1] && (c->x.stride[4] != 1 || c->y.stride[4] != 1))
+        return "neither channels nor columns are contiguous, unless it is named";
     return strcmp(site->facts->family, "cpu") ? NULL : "it is for GPUs, unless it is named";
 }
 

@@ -28,6 +28,8 @@ const char   *vn__fits_depthwise_filter(const struct conv *c);
 const char   *vn__fits_planes(const struct conv *c, const struct vn_facts *f);
 /* Whether channels are vectors of 16 bytes. */
 int           vn__strips_channels_last(const vn_tensor *t);
+/* Whether the filters of channels follow each other. */
+int           vn__strips_are_dense(const vn_tensor *w);
 /* At most so many planes in strips of so many rows and columns, by so many work-items and KiB.
  * 0: there is no room. */
 int           vn__planes_cut(struct planes *out, const struct strips *s, const struct conv *c, int64_t rows,

@@ -9,7 +9,7 @@
 
 #include "conv.h"
 
-enum { IMAGES = 3, SHAPES = 76, LAYOUTS = 96 };  /* layouts of each shape */
+enum { IMAGES = 3, SHAPES = 80, LAYOUTS = 96 };  /* layouts of each shape */
 enum { MOST = IMAGES * 40 * 2 * 9 * 40 };       /* elements of the largest tensor */
 
 /* vector: what pixels begin at multiples of, if channels are contiguous.  FEW: few channels, whose taps are 1
@@ -29,6 +29,8 @@ static const struct { int channels, filters, stride, taps, pad, height, width, v
     FEW(1, 3), FEW(2, 3), FEW(1, 6), FEW(1, 7), FEW(2, 6), FEW(1, 9), FEW(1, 10), FEW(1, 11),
     FEW(1, 2), FEW(1, 13), WORDS(2), WORDS(3), WORDS(5), WORDS(7), WORDS(9), WORDS(13),
     { 72, 88, 1, 3, 1, 9, 11, 1 },              /* more channels than a slice has */
+    { 72, 0, 1, 3, 1, 9, 11, 1 }, { 72, 0, 2, 3, 1, 9, 25, 1 },     /* 0: a filter for each channel */
+    { 72, 0, 1, 5, 2, 9, 11, 1 }, { 72, 0, 2, 5, 2, 9, 25, 1 },
 };
 
 static int entry(int64_t i, int64_t j) { return (int)((7 * i + 3 * j + i * j % 5) % 5) - 2; }
@@ -100,7 +102,8 @@ static vn_status fill(vn_queue *q, const struct conv *c, const vn_tensor *t)
 static void add_tap(double *sums, const struct conv *c, int64_t y[RANK], int64_t w[RANK], int64_t x[RANK])
 {
     const int by_filter = c->direction == BACKWARD_DATA;
-    const int64_t outer = c->w.extent[!by_filter], inner = c->w.extent[by_filter];
+    const int64_t outer = c->w.extent[!by_filter && c->groups == 1];
+    const int64_t inner = c->groups > 1 ? 1 : c->w.extent[by_filter];
 
     for (int64_t i = 0; i < outer; i++) {       /* channels of the image that is summed */
         double v;
@@ -109,7 +112,9 @@ static void add_tap(double *sums, const struct conv *c, int64_t y[RANK], int64_t
         if (!(v = image_at(by_filter ? y : x)))
             continue;
         for (int64_t j = 0; j < inner; j++) {
-            if (by_filter)
+            if (c->groups > 1)
+                w[1] = 0;
+            else if (by_filter)
                 x[1] = w[1] = j;
             else
                 y[1] = w[0] = j;
@@ -209,7 +214,8 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
 {
     const int is_3d = which & 1, nchw = which >> 1 & 1, channels = which >> 2 & 1;
     const int of_out = nchw ^ (which % LAYOUTS >= LAYOUTS / 2);         /* the output's may be another */
-    const int64_t inputs = shapes[which / LAYOUTS].channels, filters = shapes[which / LAYOUTS].filters;
+    const int64_t inputs = shapes[which / LAYOUTS].channels;
+    const int64_t filters = shapes[which / LAYOUTS].filters ? shapes[which / LAYOUTS].filters : inputs;
     const int stride = shapes[which / LAYOUTS].stride, taps = shapes[which / LAYOUTS].taps;
     const int pad = shapes[which / LAYOUTS].pad, height = shapes[which / LAYOUTS].height;
     const int width = shapes[which / LAYOUTS].width, vector = shapes[which / LAYOUTS].vector;
@@ -218,6 +224,7 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
     int64_t extent[RANK];
 
     c->direction = (enum direction)(which % (LAYOUTS / 2) / 16);
+    c->groups = shapes[which / LAYOUTS].filters ? 1 : inputs;
     c->math = which >> 3 & 1 ? VN_MATH_TF32 : VN_MATH_DEFAULT;
     for (int d = 0; d < DIMS; d++) {
         c->stride[d] = d ? stride : 1;
@@ -225,7 +232,7 @@ static void lay_out(struct conv *c, const struct vn_choice *it, int which)
         c->dilation[d] = 1;
     }
     lay_out_tensor(&c->x, c->p.type, nchw, vector, (int64_t[]){ IMAGES, inputs, depth, height, width });
-    lay_out_tensor(&c->w, c->p.type, nchw, vector, (int64_t[]){ filters, inputs, 1, taps, taps });
+    lay_out_tensor(&c->w, c->p.type, nchw, vector, (int64_t[]){ filters, inputs / c->groups, 1, taps, taps });
     lay_out_tensor(&c->y, c->p.type, nchw, vector,
                    (int64_t[]){ IMAGES, filters, depth, (height + 2 * pad - taps) / stride + 1,
                                 (width + 2 * pad - taps) / stride + 1 });

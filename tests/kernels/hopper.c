@@ -394,6 +394,22 @@ static const struct tested all_tested[] = {
         { EXACT, "conv:n1c72h5w3k88r1s2:f16:nhwc:dil=1x2:pad=0x1:beta=1" },
         { REAL,  "conv:n1c136h13w4k72r1s2:bf16:nhwc:dil=3x2:pad=0x3:beta=1:act=tanh" },
     } },
+    { "conv_strips_window", 11, NULL, 0, 3, NULL, {
+        { EXACT, "conv:n2c72h29w30k72r3s3:f16:nhwc:groups=72:pad=1" },
+        { EXACT, "conv:n3c16h13w12k16r3s3:bf16:nhwc:groups=16:pad=1:stride=2:beta=2" },
+        { EXACT, "conv:n2c40h9w17k40r3s3:f16:nhwc:groups=40:pad=1x0:backward-data" },
+        { EXACT, "conv:n2c72h17w20k72r3s3:f16:nhwc:groups=72:pad=1:stride=2:backward-data" },
+        { REAL,  "conv:n1c136h15w31k136r5s5:bf16:nhwc:groups=136:pad=2:bias:act=silu" },
+        { REAL,  "conv:n2c24h15w11k24r5s5:f16:nhwc:groups=24:pad=2:stride=2:bias=row:act=relu" },
+        { EXACT, "conv:n2c16h9w8k16r5s5:f16:nhwc:groups=16:pad=2:stride=2:backward-data" },
+        { EXACT, "conv:n2c40h15w16k40r3s3:f32:nhwc:groups=40:pad=1:residual=full:beta=1" },
+        { REAL,  "conv:n1c72h16w9k72r3s3:f32:nhwc:groups=72:pad=1:stride=2:bias:act=relu" },
+        { EXACT, "conv:n2c16h15w16k16r3s3:f32:nhwc:groups=16:pad=0-1:stride=2:backward-data:gap=8" },
+        { EXACT, "conv:n1c40h13w15k40r5s5:f32:nhwc:groups=40:pad=2:stride=2" },
+        { SPECIAL, "conv:n2c16h9w11k16r3s3:f16:nhwc:groups=16:pad=1" },  /* one of three is tried */
+        { SPECIAL, "conv:n1c16h9w11k16r3s3:bf16:nhwc:groups=16:pad=1:stride=2" },
+        { SPECIAL, "conv:n1c16h9w11k16r3s3:f32:nhwc:groups=16:pad=1:stride=2:backward-data" },
+    } },
     { "conv_window_phases", 1, "conv:n2c3h17w19k64r3s3:f16:nhwc:pad=1:stride=2:backward-data", 0, 1, NULL, {
         { EXACT, "conv:n3c3h29w31k64r7s7:f16:nhwc:pad=3:stride=2:backward-data" },
         { EXACT, "conv:n2c2h17w20k40r5s4:f16:nhwc:pad=2:stride=1x3:backward-data" },
