@@ -320,7 +320,7 @@ static vn_status disguise(struct suite **s)
 
 /* What the suite seldom draws: several tiles and blocks, the last of each not whole. */
 static const struct tested all_tested[] = {
-    { "gemm_wgmma", 14, "gemm:200x264x200:f16:nt", 1, 1, NULL, {
+    { "gemm_wgmma", 15, "gemm:200x264x200:f16:nt", 1, 1, NULL, {
         { EXACT, "gemm:456x392x136:f16:nt:beta=1:bias=row" },
         { EXACT, "gemm:136x200x72:f16:nt:batch=3:beta=2:residual=full" },
         { REAL,  "gemm:456x392x200:bf16:nt:bias=row:act=gelu" },
@@ -329,6 +329,7 @@ static const struct tested all_tested[] = {
         { EXACT, "gemm:72x136x200:f16:tn:beta=2:batch=2" },
         { REAL,  "gemm:136x133x136:f16:tt:beta=1:act=gelu" },
         { EXACT, "gemm:700x520x40:f16:nt:beta=1" },                     /* tiles of one slice */
+        { EXACT, "gemm:264x424x136:f16:nt:bias=row" },
     } },
     { "gemm_wgmma_splitk", 2, "gemm:128x128x4096:f16:nt", 0, 1, NULL, {
         { EXACT, "gemm:136x200x520:f16:nt" },
