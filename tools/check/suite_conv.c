@@ -13,6 +13,7 @@ static const int64_t images[]   = { 1, 1, 2, 3 };
 static const int64_t channels[] = { 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17 };
 static const int64_t many[]     = { 23, 31, 32, 33, 40, 48, 64, 65 };
 static const int64_t blocks[]   = { 72, 96, 128, 136, 200, 264 };       /* of 64, and of vectors of 8 */
+static const int64_t vectors[]  = { 8, 16, 24, 40, 72 };        /* channels with filters of their own */
 static const int64_t sizes[]    = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17 };
 static const int64_t filters[]  = { 1, 1, 2, 3, 3, 4, 5 };
 static const int     steps[]    = { 1, 1, 1, 2, 3 };
@@ -27,9 +28,14 @@ static const enum bias biases[] = { NO_BIAS, NO_BIAS, BIAS_ROW, BIAS_ROW, BIAS_F
 
 enum { WORK = 1 << 17, BLOCKS_WORK = 1 << 20 };
 
+/* Channels: of all kinds; enough for kernels that sum over blocks of 64 of them; or whole vectors, with a
+ * square filter for each. */
+enum form { ANY, BLOCKS, SQUARES };
+
 /* One spatial dimension; 0 if the filter does not fit into it.  Padding that a filter lies in with all of its
- * elements, and strides over pixels that it never meets, make zeros: those are few.                       */
-static int draw_dimension(struct conv_problem *o, struct random *r, int i, enum direction direction)
+ * elements, and strides over pixels that it never meets, make zeros: those are few.  taps: 0, or how many. */
+static int draw_dimension(struct conv_problem *o, struct random *r, int i, enum direction direction,
+                          int64_t taps, int stride)
 {
     int64_t room, reach;
     int     few_zeros;
@@ -40,7 +46,12 @@ static int draw_dimension(struct conv_problem *o, struct random *r, int i, enum 
     o->dilation[i]   = RANDOM_OF(r, dilations);
     o->pad_before[i] = RANDOM_OF(r, pads);
     o->pad_after[i]  = random_chance(r, 0.6) ? o->pad_before[i] : RANDOM_OF(r, pads);
-    few_zeros = random_chance(r, 0.93);
+    few_zeros = taps || random_chance(r, 0.93);
+    if (taps) {
+        o->filter[i]   = taps;
+        o->stride[i]   = stride;
+        o->dilation[i] = 1;
+    }
     if (few_zeros && direction == BACKWARD_DATA && o->stride[i] > 1 && o->dilation[i] % o->stride[i] == 0)
         o->dilation[i] = 1;                     /* else all taps meet the same pixels */
     reach = o->dilation[i] * (o->filter[i] - 1);
@@ -54,14 +65,18 @@ static int draw_dimension(struct conv_problem *o, struct random *r, int i, enum 
     return room >= 0;
 }
 
-/* Groups: mostly one, sometimes a few, sometimes one a channel (depthwise).  in_blocks: channels enough for
- * kernels that sum over blocks of 64 of them. */
-static void draw_channels(struct conv_problem *o, struct random *r, enum suite_extent extent, int in_blocks)
+/* Groups: mostly one, sometimes a few, sometimes one a channel (depthwise). */
+static void draw_channels(struct conv_problem *o, struct random *r, enum suite_extent extent, enum form form)
 {
     const int wide = extent != SUITE_SMALL && random_chance(r, 0.15);
 
     o->groups  = 1;
-    if (in_blocks) {
+    if (form == SQUARES) {
+        o->c = o->filters = RANDOM_OF(r, vectors);
+        o->groups = (int)o->c;
+        return;
+    }
+    if (form == BLOCKS) {
         o->c       = RANDOM_OF(r, blocks);
         o->filters = random_chance(r, 0.5) ? RANDOM_OF(r, blocks) : RANDOM_OF(r, many);
         return;
@@ -92,20 +107,23 @@ static void draw(struct problem *p, struct random *r, enum suite_extent extent)
     struct conv_problem *const o = conv_of(p);
     const struct conv_problem start = *o;
     const double which = random_real(r, 0, 1);
-    const int    in_blocks = extent != SUITE_SMALL && random_chance(r, 0.04);
-    const int    spatial = which < 0.2 && !in_blocks ? 1 : which < 0.85 ? 2 : 3;
+    const double drawn = extent == SUITE_SMALL ? 1 : random_real(r, 0, 1);
+    const enum form form = drawn < 0.04 ? BLOCKS : drawn < 0.08 ? SQUARES : ANY;
+    const int    spatial = form == SQUARES ? 2 : which < 0.2 && form == ANY ? 1 : which < 0.85 ? 2 : 3;
+    const int64_t taps = form == SQUARES ? random_chance(r, 0.7) ? 3 : 5 : 0;
+    const int    stride = form == SQUARES ? 1 + (int)random_below(r, 2) : 0;
     int fits;
 
     do {
         *o = start;
         o->spatial = spatial;
         o->images  = RANDOM_OF(r, images);
-        draw_channels(o, r, extent, in_blocks);
+        draw_channels(o, r, extent, form);
         fits = 1;
         for (int i = 3 - spatial; i < 3; i++)
-            fits &= draw_dimension(o, r, i, p->direction);
-    } while (!fits || work(o) > (in_blocks ? BLOCKS_WORK : WORK));
-    o->channels_last = random_chance(r, in_blocks ? 0.9 : 0.5);
+            fits &= draw_dimension(o, r, i, p->direction, taps, stride);
+    } while (!fits || work(o) > (form == ANY ? WORK : BLOCKS_WORK));
+    o->channels_last = random_chance(r, form == ANY ? 0.5 : 0.9);
     p->alpha = RANDOM_OF(r, factors);
     if (p->alpha == 0 && random_chance(r, 0.8))
         p->alpha = 1;
