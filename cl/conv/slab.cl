@@ -15,6 +15,8 @@
  * Tasks are taken from a counter, since cores may begin late. Each sum runs over blocks of channels, and in
  * these over steps in the order in which the filter has them: the same on every device of one vector length.
  *
+ * IN_PLACE: a filter of one tap without padding, in f32 and f64, whose source is its own slab.
+ *
  * Parameters, from conv.tune: THR_M THR_V VEC (see cl/tile/cpu.h); BLK_K steps of a panel, which fit the
  * first-level cache; BLK_S elements of the slab and BLK_C sums, which fit the second.
  */
@@ -149,7 +151,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
           R alpha, VIEW eBox, VIEW eBoxes, int some, int all, int groups, GLOBAL int *RESTRICT taken,
           GLOBAL const RV *RESTRICT gPacked)
 {
-    LOCAL_ARRAY(R, sSlab, BLK_S + VEC);
+    LOCAL_ARRAY(R, sSlab, IN_PLACE ? 1 : BLK_S + VEC);
     LOCAL_ARRAY(RV, sW, PACKED ? 1 : (BLK_K + 3) * THR_V);
     LOCAL_ARRAY(RV, sC, BLK_C / VEC);
     LOCAL_ARRAY(int, sPixel, ROWS_MOST);
@@ -163,7 +165,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
     const int all_vectors = (int)((eOut.s3 + VEC - 1) / VEC), all_panels = (all_vectors + THR_V - 1) / THR_V;
     const INDEX channels = (INDEX)eTaps.s3;
     const struct output output = CONV_OUTPUT;
-    const struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace, 0 };
+    struct places places = { sPlace, RESIDUAL ? sResidual : sPlace, BIAS ? sBias : sPlace, 0, 0 };
 
     for (int task = ATOMIC_ADD(taken, 1); task < all; task = ATOMIC_ADD(taken, 1)) {
         INDEX group = task;
@@ -197,11 +199,15 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
         if (nw <= 0 || nh <= 0 || nd <= 0)      /* a phase has fewer pixels than the first one */
             continue;
         FIND_TAPS(&t, &r, &s, phase_d, phase_h, phase_w);
+#if IN_PLACE
+        find_source(&slab, vB, vStep);
+#else
         find_axis(&slab.d, &t, (INDEX)vStep.s4, d0, (int)eBox.s4, nd, (INDEX)eIn.s4, 0);
         find_axis(&slab.h, &r, (INDEX)vStep.s5, h0, (int)eBox.s5, nh, (INDEX)eIn.s5, 0);
         find_axis(&slab.w, &s, (INDEX)vStep.s6, w0, (int)eBox.s6, nw, (INDEX)eIn.s6, vB.s6 == 1);
         slab.by_channel = vB.s3 == 1 && slab.w.step * (INDEX)vB.s6 != 1;
         find_steps(&slab, (int)eBox.s2, some);
+#endif
         list_pixels(sPixel, &slab, nn, nd, nh, nw);
 
         const INDEX meet = t.count * r.count * s.count;
@@ -221,8 +227,16 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
             const int unit = by_run ? (int)meet * VEC : run == 1 && meet <= BLK_K ? (int)meet : 1;
             const int units = unit < BLK_K ? BLK_K / unit : 1;
 
-            fill_slab(sSlab, &slab, nn, count, gB, (INDEX)vB.s0 + group * (INDEX)vB.s1 + n0 * (INDEX)vB.s2 +
-                      c0 * (INDEX)vB.s3, vB, (INDEX)eIn.s0);
+            const INDEX base = FIRST_CHANNEL(vB, group, c0) + n0 * (INDEX)vB.s2;
+#if IN_PLACE
+            GLOBAL const R *const from = gB + base + d0 * SOURCE_STEP((INDEX)vStep.s4) * (INDEX)vB.s4 +
+                                         h0 * SOURCE_STEP((INDEX)vStep.s5) * (INDEX)vB.s5 +
+                                         w0 * SOURCE_STEP((INDEX)vStep.s6) * (INDEX)vB.s6;
+#else
+            LOCAL const R *const from = sSlab;
+
+            fill_slab(sSlab, &slab, nn, count, gB, base, vB, (INDEX)eIn.s0);
+#endif
             if (count != listed)
                 steps = list_steps(sStep, sFilter, &slab, count, &t, &r, &s, run, vA);
             listed = count;
@@ -253,7 +267,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
                     for (int j = 0; j < tiles; j++) {
                         const int p0 = sPart[j].pixel, k = k0 + sPart[j].from * each;
 
-                        tile_of(vectors, sC + (v0 - vector0) * pixels + p0 * vectors, sSlab, sPixel + p0,
+                        tile_of(vectors, sC + (v0 - vector0) * pixels + p0 * vectors, from, sPixel + p0,
                                 sPart[j + 1].pixel - p0, sStep + k, (sPart[j].to - sPart[j].from) * each,
                                 PACKED ? b + k * vectors : b, first && i == 0, &ahead);
                     }
@@ -266,6 +280,7 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
                 sC[i] = (RV)(ZERO);
 
         find_places(sPlace, nn, nd, nh, nw, n0, phase_d, phase_h, phase_w, d0, h0, w0, vStep, vC);
+        places.adjacent = step_of(sPlace, pixels) == 1;
         if (RESIDUAL)
             find_places(sResidual, nn, nd, nh, nw, n0, phase_d, phase_h, phase_w, d0, h0, w0, vStep, vR);
         if (BIAS)

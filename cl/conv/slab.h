@@ -11,8 +11,10 @@
  * Likewise sums are stored as vectors of columns where those are contiguous in the output, else transposed to
  * vectors of rows.
  *
+ * With IN_PLACE the source itself is the slab: a filter of one tap meets no padding, so nothing is copied.
+ *
  * Takes  THR_M THR_V VEC BLK_C (a row of parameters); PACKED (panels are read from a filter that is packed in
- *        global memory, else from local memory); cl/conv/conv.h; cl/tile/cpu.h
+ *        global memory, else from local memory); IN_PLACE; cl/conv/conv.h; cl/tile/cpu.h
  * Gives  tile_of(), find_axis() to fill_slab(), list_steps(), list_pixels(), find_places(), pack_panel(),
  *        list_tiles(), store_rows()
  */
@@ -129,6 +131,11 @@ DEVICE void transpose_rows(LOCAL RV *to, int pitch, int n, GLOBAL const T *g, IN
 #else
 #define PANEL LOCAL
 #endif
+#if IN_PLACE
+#define SLAB GLOBAL
+#else
+#define SLAB LOCAL
+#endif
 
 /* What is packed next, which tiles prefetch to the second-level cache: `each` lines for every CHUNK steps.
  * A step has `lines` of them, `apart` elements from each other. Of step k of `depth`, which are at at[],
@@ -196,11 +203,11 @@ DEVICE void prefetch_ahead(struct ahead *a)
 /* sums[pixel][vector] += slab[pixel + step] b[step][vector], over `depth` steps, for `rows` pixels of which
  * the first `height` count; rows and vectors are constants at each call. first: from zero. PACKED: nothing is
  * prefetched. */
-DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOCAL const R *RESTRICT slab,
+DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, SLAB const R *RESTRICT slab,
                  LOCAL const int *RESTRICT pixel, int height, LOCAL const int *RESTRICT step, int depth,
                  PANEL const RV *RESTRICT b, int first, struct ahead *ahead)
 {
-    LOCAL const R *a[THR_M];
+    SLAB const R *a[THR_M];
     RV c[THR_M][THR_V];
 
     UNROLL for (int i = 0; i < THR_M; i++)
@@ -245,7 +252,7 @@ DEVICE void tile(const int rows, const int vectors, LOCAL RV *RESTRICT sums, LOC
     else                                                                                                 \
         tile(THR_M - 1, vectors, sums, slab, pixel, height, step, depth, b, first, ahead)
 
-DEVICE void tile_of(int vectors, LOCAL RV *sums, LOCAL const R *slab, LOCAL const int *pixel, int height,
+DEVICE void tile_of(int vectors, LOCAL RV *sums, SLAB const R *slab, LOCAL const int *pixel, int height,
                     LOCAL const int *step, int depth, PANEL const RV *b, int first,
                     struct ahead *ahead)
 {
@@ -303,9 +310,34 @@ DEVICE void find_steps(struct slab *s, int images, int channels)
     s->c_step = s->by_channel ? 1 : step % 128 ? step : step - 1;
 }
 
-/* Up to VEC - 1 zeros more than `count`. */
+/* IN_PLACE: the strides of the source v, and its pixels at steps of `stride`; there is one tap. */
+DEVICE void find_source(struct slab *s, VIEW v, VIEW stride)
+{
+    const struct axis one = { 0, 1, 1, 0, 0, 1, 1, 0, 1 };
+
+    s->d = s->h = s->w = one;
+    s->d.pixel = (int)SOURCE_STEP((INDEX)stride.s4);
+    s->h.pixel = (int)SOURCE_STEP((INDEX)stride.s5);
+    s->w.pixel = (int)SOURCE_STEP((INDEX)stride.s6);
+    s->n_step = (int)v.s2;
+    s->c_step = (int)v.s3;
+    s->d_step = (int)v.s4;
+    s->h_step = (int)v.s5;
+    s->w_step = (int)v.s6;
+    s->by_channel = 0;
+}
+
+/* Up to VEC - 1 zeros more than `count`.  A few, as beside a row, are stored one by one: vectors there would
+ * mostly be in two cache lines. */
 DEVICE void fill_zeros(LOCAL R *to, int count)
 {
+    enum { FEW = 3 };
+
+    if (count <= FEW) {
+        for (int i = 0; i < count; i++)
+            to[i] = ZERO;
+        return;
+    }
     for (int i = 0; i < count; i += VEC)
         CPU_STORE_PANEL(LOCAL, to + i, (RV)(ZERO));
 }
@@ -550,8 +582,8 @@ DEVICE void store_lanes(const struct output *o, INDEX at, INDEX residual_at, IND
 }
 
 /* The places of a box's pixels in the output, the residual and the bias; whether vectors are stored past the
- * caches. */
-struct places { LOCAL const INDEX *c, *residual, *bias; int streams; };
+ * caches; whether all places in the output follow each other, which is then not asked for each vector. */
+struct places { LOCAL const INDEX *c, *residual, *bias; int streams, adjacent; };
 
 /* Stores sums[pixel][vector] of `pixels` pixels and one vector of channels, of which there are `channels`,
  * the first of them at c_at, residual_at and bias_at. */
@@ -563,7 +595,8 @@ DEVICE void store_rows(const struct output *o, LOCAL const RV *sums, int vectors
     const int whole = channels == VEC && residual_step < 2 && bias_step < 2;
     const int is_own = !RESIDUAL || (UINT64)o->residual != (UINT64)o->c;        /* C is not the residual */
     /* the last pixels are a whole vector, too, some of which is stored twice */
-    const int twice = is_own && !by_channel && pixels >= VEC && step_of(place.c + pixels - VEC, VEC) == 1;
+    const int twice = is_own && !by_channel && pixels >= VEC &&
+                      (place.adjacent || step_of(place.c + pixels - VEC, VEC) == 1);
 
     for (int p = 0, count; p < pixels; p += count) {
         RV v[VEC];
@@ -582,11 +615,11 @@ DEVICE void store_rows(const struct output *o, LOCAL const RV *sums, int vectors
             v[i] = sums[(p + (i < count ? i : 0)) * vectors];
         transpose_lanes(v);
 
-        const INDEX apart = distance_of(place.c + p, count);
         int residual_pixel = RESIDUAL ? step_of(place.residual + p, count) : 0;
         int bias_pixel = BIAS ? step_of(place.bias + p, count) : 0;
-        const int lanes = count == VEC && step_of(place.c + p, count) == 1 && residual_pixel >= 0 &&
-                          bias_pixel >= 0;
+        const int lanes = count == VEC && (place.adjacent || step_of(place.c + p, count) == 1) &&
+                          residual_pixel >= 0 && bias_pixel >= 0;
+        const INDEX apart = lanes ? 0 : distance_of(place.c + p, count);
 
         for (int c = 0; c < channels; c++) {
             const INDEX to = c_at + c * c_step, residual = residual_at + c * residual_step;

@@ -166,6 +166,7 @@ vn_status   vn__run_conv_window_phases(vn_queue *q, const struct vn_choice *it, 
 vn_status vn__trial_conv(vn_queue *q, const struct vn_choice *it, vn_type type);
 
 /* slab.c: CPUs, out of a slab that holds the source with its padding */
+void        vn__constants_conv_slab(int *constants, const void *problem);
 const char *vn__plan_conv_slab(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site);
 struct vn_layout vn__layout_conv_slab(const void *problem, const int *p);

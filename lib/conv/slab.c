@@ -97,6 +97,39 @@ static int64_t channels_of(const struct conv *c)
     return c->direction == BACKWARD_DATA ? c->w.extent[0] / c->groups : c->w.extent[1];
 }
 
+/* Whether kernels read the source itself, IN_PLACE: one tap, which meets a pixel everywhere, and elements in
+ * the type of arithmetic.  Channels that are apart by a power of two share a set of the cache, and those that
+ * are further apart than a page take an entry of the TLB each: they are copied, to other distances. */
+static int is_in_place(const struct conv *c)
+{
+    enum { ALIKE = 128, FAR = 1024 };           /* elements */
+    const int back = c->direction == BACKWARD_DATA;
+    const vn_tensor *const in = back ? &c->y : &c->x, *const out = back ? &c->x : &c->y;
+    int64_t reach = 0;
+
+    if ((in->type != VN_F32 && in->type != VN_F64) || c->is_empty || in->stride[1] % ALIKE == 0 ||
+        in->stride[1] > FAR)
+        return 0;
+    for (int d = 0; d < DIMS; d++)
+        if (c->w.extent[2 + d] != 1 || c->pad[d] != 0 || (back && c->stride[d] != 1) ||
+            (out->extent[2 + d] - 1) * (back ? 1 : c->stride[d]) >= in->extent[2 + d])
+            return 0;
+    for (int i = 0; i < RANK; i++) {
+        if (in->stride[i] < 0 || in->stride[i] > VN_CONV_MOST / 2)
+            return 0;
+        reach += (in->extent[i] - 1) * in->stride[i];
+    }
+    return reach < VN_CONV_MOST / 2;
+}
+
+void vn__constants_conv_slab(int *constants, const void *problem)
+{
+    const struct conv *c = problem;
+
+    constants[0] = (int)c->direction;
+    constants[1] = is_in_place(c);
+}
+
 /* What is cut up. */
 struct whole {
     struct vn_reach reach[DIMS];
@@ -104,13 +137,14 @@ struct whole {
     int64_t taps;                       /* of the phase that has most */
     double  phases, steps;              /* that have taps; of all of them together */
     double  pixels;                     /* of a phase */
+    int     in_place;
 };
 
 static struct whole whole_of(const struct conv *c, const int *p)
 {
     const int64_t vectors = VN_CEIL_DIV(vn__conv_rows(c), p[VN_SLAB_VEC]);
     struct whole w = { VN_REACHES(c), vn__conv_output(c)->extent[0], vectors,
-                       VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]), channels_of(c), 1, 1, 0, 0 };
+                       VN_CEIL_DIV(vectors, p[VN_SLAB_THR_V]), channels_of(c), 1, 1, 0, 0, is_in_place(c) };
 
     w.pixels = (double)w.images;
     w.steps = (double)(w.channels * vn__conv_taps(c));
@@ -128,18 +162,18 @@ static struct whole whole_of(const struct conv *c, const int *p)
 static int cut_up(struct cut *cut, const struct conv *c, const struct whole *w, const int *p, int64_t panels,
                   int64_t pixels)
 {
-    double elements;
+    double elements, most = VN_STEPS_MOST;
 
     cut->panels = panels;
     cut->ranges = VN_CEIL_DIV(w->panels, panels);
     vn__cut_box(&cut->pixels, w->images, w->reach, pixels);
     elements = vn__slab_elements(w->reach, cut->pixels.box);
-    if (elements > p[VN_SLAB_BLK_S])
+    if (!w->in_place && elements > p[VN_SLAB_BLK_S])
         return 0;
+    if (!w->in_place)
+        most = p[VN_SLAB_BLK_S] / (elements + 16);
     cut->ranges_first = reads_source_less(cut, c);
-    cut->channels = vn__even_part(max_of(1, w->channels),
-                                  min_of((int64_t)(p[VN_SLAB_BLK_S] / (elements + 16)),
-                                         VN_STEPS_MOST / w->taps));
+    cut->channels = vn__even_part(max_of(1, w->channels), min_of((int64_t)most, VN_STEPS_MOST / w->taps));
     if (cut->channels > p[VN_SLAB_VEC])                 /* whole vectors, if they fit */
         cut->channels = cut->channels / p[VN_SLAB_VEC] * p[VN_SLAB_VEC];
     return 1;
@@ -167,7 +201,8 @@ static double time_of(const struct cut *cut, const struct conv *c, const struct 
     const double steps = (double)(w->channels * w->taps), sum = steps * w->phases;
     const double vectors = (double)min_of(w->vectors, cut->panels * p[VN_SLAB_THR_V]);
     const double blocks = (double)VN_CEIL_DIV(max_of(1, w->channels), cut->channels);
-    const double copied = vn__slab_elements(w->reach, cut->pixels.box) * (double)w->channels;
+    const double copied = w->in_place
+                        ? 0 : vn__slab_elements(w->reach, cut->pixels.box) * (double)w->channels;
     int64_t pixels = 1, tiles;
     double rows, task, even;
 

@@ -70,6 +70,7 @@ static void direction_of(int *c, const void *problem)
 #define CPU EPILOGUE "cl/conv/conv.h cl/tile/half.h cl/tile/cpu.h cl/conv/cpu.cl"
 #define SLAB EPILOGUE "cl/conv/conv.h cl/tile/half.h cl/tile/cpu.h cl/conv/slab.h "
 #define SLAB_COSTS  "READ PACK COPY LIST SUM"
+#define SLAB_CONSTANTS .constants = "DIRECTION 0 1  IN_PLACE 0 1", .constants_of = vn__constants_conv_slab
 #define SLAB_PARAMS "THR_M THR_V VEC BLK_K BLK_S BLK_C"
 #define TMA EPILOGUE "cl/atoms/nvidia/mbarrier.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/tma.h "              \
             "cl/atoms/nvidia/wgmma.h cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h " \
@@ -163,10 +164,10 @@ const struct vn_variant vn__conv_variants[] = {
     { .name = "conv_slab_packed", .fits = fits_cpu, .plan = vn__plan_conv_slab_packed,
       .run = vn__run_conv_slab, .layout = vn__layout_conv_slab,
       .texts = SLAB "cl/conv/slab.cl", .entries = "conv_slab conv_slab_pack",
-      .params = SLAB_PARAMS, .costs = SLAB_COSTS, DIRECTIONS("0 1"), .defines = "#define PACKED 1\n" },
+      .params = SLAB_PARAMS, .costs = SLAB_COSTS, SLAB_CONSTANTS, .defines = "#define PACKED 1\n" },
     { .name = "conv_slab", .fits = fits_cpu, .plan = vn__plan_conv_slab, .run = vn__run_conv_slab,
       .texts = SLAB "cl/conv/slab.cl", .entries = "conv_slab",
-      .params = SLAB_PARAMS, .costs = SLAB_COSTS, DIRECTIONS("0 1"), .defines = "#define PACKED 0\n" },
+      .params = SLAB_PARAMS, .costs = SLAB_COSTS, SLAB_CONSTANTS, .defines = "#define PACKED 0\n" },
     { .name = "conv_gather_filter", .fits = vn__fits_conv_gather_filter, .plan = vn__plan_conv_gather_filter,
       .run = vn__run_conv_gather_filter, .texts = "cl/conv/conv.h cl/conv/gather_filter.cl",
       .entries = "conv_gather_filter", .params = "VEC", .costs = "FILTERS MANY_PIXELS",
@@ -175,7 +176,7 @@ const struct vn_variant vn__conv_variants[] = {
       .run = vn__run_conv_slab_filter, .texts = SLAB "cl/conv/slab_filter.cl",
       .entries = "conv_slab_filter conv_slab_add", .params = SLAB_PARAMS,
       .costs = "PACK COPY SUM RUN ADD LAUNCH",
-      .defines = "#define DIRECTION 2\n#define PACKED 0\n" },
+      .defines = "#define DIRECTION 2\n#define PACKED 0\n#define IN_PLACE 0\n" },
     { .name = "conv_cpu", .fits = fits_cpu, .run = vn__run_conv_cpu,
       .texts = CPU, .entries = "conv_cpu", .params = PANELS, DIRECTIONS("0 1"),
       .defines = "#define DEPTHWISE 0\n" },
