@@ -229,9 +229,10 @@ conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIE
 
             const INDEX base = FIRST_CHANNEL(vB, group, c0) + n0 * (INDEX)vB.s2;
 #if IN_PLACE
-            GLOBAL const R *const from = gB + base + d0 * SOURCE_STEP((INDEX)vStep.s4) * (INDEX)vB.s4 +
-                                         h0 * SOURCE_STEP((INDEX)vStep.s5) * (INDEX)vB.s5 +
-                                         w0 * SOURCE_STEP((INDEX)vStep.s6) * (INDEX)vB.s6;
+            GLOBAL const T *const pixel0 = gB + base + d0 * SOURCE_STEP((INDEX)vStep.s4) * (INDEX)vB.s4 +
+                                           h0 * SOURCE_STEP((INDEX)vStep.s5) * (INDEX)vB.s5 +
+                                           w0 * SOURCE_STEP((INDEX)vStep.s6) * (INDEX)vB.s6;
+            GLOBAL const R *const from = (GLOBAL const R *)pixel0;      /* T is R */
 #else
             LOCAL const R *const from = sSlab;
 

@@ -258,6 +258,10 @@ DEVICE void tile_of(int vectors, LOCAL RV *sums, SLAB const R *slab, LOCAL const
 {
     if (vectors == THR_V) {
         TILE_ROWS(THR_V);
+#if THR_V > 3
+    } else if (vectors == 3) {
+        TILE_ROWS(3);
+#endif
 #if THR_V > 2
     } else if (vectors == 2) {
         TILE_ROWS(2);
