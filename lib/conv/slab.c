@@ -162,18 +162,18 @@ static struct whole whole_of(const struct conv *c, const int *p)
 static int cut_up(struct cut *cut, const struct conv *c, const struct whole *w, const int *p, int64_t panels,
                   int64_t pixels)
 {
-    double elements, most = VN_STEPS_MOST;
+    double elements;
 
     cut->panels = panels;
     cut->ranges = VN_CEIL_DIV(w->panels, panels);
     vn__cut_box(&cut->pixels, w->images, w->reach, pixels);
     elements = vn__slab_elements(w->reach, cut->pixels.box);
-    if (!w->in_place && elements > p[VN_SLAB_BLK_S])
+    if (elements > p[VN_SLAB_BLK_S])                    /* read in place they stay in the cache likewise */
         return 0;
-    if (!w->in_place)
-        most = p[VN_SLAB_BLK_S] / (elements + 16);
     cut->ranges_first = reads_source_less(cut, c);
-    cut->channels = vn__even_part(max_of(1, w->channels), min_of((int64_t)most, VN_STEPS_MOST / w->taps));
+    cut->channels = vn__even_part(max_of(1, w->channels),
+                                  min_of((int64_t)(p[VN_SLAB_BLK_S] / (elements + 16)),
+                                         VN_STEPS_MOST / w->taps));
     if (cut->channels > p[VN_SLAB_VEC])                 /* whole vectors, if they fit */
         cut->channels = cut->channels / p[VN_SLAB_VEC] * p[VN_SLAB_VEC];
     return 1;
