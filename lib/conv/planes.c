@@ -56,10 +56,7 @@ void vn__constants_conv_planes(int *constants, const void *problem)
 /* Rows of the source that so many rows of the output need. */
 static int64_t source_rows(const struct conv *c, const struct strips *s, int64_t rows)
 {
-    const int64_t taps = c->w.extent[3], step = c->stride[1];
-
-    return min_of(s->in->extent[3], s->spread ? (rows - 1) / step + 1 + (taps - 1) / step
-                                              : (rows - 1) * step + taps);
+    return min_of(s->in->extent[3], vn__strips_source(c, s, rows));
 }
 
 /* Vectors of local memory for so many rows of each, of so many planes; out: where the output begins. */

@@ -56,6 +56,13 @@ struct strips vn__strips_of(const struct conv *c)
     return s;
 }
 
+int64_t vn__strips_source(const struct conv *c, const struct strips *s, int64_t n)
+{
+    const int64_t taps = c->w.extent[4], step = c->stride[1];
+
+    return s->spread ? (n - 1) / step + 1 + (taps - 1) / step : (n - 1) * step + taps;
+}
+
 int vn__strips_are_exact(const struct conv *c, int64_t rows, int64_t cols)
 {
     const struct strips s = vn__strips_of(c);
@@ -139,8 +146,6 @@ const char *vn__plan_conv_strips(struct vn_plan *out, const void *problem, const
     if (k[1] && registers_of(c, row) > MOST_REGISTERS)
         return "its strips do not fit the registers";
     out->seconds = vn__strips_seconds(c, c->p.bytes, row, k[1] ? VN_STRIPS_SHARE : PLANAR, site);
-    if (!k[1] && (c->x.stride[4] != 1 || c->y.stride[4] != 1))
-        return "neither channels nor columns are contiguous, unless it is named";
     return strcmp(site->facts->family, "cpu") ? NULL : "it is for GPUs, unless it is named";
 }
 

@@ -35,6 +35,8 @@ int           vn__strips_are_dense(const vn_tensor *w);
 int           vn__planes_cut(struct planes *out, const struct strips *s, const struct conv *c, int64_t rows,
                              int64_t cols, int64_t items, int64_t room, int64_t most);
 struct strips vn__strips_of(const struct conv *c);
+/* Rows or columns of the source that n of the output read: STRIP_WIDE() of cl/conv/strip.h. */
+int64_t       vn__strips_source(const struct conv *c, const struct strips *s, int64_t n);
 /* Whether strips of so many rows and columns can be EXACT. */
 int           vn__strips_are_exact(const struct conv *c, int64_t rows, int64_t cols);
 /* Seconds that a row takes which moves so many bytes, its shares from cost `first` on; 0 if it has none. */

@@ -40,14 +40,6 @@ void vn__constants_conv_strips_window(int *constants, const void *problem)
     constants[2] = (int)c->stride[1];
 }
 
-/* Rows or columns of the source that n of the output read: STRIP_WIDE() of cl/conv/strip.h. */
-static int64_t source_of(const struct conv *c, int spread, int64_t n)
-{
-    const int64_t taps = c->w.extent[4], step = c->stride[1];
-
-    return spread ? (n - 1) / step + 1 + (taps - 1) / step : (n - 1) * step + taps;
-}
-
 static int64_t channels_of(const struct conv *c, const int *p)
 {
     return p[LANES] * WORD / (int64_t)vn_type_bytes(c->p.type);
@@ -62,14 +54,16 @@ const char *vn__plan_conv_strips_window(struct vn_plan *out, const void *problem
     const int64_t taps = c->w.extent[3] * c->w.extent[4];
     const struct strips s = vn__strips_of(c);
     const int64_t rows = p[THR_H] * p[STRIPS_H], cols = p[COLS] * p[STRIPS_W];
-    const int64_t in_h = source_of(c, s.spread, rows), in_w = source_of(c, s.spread, cols);
-    const int64_t room = p[STAGES] * in_h * in_w * p[LANES] * WORD + OTHER;
+    const int64_t in_h = vn__strips_source(c, &s, rows), in_w = vn__strips_source(c, &s, cols);
+    const int64_t room = (p[STAGES] * in_h * in_w + taps) * p[LANES] * WORD + OTHER;
     const int64_t held = min_of(p[TENANTS], (int64_t)(site->rates->local_kib * 1024) / room);
     const int64_t resident = (int64_t)site->facts->units * held;
     const int which = c->stride[1] == 1 ? TILE_NS : s.spread ? SPREAD_NS : STRIDED_NS;
     int64_t turns, each;
 
     out->seconds = -1;
+    if (p[STRIPS_H] * p[STRIPS_W] * p[LANES] % WARP)
+        return "its strips do not fill whole warps";
     if (s.spread && (p[THR_H] | p[COLS]) & 1)
         return "its strips do not begin at a multiple of the stride";
     if (in_h > MOST_BOX || in_w > MOST_BOX || !held)
