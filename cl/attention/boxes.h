@@ -6,12 +6,11 @@
  * tensor, rows behind the last key and elements behind the head's size among it.
  *
  * Takes: HEAD WARPGROUPS; tensor_map.h, operand.h, pipeline.h; atoms/nvidia/tma.h, wgmma.h, mma.h.
- * Gives: BLK_M BOXES MAP_WORDS, attention_map(), attention_load(), attention_leave(),
+ * Gives: BLK_M BOXES, attention_map(), attention_load(), attention_leave(),
  *        attention_no_more(), attention_fragments().
  */
 #define BLK_M     (64 * WARPGROUPS)
 #define BOXES     ((HEAD + OPERAND_ROW - 1) / OPERAND_ROW)
-#define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
 
 /* By one warp: a map of heads of rows.  A stride of 0 between batches, or heads, means one for all.  room:
  * 128 bytes. */

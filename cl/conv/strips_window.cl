@@ -29,7 +29,6 @@
 #define FILTER      (LANES * STRIP_VEC * TAPS * TAPS)       /* elements */
 #define FILTER_AT   (STAGES * STAGE_WORDS * 4)
 #define MAP_AT      (FILTER_AT + (FILTER * T_BYTES + 127) / 128 * 128)
-#define MAP_WORDS   (MAP_BYTES / 8)                     /* of 64 bits */
 
 #if TYPE == TYPE_F32
 #define SOURCE_TYPE (MAP_TYPE_F32 | MAP_FLAT)

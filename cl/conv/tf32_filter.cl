@@ -26,7 +26,6 @@
 #define BLOCK     (BLK_K * 128)                 /* bytes of a column block */
 #define BYTES_A   (BLOCKS_N * BLOCK)
 #define MAPS_AT   (STAGES * STAGE)
-#define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
 #define SPARE     3                             /* warps that transpose */
 
 LARGE_LOCAL(conv_tf32_filter, MAPS_AT + 2 * MAP_BYTES)

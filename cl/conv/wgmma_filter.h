@@ -13,7 +13,7 @@
  *            +-----+  +-----------------+
  *
  * Takes: SUB_M SUB_N WARPGROUPS_M WARPGROUPS_N BLK_K STAGES; BLK_M, BLK_N; im2col.h, filter_tiles.h.
- * Gives: ITEMS, LOCAL_BYTES, ACCUMULATORS, MAP_WORDS, wgmma_filter_*().
+ * Gives: ITEMS, LOCAL_BYTES, ACCUMULATORS, wgmma_filter_*().
  */
 #define MOVE         (SUB_M * SUB_N > 64 * 192) /* consumers need more registers than their share */
 #define ITEMS        (128 * WARPGROUPS + (MOVE ? 128 : 32))
@@ -22,7 +22,6 @@
 #define STAGE        ((BLOCKS_M + BLOCKS_N) * BYTES_BLOCK)
 #define MAPS_AT      (STAGES * STAGE)
 #define LOCAL_BYTES  (MAPS_AT + 2 * MAP_BYTES)
-#define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 #define ACCUMULATORS (SUB_M / 64 * SUB_N / 2)   /* of a work-item: of each 64 filters together */
 #define MULTIPLY(d, a, b, add) WGMMA(SUB_N, OPERAND_KIND, WGMMA_MAJOR(1, 1), d, a, b, add)
 

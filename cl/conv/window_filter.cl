@@ -26,7 +26,6 @@
 #define STAGE    ((PLACES + WINDOW) * 128)
 #define MAPS_AT  (STAGES * STAGE)
 #define LOCAL_BYTES (MAPS_AT + 2 * MAP_BYTES)
-#define MAP_WORDS (MAP_BYTES / 8)               /* of 64 bits */
 #define SUB_N    (BLK_N / WARPGROUPS)
 #define MULTIPLY(d, a, b, add) WGMMA(192, OPERAND_KIND, WGMMA_MAJOR(1, 1), d, a, b, add)
 

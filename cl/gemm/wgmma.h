@@ -18,7 +18,7 @@
  * no care.
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
- * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, FINISHED, TILE_END(), MAP_WORDS, MULTIPLY(),
+ * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, FINISHED, TILE_END(), MULTIPLY(),
  *        GEMM_PARAMS, GEMM_EARLY, GEMM_PREPARE(), gemm_*(), turns_init(), turn_hand_over().
  */
 #define BLK_M        (64 * WARPGROUPS)
@@ -27,7 +27,6 @@
 #define BYTES_B      (BLK_N * 128)
 #define STAGE        (BYTES_A + BYTES_B)
 #define ACCUMULATORS (BLK_N / 2)                /* of a work-item */
-#define MAP_WORDS    (MAP_BYTES / 8)            /* of 64 bits */
 
 /* The last piece of an epilogue (tile/store.h) may reach beyond the tile: the accumulators with it, and the
  * first column that a tile from n0 on must not store. */

@@ -10,8 +10,9 @@
  * the host tells so does not even look (vn__arg_maps() of lib/core.h).
  *
  * Takes: atoms/nvidia/tma.h, atoms/nvidia/warp.h.
- * Gives: MAP_TYPE_*, MAP_FLAT, struct tensor_map, map_keep().
+ * Gives: MAP_WORDS, MAP_TYPE_*, MAP_FLAT, struct tensor_map, map_keep().
  */
+#define MAP_WORDS     (MAP_BYTES / 8)           /* of 64 bits */
 #define MAP_TYPE_F16  6
 #define MAP_TYPE_F32  7
 #define MAP_TYPE_BF16 10
