@@ -20,7 +20,7 @@ DEVICE R values_plain_sum(const R *a)
 /* -infinity has no part in a sum of what is past the end. */
 DEVICE R chunk_all(const struct line *x, const struct span *at, R *a, INDEX from)
 {
-    read_line(x, at, a, from, ZERO);
+    read_line(x, at, a, from, ZERO, 0);
     return values_plain_sum(a);
 }
 
@@ -35,13 +35,13 @@ DEVICE void reduce_row(struct sums *out, LOCAL R *base, int row, const struct li
         for (INDEX j = 0; j < end; j += CHUNK)
             own.all = own.all + chunk_all(x, at, a, j);
     if (held) {
-        read_line(x, at, a, 0, -INFINITE);
+        read_line(x, at, a, 0, -INFINITE, 1);
         own.max = values_max(a, VALUES, (R)1);
     } else
         for (INDEX j = 0; j < end; j += CHUNK) {
             R next;
 
-            read_line(x, at, a, j, -INFINITE);
+            read_line(x, at, a, j, -INFINITE, 0);
             next = MAX(own.max, values_max(a, VALUES, (R)1));
             own.sum = own.sum * power(own.max - next) + values_sum(a, VALUES, (R)1, next, 0);
             own.max = next;
@@ -65,7 +65,7 @@ DEVICE void write_gradient(const struct line *x, const struct line *dx, const st
                 a[i] = ZERO;
         else {
             if (!held) {
-                read_line(x, at, a, j, -INFINITE);
+                read_line(x, at, a, j, -INFINITE, 1);
                 values_sum(a, VALUES, (R)1, max, 1);
             }
             EACH_VALUE

@@ -16,18 +16,18 @@
 
 #if BACKWARD
 /* a: x, b: w; 0 where there is no element */
-DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from)
+DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from, const int once)
 {
-    read_line(&it->x, &it->at, a, from, ZERO);
-    read_line(&it->w, &it->at, b, from, ZERO);
+    read_line(&it->x, &it->at, a, from, ZERO, once);
+    read_line(&it->w, &it->at, b, from, ZERO, once);
 }
 #else
 /* factor x a is z, and -infinity where there is no element. */
-DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from)
+DEVICE void read_chunk(const struct row_view *it, R *a, R *b, INDEX from, const int once)
 {
-    read_line(&it->x, &it->at, a, from, it->scale < ZERO ? INFINITE : -INFINITE);
+    read_line(&it->x, &it->at, a, from, it->scale < ZERO ? INFINITE : -INFINITE, once);
     if (MASKED) {
-        read_line(&it->w, &it->at, b, from, ZERO);
+        read_line(&it->w, &it->at, b, from, ZERO, 0);           /* other rows may have the same */
         EACH_VALUE
             a[i] = FMA(it->scale, a[i], b[i]);
     }
@@ -47,22 +47,22 @@ DEVICE void reduce_row(LOCAL R *base, int row, const struct row_view *it, R *a, 
 #if BACKWARD
     *max = own;
     if (held) {
-        read_chunk(it, a, b, from);
+        read_chunk(it, a, b, from, 1);
         s = values_dot(it, a, b, VALUES);
     } else
         for (INDEX j = from; j < end; j += CHUNK) {
-            read_chunk(it, a, b, j);
+            read_chunk(it, a, b, j, 0);
             s = s + values_dot(it, a, b, VALUES);
         }
 #else
     if (held) {
-        read_chunk(it, a, b, from);
+        read_chunk(it, a, b, from, 1);
         own = values_max(a, VALUES, it->factor);
     } else
         for (INDEX j = from; j < end; j += CHUNK) {
             R next;
 
-            read_chunk(it, a, b, j);
+            read_chunk(it, a, b, j, 0);
             next = MAX(own, values_max(a, VALUES, it->factor));
             s = s * power(own - next) + values_sum(a, VALUES, it->factor, next, 0);
             own = next;
@@ -82,7 +82,7 @@ DEVICE void write_row(const struct row_view *it, R *a, R *b, INDEX from, INDEX t
 
     for (INDEX j = from + (end - 1 - from) / CHUNK * CHUNK; from < end && j >= from; j -= CHUNK) {
         if (!held)
-            read_chunk(it, a, b, j);
+            read_chunk(it, a, b, j, 1);
         finish_values(it, a, b, VALUES, held && !it->is_log, max, sum, factor);
         if (it->at.seen < it->at.n)
             EACH_VALUE

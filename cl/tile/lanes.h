@@ -4,7 +4,8 @@
  *
  * Takes  T TYPE LOAD_ALIGNED STORE_ALIGNED (cl/types.h); exp_below() (activation.h)
  * Gives  LANES: work-items that exchange values without local memory, 1 here
- *        VECTOR_RUN: elements of a 16-byte vector; READ_VECTOR(r, p) and WRITE_VECTOR(p, r), of R r[]
+ *        VECTOR_RUN: elements of a 16-byte vector; READ_VECTOR(r, p) and WRITE_VECTOR(p, r), of R r[];
+ *        READ_VECTOR_ONCE, of what is not read again
  *        power(x): exp(x) of an x that is a logit less the largest one
  */
 #define LANES 1
@@ -16,6 +17,7 @@
 #define VECTOR_RUN OF(IN_VECTOR, TYPE)
 
 #define READ_VECTOR(r, p)  VSTORE(VECTOR_RUN, r, LOAD_ALIGNED(VECTOR_RUN, p))
+#define READ_VECTOR_ONCE   READ_VECTOR
 #define WRITE_VECTOR(p, r) STORE_ALIGNED(VECTOR_RUN, p, VLOAD(VECTOR_RUN, r))
 
 DEVICE R power(R x) { return exp_below(x); }

@@ -19,7 +19,7 @@
  *     element         0   1 2 3 4   5 6 ...       skip 3
  *
  * Takes  ITEMS ROW_ITEMS VALUES ACROSS, powers of two but for VALUES, a multiple of VECTOR_RUN; WHOLE; LANES
- *        LANE_XOR VECTOR_RUN READ_VECTOR WRITE_VECTOR (lanes.h or atoms/nvidia/lanes.h)
+ *        LANE_XOR VECTOR_RUN READ_VECTOR READ_VECTOR_ONCE WRITE_VECTOR (lanes.h or atoms/nvidia/lanes.h)
  * Gives  ROWS CHUNK RUN EACH_VALUE EACH_RUN RUN_AT ELEMENT; struct span, struct line, skip_of() LINE
  *        read_line() write_run() write_line(); ROW_ROOM row_max() row_sum()
  */
@@ -70,11 +70,20 @@ DEVICE int skip_of(GLOBAL const T *p, INDEX step)
 /* The initializer of a struct line. */
 #define LINE(p, step, skip) { p, step, (step) == 1 && phase_of(p) == (skip) }
 
+#define READ_RUN(r, p, once)         \
+    do {                             \
+        if (once)                    \
+            READ_VECTOR_ONCE(r, p);  \
+        else                         \
+            READ_VECTOR(r, p);       \
+    } while (0)
+
 #if WHOLE
 /* Reads the values of the chunk at place `from`; `none` where there is no element, or none that is seen.
+ * once, a constant: they are not read again, and may leave the caches first.
  * Past the end, the work-item's first element is read again: without a branch around each, all loads are in
  * flight at once; and no other may be, since a result may take the place of its operand. */
-DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX from, R none)
+DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX from, R none, const int once)
 {
     const INDEX first = from + RUN_AT(at, 0);
 
@@ -86,7 +95,7 @@ DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX f
     EACH_RUN {
         const INDEX e = from + RUN_AT(at, i);
 
-        READ_VECTOR(r + i, l->p + (e < at->n ? e : first));
+        READ_RUN(r + i, l->p + (e < at->n ? e : first), once);
     }
     if (at->seen < at->n)
         EACH_VALUE
@@ -103,7 +112,7 @@ DEVICE void write_run(const struct line *l, const struct span *at, const R *r, I
         WRITE_VECTOR((GLOBAL T *)l->p + e, r);
 }
 #else
-DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX from, R none)
+DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX from, R none, const int once)
 {
     const INDEX run = from + RUN_AT(at, 0) - at->skip, first = run < 0 ? 0 : run;
 
@@ -117,7 +126,7 @@ DEVICE void read_line(const struct line *l, const struct span *at, R *r, INDEX f
 
 #if !ACROSS
         if (l->in_runs && e >= 0 && e + RUN <= at->n)
-            READ_VECTOR(r + i, l->p + e);
+            READ_RUN(r + i, l->p + e, once);
         else
 #endif
             UNROLL for (int o = 0; o < RUN; o++)

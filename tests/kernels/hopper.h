@@ -727,6 +727,7 @@ static void write_vector(float *p, const float *r) { store16(p, (const unsigned 
 #define READ_VECTOR_1(r, p)  READ_HALVES(r, p, 1)
 #define READ_VECTOR_2(r, p)  READ_HALVES(r, p, 2)
 #define READ_VECTOR(r, p)    OF(READ_VECTOR, TYPE)(r, p)
+#define READ_VECTOR_ONCE     READ_VECTOR
 #define WRITE_VECTOR_0(p, r) write_vector(p, r)
 #define WRITE_HALVES(p, r, n)                                                      \
     do {                                                                          \

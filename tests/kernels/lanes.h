@@ -15,6 +15,7 @@
 #define VECTOR_RUN  OF(IN_VECTOR, TYPE)
 
 #define READ_VECTOR(r, p)  VSTORE(VECTOR_RUN, r, LOAD_ALIGNED(VECTOR_RUN, p))
+#define READ_VECTOR_ONCE   READ_VECTOR
 #define WRITE_VECTOR(p, r) STORE_ALIGNED(VECTOR_RUN, p, VLOAD(VECTOR_RUN, r))
 
 DEVICE R power(R x) { return exp_below(x); }

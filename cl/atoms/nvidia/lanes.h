@@ -4,10 +4,10 @@
  * elements into accesses of 8 bytes; these are of 16.  Results of 16 bits take the device's exponential,
  * which is off by 2^-22.
  *
- * Takes  T TYPE OF() (cl/types.h); load16() store16() pair_of() LOWER_1 ... (memory.h); from_lane_xor()
- *        (warp.h); exp_below() (cl/tile/activation.h)
- * Gives  LANES VECTOR_RUN READ_VECTOR WRITE_VECTOR power(); LANE_XOR(s, x, bits), the value of x in the lane
- *        whose number differs in these bits
+ * Takes  T TYPE OF() (cl/types.h); load16_once() store16_once() pair_of() LOWER_1 ... (memory.h);
+ *        from_lane_xor() (warp.h); exp_below() (cl/tile/activation.h)
+ * Gives  LANES VECTOR_RUN READ_VECTOR READ_VECTOR_ONCE power(); WRITE_VECTOR, which lets what is written leave
+ *        the caches first; LANE_XOR(s, x, bits), the value of x in the lane whose number differs in these bits
  *
  * Source: the PTX ISA manual, section on ex2.
  */
@@ -43,15 +43,16 @@ DEVICE R power(R x)
 #endif
 #endif
 
+#if TYPE == TYPE_F64
 DEVICE void read_vector(R *r, GLOBAL const T *p)
 {
-#if TYPE == TYPE_F64
     asm volatile("ld.global.v2.f64 {%0, %1}, [%2];" : "=d"(r[0]), "=d"(r[1]) : "l"((unsigned INT64)p));
-#else
-    UINT32 u[4];
+}
 
-    asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(u[0]), "=r"(u[1]), "=r"(u[2]), "=r"(u[3]) : "l"((unsigned INT64)p));
+#define READ_VECTOR_ONCE READ_VECTOR
+#else
+DEVICE void vector_of(R *r, const UINT32 *u)
+{
     UNROLL for (int i = 0; i < 4; i++) {
 #if TYPE == TYPE_F32
         r[i] = BITS_FLOAT(u[i]);
@@ -60,8 +61,27 @@ DEVICE void read_vector(R *r, GLOBAL const T *p)
         r[2 * i + 1] = OF(UPPER, TYPE)(u[i]);
 #endif
     }
-#endif
 }
+
+DEVICE void read_vector(R *r, GLOBAL const T *p)
+{
+    UINT32 u[4];
+
+    asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(u[0]), "=r"(u[1]), "=r"(u[2]), "=r"(u[3]) : "l"((unsigned INT64)p));
+    vector_of(r, u);
+}
+
+DEVICE void read_vector_once(R *r, GLOBAL const T *p)
+{
+    UINT32 u[4];
+
+    load16_once(u, p, 0, 1);
+    vector_of(r, u);
+}
+
+#define READ_VECTOR_ONCE(r, p) read_vector_once(r, p)
+#endif
 
 DEVICE void write_vector(GLOBAL T *p, const R *r)
 {
@@ -76,7 +96,7 @@ DEVICE void write_vector(GLOBAL T *p, const R *r)
 #else
         u[i] = pair_of(r[2 * i], r[2 * i + 1]);
 #endif
-    store16(p, u, 1);
+    store16_once(p, u);
 #endif
 }
 
