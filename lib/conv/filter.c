@@ -9,6 +9,7 @@
 
 #include "filter.h"
 #include "gemm/gemm.h"
+#include "repack.h"
 
 enum { VECTOR = 16, REPACK_TILE = 2048, REPACK_WIDE = 32 };     /* bytes; elements: as of repack.cl */
 enum { FEW = 4 };                               /* channels that copy_rows has a pixel of */
@@ -67,7 +68,8 @@ const char *vn__filter_view(struct filter_view *out, const struct conv *c, int64
     const int64_t vector = VECTOR / (int64_t)vn_type_bytes(c->x.type), taps = c->w.extent[4];
     const char *why;
 
-    *out = (struct filter_view){ .as = *c, .across = 1, .pixel = whole(c->x.extent[1], vector) };
+    *out = (struct filter_view){ .as = *c, .copied = c->x, .across = 1,
+                                 .pixel = whole(c->x.extent[1], vector) };
     out->width = c->x.extent[4];
     if (taps > 1 && taps * out->pixel <= block && c->dilation[2] == 1) {
         struct conv *const as = &out->as;
@@ -86,6 +88,9 @@ const char *vn__filter_view(struct filter_view *out, const struct conv *c, int64
         as->pad[2] = 0;
     }
     if ((why = vn__im2col_of(&out->x, &out->as)) && !out->copies_x) {
+        out->as = vn__conv_without_jumps(c);
+        out->copied = out->as.x;
+        out->width = out->copied.extent[4];
         out->copies_x = 1;
         out->bytes_x = lie_dense(&out->as.x, out->pixel, out->width);
         why = vn__im2col_of(&out->x, &out->as);
@@ -159,7 +164,7 @@ vn_status vn__filter_copy(struct filter_view *v, vn_queue *q, const struct vn_ch
     if (v->copies_x) {
         s = bytes * v->pixel < VECTOR
           ? copy_rows(v, q, it, rows, c, room, at)
-          : repack(q, it, kernel, &c->x, v->pixel, v->width, v->across > 1 ? -c->pad[2] : 0, room, at);
+          : repack(q, it, kernel, &v->copied, v->pixel, v->width, v->across > 1 ? -c->pad[2] : 0, room, at);
         v->as.x.buffer = v->x.source.buffer = room;
         v->as.x.start = v->x.source.start = (int64_t)at / bytes;
         at += v->bytes_x;
@@ -176,7 +181,8 @@ double vn__filter_copy_seconds(const struct filter_view *v, const struct conv *c
                                const struct vn_site *site)
 {
     const double bytes = (double)vn_type_bytes(c->x.type), launch = vn__launch_seconds(site);
-    const double x = (double)vn__elements(&c->x) * bytes + (double)v->bytes_x;
+    const double jumps = (double)c->x.extent[4] / (double)v->copied.extent[4];      /* within a row */
+    const double x = (double)vn__elements(&v->copied) * jumps * bytes + (double)v->bytes_x;
     const double y = (double)vn__elements(&c->y) * bytes + (double)v->bytes_y;
 
     return (v->copies_x ? launch + vn__move_seconds(x, thousandths, site) : 0) +

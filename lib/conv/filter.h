@@ -13,6 +13,7 @@
 struct filter_view {
     struct conv as;                             /* its x, y and w are those that TMA sees */
     struct im2col x, y;
+    vn_tensor copied;                           /* of x, what its copy has */
     int     copies_x, copies_y;
     int64_t across, pixel, width;               /* width: pixels of a row of x's copy; across: 1 or more */
     size_t  bytes_x, bytes_y;                   /* of the copies */

@@ -131,7 +131,7 @@ struct conv vn__conv_without_jumps(const struct conv *c)
 {
     struct conv it = *c;
 
-    for (int d = 0; d < DIMS && c->direction == FORWARD; d++)
+    for (int d = 0; d < DIMS && c->direction != BACKWARD_DATA; d++)
         if (c->w.extent[2 + d] == 1 && c->pad[d] == 0 && c->stride[d] > 1 &&
             (c->y.extent[2 + d] - 1) * c->stride[d] < c->x.extent[2 + d]) {  /* no padding behind, either */
             it.x.extent[2 + d] = c->y.extent[2 + d];

@@ -471,6 +471,7 @@ static const struct tested all_tested[] = {
       "conv:n2c64h6w5k64r3s3:f32:backward-filter:nhwc:pad=1:math=tf32", 0, 1, NULL, {
         { EXACT, "conv:n3c40h11w9k136r3s3:f32:backward-filter:nhwc:pad=1:stride=2:math=tf32" },
         { REAL,  "conv:n2c3h20w21k40r7s7:f32:backward-filter:pad=3:stride=2:math=tf32" },
+        { REAL,  "conv:n3c40h11w10k72r1s3:f32:backward-filter:stride=2:math=tf32" },
         { REAL,  "conv:n1c20h5w6d4k72t3r3s3:f32:backward-filter:nhwc:pad=1:math=tf32" },
         { EXACT, "conv:n3c100h13w13k136r1s1:f32:backward-filter:nhwc:beta=2:math=tf32" },
         { REAL,  "conv:n2c36h9w11k200r3s2:f32:backward-filter:nhwc:dil=2:math=tf32" },
@@ -484,6 +485,7 @@ static const struct tested all_tested[] = {
       "conv:n2c64h6w5k64r3s3:f32:backward-filter:nhwc:pad=1", 0, 4, NULL, {
         { EXACT, "conv:n3c40h11w9k136r3s3:f32:backward-filter:nhwc:pad=1:stride=2" },
         { REAL,  "conv:n2c3h20w21k40r7s7:f32:backward-filter:pad=3:stride=2" },
+        { EXACT, "conv:n3c40h11w10k72r1s1:f32:backward-filter:stride=2" },      /* of x, what is read is copied */
         { REAL,  "conv:n2c37h8w7k67r3s2:f32:backward-filter:dil=2" },
         { SPECIAL, "conv:n2c16h7w9k72r3s3:f32:backward-filter:nhwc:pad=1" },     /* one of three is tried */
         { SPECIAL, "conv:n3c16h5w6k24r3s3:f32:backward-filter:nhwc:pad=1" },
@@ -705,7 +707,7 @@ static const struct tested all_tested[] = {
         { REAL,  "attention:b1h1s300d128:f16:backward:sk=150:causal" },
         { EXACT, "attention:b1h2s200d56:f16:backward:dv=64:sk=240:gap=8:start=8:scale=1" },
     } },
-    { "softmax_team", 1, NULL, 0, 4, NULL, {
+    { "softmax_team", 2, NULL, 0, 4, NULL, {
         { EXACT, "softmax:3x20000:f32" },
         { REAL,  "softmax:3x20000:f32" },
         { REAL,  "softmax:2x20003:f32:mask=full:scale=-0.5" },
@@ -718,6 +720,9 @@ static const struct tested all_tested[] = {
         { REAL,  "softmax:2x36001:f16:backward" },
         { EXACT, "softmax:9x20003:f16:causal:start=3" },                /* rows that end in their first run */
         { REAL,  "softmax:9x16389:f32" },                               /* and begin at each place of one */
+        { REAL,  "softmax:3x16384:f16" },                               /* of the first row in 16 bits */
+        { SPECIAL, "softmax:2x12003:bf16:start=3" },
+        { EXACT, "softmax:3x9001:f16:backward:log" },
     } },
     { "cross_entropy_team", 1, NULL, 0, 4, NULL, {
         { EXACT, "cross-entropy:3x42000:f32" },
