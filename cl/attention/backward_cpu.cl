@@ -35,7 +35,7 @@ enum { WANTS_Q = 1, WANTS_K = 2, WANTS_V = 4 }; /* bits of `wanted` */
 #define WEIGHT_COLUMNS_NEXT(a)      a += BLK_N
 
 /* A target in local memory, of sums so deep. */
-#define TO_DEPTH(depth) ((struct target){ 0, 0, 0, depth, 0, (R)1 })
+#define TO_DEPTH(depth) ((struct target){ 0, 0, 0, depth, 0, (R)1, 0 })
 
 CPU_PACK(pack_local, LOCAL)
 CPU_TILE(tile_rows, LOCAL, R, CPU_LOCAL_ROWS, LOCAL)

@@ -172,10 +172,10 @@ DEVICE void leave(GLOBAL int *taken, int all, int groups)
 
 /* A block of C is M x `cols`, and a task at most `rows` rows of it; a work unit is `unit` columns wide, and
  * there are `all` of them. in_place: B is read in place. in_c: partial sums between blocks of K stay in C.
- * ahead_rows: rows of tiles that prefetch packed B. */
+ * streams: C is stored past the caches. ahead_rows: rows of tiles that prefetch packed B. */
 KERNEL(1) void
-gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int all,
-         int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
+gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int streams,
+         int all, int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, OUTPUT_PARAMS)
 {
@@ -260,16 +260,17 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
                 const int is_whole = height == THR_M && wide == THR_N, stores = is_last || in_c;
                 const int in_rows = stores && c.col == 1;
                 const int is_plain = in_rows && is_whole && (!is_last || IS_PLAIN);
-                const int prefetch_from = !fills && in_rows && !ahead.step && depth > CPU_PREFETCH_C
+                const int past = streams && in_rows && ((UINT64)to | (UINT64)c.row * C_BYTES) % (VEC * C_BYTES) == 0;
+                const int prefetch_from = !fills && in_rows && !past && !ahead.step && depth > CPU_PREFETCH_C
                                         ? depth - CPU_PREFETCH_C : depth;
                 const int start = k0 == 0 ? FROM_ZERO : in_c && is_whole ? FROM_C : FROM_PARTIAL;
                 const R scale = is_last ? alpha : (R)1;
                 const INDEX next = start != FROM_C ? 0 : m + 1 < count ? THR_M * c.row
                                  : THR_N - m * THR_M * c.row;
                 const struct target target = { to, to + next + VEC - 1, c.row, prefetch_from, is_plain,
-                                               scale };
+                                               scale, past };
 
-                if (in_rows && prefetch_from == depth && !in_place)
+                if (in_rows && !past && prefetch_from == depth && !in_place)
                     for (int j = 0; j < height; j++)
                         UNROLL for (int v = 0; v < THR_V; v++)
                             PREFETCH(to + j * c.row + (v + 1) * VEC - 1);
@@ -307,7 +308,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
                     CPU_TILE_SIZED(tile, height, wide, partial, a, b, ahead, depth, start, target);
                 if (is_last && !is_plain)
                     for (int j = 0; j < height; j++)
-                        tile_store_row(partial + j * THR_V, 0, wide, &c, m0 + j, n0 + n);
+                        tile_store_row(partial + j * THR_V, 0, wide, &c, m0 + j, n0 + n, past);
                 else if (stores && !is_plain)
                     for (int j = 0; j < height; j++)
                         tile_keep_row(partial + j * THR_V, wide, &c, m0 + j, n0 + n);

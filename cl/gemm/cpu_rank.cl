@@ -146,7 +146,7 @@ gemm_cpu_rank(int M, int N, int K, int cols, int splits, int ahead, VIEW eC, R a
             LOCAL const RV *sum = sC + m * pitch + n / VEC;
 
             if (splits == 1)
-                tile_store_row(sum, skip, THR_N, &c, m0 + m, at);
+                tile_store_row(sum, skip, THR_N, &c, m0 + m, at, 0);
             else
                 for (int i = skip; i < THR_N; i++)
                     gS[((INDEX)(batch * splits + split) * M + m0 + m) * N + at + i] =
@@ -171,6 +171,6 @@ sum(int M, int N, int splits, VIEW eC, R alpha, GLOBAL const R *RESTRICT gS, OUT
                 s += VLOAD(VEC, from + (INDEX)split * M * N + j * VEC);
             total[j] = s;
         }
-        tile_store_row(total, skip, THR_N, &c, m, at);
+        tile_store_row(total, skip, THR_N, &c, m, at, 0);
     }
 }

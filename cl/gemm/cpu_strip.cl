@@ -129,7 +129,7 @@ gemm_cpu_strip(VIEW size, VIEW vAB, VIEW eC, R alpha,
                 for (int at = n0 - (n0 - n) % VEC; at < n + cols; at += VEC) {
                     const int skip = at < n0 ? n0 - at : 0;
 
-                    tile_store_row(sums + m * vectors + (at - n) / VEC, skip, VEC, &c, m0 + m, at);
+                    tile_store_row(sums + m * vectors + (at - n) / VEC, skip, VEC, &c, m0 + m, at, 0);
                 }
         }
         if (mine == count + groups - 1)         /* every work-group has seen the end: reset to 0 */

@@ -31,6 +31,9 @@ UNALIGNED(RV, RV_UNALIGNED, C_BYTES);
 #define CPU_STORE(p, v) OF(STORE_VECTOR, TYPE_C)(VEC, p, v)
 #endif
 
+/* ... to a multiple of its size, past the caches. */
+#define CPU_STORE_STREAM(p, v) OF(STORE_STREAM, TYPE_C)(VEC, p, v)
+
 /* Stores a vector to a panel in one store, where a compiler splits vstore. */
 UNALIGNED(RV, RV_PANEL, 4);
 #define CPU_STORE_PANEL(SPACE, p, v) (*(SPACE RV_PANEL *)(p) = (v))
@@ -137,8 +140,9 @@ DEVICE void name(SPACE R *RESTRICT panel, const int pitch, int end, int width,  
 struct stream { GLOBAL const T *at; INDEX step, advance; };
 
 /* Where a tile goes: rows of C, `step` apart. is_plain: it needs alpha only, so that a whole tile is
- * stored from registers. From k = prefetch_from on, the rows of C at `prefetch` are prefetched.   */
-struct target { GLOBAL TC *at, *prefetch; INDEX step; int prefetch_from, is_plain; R alpha; };
+ * stored from registers; streams: past the caches, in vectors that are aligned. From k = prefetch_from
+ * on, the rows of C at `prefetch` are prefetched.                                                    */
+struct target { GLOBAL TC *at, *prefetch; INDEX step; int prefetch_from, is_plain; R alpha; int streams; };
 
 /* What a tile starts from: zeros; partial sums in local memory; or partial sums in C, for whole tiles only,
  * and where R is T.                                                                               */
@@ -224,9 +228,14 @@ DEVICE void name(const int rows, const int vectors, const int mode,             
         }                                                                                      \
     }                                                                                          \
     if (to.is_plain && rows == THR_M && vectors == THR_V) {                                    \
-        UNROLL for (int i = 0; i < THR_M; i++)                                                 \
-        UNROLL for (int j = 0; j < THR_V; j++)                                                 \
-            CPU_STORE(to.at + i * to.step + j * VEC, (RV)(to.alpha) * rC[i][j]);               \
+        if (to.streams)                                                                        \
+            UNROLL for (int i = 0; i < THR_M; i++)                                             \
+            UNROLL for (int j = 0; j < THR_V; j++)                                             \
+                CPU_STORE_STREAM(to.at + i * to.step + j * VEC, (RV)(to.alpha) * rC[i][j]);    \
+        else                                                                                   \
+            UNROLL for (int i = 0; i < THR_M; i++)                                             \
+            UNROLL for (int j = 0; j < THR_V; j++)                                             \
+                CPU_STORE(to.at + i * to.step + j * VEC, (RV)(to.alpha) * rC[i][j]);           \
         return;                                                                                \
     }                                                                                          \
     UNROLL for (int i = 0; i < THR_M; i++)                                                     \
@@ -272,9 +281,9 @@ ACTIVATION_FUNCTION(activate_lanes, RV, exp_lanes, tanh_lanes)
     ((which) == SAME_COLUMNS ? (RV)(OF(LOAD, TYPE_OF)(p, at)) : OF(LOAD_VECTOR, TYPE_OF)(VEC, (p) + (at)))
 
 /* Stores elements [first, end) of one row of a tile, which is of row m of C and of columns from n on, through
- * the epilogue. */
+ * the epilogue; streams: past the caches, if they are all. */
 DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, const struct output *o, int m,
-                           int n)
+                           int n, int streams)
 {
     LOCAL const R *sum = (LOCAL const R *)row;
 
@@ -291,7 +300,10 @@ DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, con
                                                    RESIDUAL_AT(o, m, n + j * VEC)), v);
             if (BIAS)
                 v = v + SIDE_VECTOR(BIAS, TYPE_BIAS, o->bias, BIAS_AT(o, m, n + j * VEC));
-            CPU_STORE(o->c + m * o->row + n + j * VEC, activate_lanes(v));
+            if (streams)
+                CPU_STORE_STREAM(o->c + m * o->row + n + j * VEC, activate_lanes(v));
+            else
+                CPU_STORE(o->c + m * o->row + n + j * VEC, activate_lanes(v));
         }
         return;
     }

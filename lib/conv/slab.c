@@ -387,7 +387,8 @@ vn_status vn__run_conv_slab(vn_queue *q, const struct vn_choice *it, const void 
     l.groups[1] = l.groups[2] = 1;
     l.items = 1;
     vn__conv_arg_problem(&l, c);
-    vn__arg_view(&l, (int64_t[8]){ 0, 0, at->box[0], cut.panels, at->box[1], at->box[2], at->box[3] });
+    vn__arg_view(&l, (int64_t[8]){ 0, c->beta == 0 && vn__is_past_caches(q, vn__conv_output(c)), at->box[0],
+                                   cut.panels, at->box[1], at->box[2], at->box[3] });
     vn__arg_view(&l, (int64_t[8]){ cut.ranges_first, 0, at->count[0], cut.ranges, at->count[1], at->count[2],
                                    at->count[3] });
     vn__arg_int(&l, cut.channels);

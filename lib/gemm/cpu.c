@@ -221,6 +221,7 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     vn__arg_int(&l, cut.unit);
     vn__arg_int(&l, cut.in_place);
     vn__arg_int(&l, cut.in_c);
+    vn__arg_int(&l, !cut.in_c && g->beta == 0 && vn__is_past_caches(q, &g->c));
     vn__arg_int(&l, all);
     vn__arg_int(&l, rows_ahead(q, g, it->p));
     vn__arg_int(&l, schedule.groups);
