@@ -9,8 +9,8 @@
 
 enum { BLK_M, BLK_N, BLK_K, PART_M, PART_N, STAGES, GROUPS, PARTS_K };     /* their parameters; the last is
                                                                    of gemm_batched_fma */
-enum { C = VN_TILE_COSTS };     /* their cost column after the tiles': thousandths of its bytes more that any
-                                   C takes to be stored */
+enum { C = VN_TILE_COSTS, HALF_C };     /* their cost columns after the tiles'; C: thousandths of its bytes
+                                           more that any C takes to be stored; HALF_C: of gemm_batched */
 enum { TILES, ALL_GROUPS };     /* values of a plan */
 
 static int fits_vectors(const vn_tensor *t)
@@ -75,7 +75,8 @@ static const char *plan_of(struct vn_plan *out, const struct gemm *g, double pea
     const struct vn_tiles t = {
         .tiles = (double)matrix * (double)g->batches,
         .flops = 2.0 * p[BLK_M] * p[BLK_N] * (double)(VN_CEIL_DIV(g->k, p[BLK_K]) * p[BLK_K]),
-        .bytes = vn__tiles_bytes(g, row) + c * row->cost[C] / 1000, .peak = peak, .resident = p[GROUPS] };
+        .bytes = vn__tiles_bytes(g, row) + c * row->cost[C] / 1000 + vn__half_c_bytes(g, row->cost[HALF_C]),
+        .peak = peak, .resident = p[GROUPS] };
 
     if (!vn__mul(&out->v[TILES], matrix, g->batches) || out->v[TILES] > INT_MAX / 2) {
         out->seconds = -1;

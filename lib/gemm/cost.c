@@ -8,7 +8,9 @@
  * operands do not stay in the second-level cache.  An activation other than ReLU takes ACT_NS of each tile,
  * where its row says so.  Tiles are made in waves, the last of which leaves some units idle; and no wave is
  * done before its share of the bytes is read.  A C whose rows are not 16-byte aligned is stored in smaller
- * pieces, which takes as long as ODD_C thousandths of its bytes more.  The memory is read once, but the
+ * pieces, which takes as long as ODD_C thousandths of its bytes more; where TMA copies the operands, of the
+ * tile's bytes, and by its compute unit, which does nothing else meanwhile.  Rows that begin within a sector
+ * of memory share it with other tiles, for HALF_C thousandths of C's bytes.  The memory is read once, but the
  * second-level cache by each tile: where rows begin within its lines, the time of those that it sends counts
  * instead, if it is longer.
  *
@@ -112,6 +114,29 @@ double vn__lines_of(const vn_tensor *t, int64_t rows, int64_t block)
     return is_off_lines(bytes) ? each * (double)rows / (double)VN_CEIL_DIV(rows, block) : 0;
 }
 
+double vn__half_c_bytes(const struct gemm *g, int thousandths)
+{
+    enum { SECTOR = 32 };
+    const int is_half = step_bytes(&g->c) % SECTOR != 0;
+
+    return is_half ? (double)g->m * (double)g->n * (double)g->batches *
+                     (double)vn_type_bytes(g->head.type) * thousandths / 1000 : 0;
+}
+
+double vn__short_lines_of(const vn_tensor *t, int64_t along, int64_t k)
+{
+    const int64_t bytes = step_bytes(t);
+
+    return along == 1 && bytes > 0 && bytes < LINE ? (double)(k * LINE) / (double)bytes : 0;
+}
+
+double vn__at_a_time(double matrices, double tiles, double most)
+{
+    const double some = floor(most / tiles) > 1 ? floor(most / tiles) : 1;
+
+    return some < matrices ? some : matrices;
+}
+
 double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row)
 {
     return g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]);
@@ -174,6 +199,30 @@ struct vn_tiles vn__gemm_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_
         .flops = 2.0 * (double)blk_m * (double)blk_n * (double)k,
         .bytes = vn__tiles_bytes(g, row), .peak = peak, .start = vn__batch_seconds(g, site),
         .resident = resident };
+}
+
+/* Of a tile, by a compute unit that has its share of the second-level cache.  Elements of 16 bits go through
+ * other work-items on their way, and those beyond C as well; larger ones are stored if they are inside.    */
+static double odd_tile_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int thousandths,
+                               const struct vn_site *site)
+{
+    const int whole = vn_type_bytes(g->head.type) == 2;
+    const double rows = (double)(whole || g->m > blk_m ? blk_m : g->m);
+    const double columns = (double)(whole || g->n > blk_n ? blk_n : g->n);
+    const double bytes = rows * columns * (double)vn_type_bytes(g->head.type) * thousandths / 1000;
+
+    return is_aligned_c(&g->c) ? 0 : bytes * site->facts->units / (site->rates->l2_gbps * 1e9);
+}
+
+struct vn_tiles vn__tma_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
+                              double peak, const struct vn_row *row, const struct vn_site *site)
+{
+    struct vn_tiles t = vn__gemm_tiles(g, blk_m, blk_n, k, matrices, peak, 1, row, site);
+
+    t.bytes = g->head.bytes;
+    t.start = 0;
+    t.after = odd_tile_seconds(g, blk_m, blk_n, row->cost[VN_ODD_C], site);
+    return t;
 }
 
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,

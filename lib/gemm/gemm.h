@@ -84,7 +84,11 @@ double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, con
 struct vn_tiles vn__gemm_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                                double peak, int resident, const struct vn_row *row,
                                const struct vn_site *site);
-/* How long these take, none of their lines counted. */
+/* The same where TMA copies them, which finds the matrix of a batch by itself; an unaligned C is stored by
+ * its compute unit when the tile's products are there.                                                    */
+struct vn_tiles vn__tma_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
+                              double peak, const struct vn_row *row, const struct vn_site *site);
+/* How long the former take, none of their lines counted. */
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                         double peak, int resident, const struct vn_row *row, const struct vn_site *site);
 /* What is left of a rate where rows of an operand begin within a line of the cache, so that each row of a TMA
@@ -95,13 +99,21 @@ double vn__off_lines_of(const vn_tensor *t, const struct vn_row *row);
  * of so many rows, `block` in a tile: up to two for each row where they begin within a line; else 0, for
  * their time is in EFF.  Rows beyond the operand are not read.                                           */
 double vn__lines_of(const vn_tensor *t, int64_t rows, int64_t block);
+/* And those for so many rows of K of an operand that is contiguous the other way, along: its stride there, 1.
+ * Rows that share a line are asked for one by one, each as long as a line takes, by all tiles that read them.
+ * 0: each row fills a line.                                                                                */
+double vn__short_lines_of(const vn_tensor *t, int64_t along, int64_t k);
+/* Of so many matrices of so many tiles each, those that are read at the same time, by up to `most` tiles. */
+double vn__at_a_time(double matrices, double tiles, double most);
 /* Work-groups of so many work-items that a compute unit runs at the same time,
  * if their registers are not many.                                          */
 int    vn__resident(int items);
 /* Bytes that storing C takes as long as, beyond its own: thousandths of them,
  * where its rows are not 16-byte aligned.                                  */
 double vn__odd_c_bytes(const struct gemm *g, int thousandths);
-/* What all tiles read and write, with that. */
+/* And where they begin within a sector of memory, of 32 bytes. */
+double vn__half_c_bytes(const struct gemm *g, int thousandths);
+/* What all tiles read and write, with the former. */
 double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row);
 /* Of moving bytes at so many thousandths of the memory's rate. */
 double vn__move_seconds(double bytes, int thousandths, const struct vn_site *site);
@@ -238,8 +250,8 @@ struct vn_repack {
     vn_tensor a, b;               /* as they are */
     int64_t   strips_a, strips_b; /* of 512 rows; 0: none */
 };
-/* after_ns: of a tile, beside its products. */
-const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, int after_ns,
+/* after_ns: of a tile, beside its products; half_c: thousandths, of vn__half_c_bytes(). */
+const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, int after_ns, int half_c,
                                  const struct vn_row *row, const struct vn_site *site);
 vn_status   vn__launch_wgmma(vn_queue *q, const struct vn_choice *it, const struct gemm *g,
                              const struct vn_plan *plan, const struct vn_repack *repack);

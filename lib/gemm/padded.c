@@ -103,7 +103,7 @@ static const char *plan_padded(struct vn_plan *out, const struct gemm *g, const 
         out->seconds = -1;
         return "a padded operand would have more than 2^30 elements";
     }
-    if ((why = vn__plan_wgmma_tiles(out, &p.g, 0, row, site)))
+    if ((why = vn__plan_wgmma_tiles(out, &p.g, 0, 0, row, site)))
         return why;
     moved = p.a + (vn__is_packed_as(g, &l) ? 0 : p.b);
     out->workspace = vn__workspace_and_b(g, own_bytes(&p), &l);

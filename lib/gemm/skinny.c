@@ -318,25 +318,27 @@ static size_t sum_bytes(const struct gemm *g, const struct engine *e, const stru
 }
 
 /* Steps along K of a work-group, each of which waits for what it reads: STEP_NS for one, more for more rows,
- * and for vectors that are read element by element.                                                      */
+ * four times as much more where gemm_skinny reads both operands in vectors along K, for those of A wait for
+ * each other; and more for vectors that are read element by element.                                       */
 static double chain_of(const struct gemm *g, const struct engine *e, const struct shape *s, double odd,
                        const struct vn_row *row, const struct vn_site *site)
 {
     const double groups = (double)(s->tiles_m * s->tiles_n * g->batches * s->splits);
     const double waves = ceil(groups / (site->facts->units * vn__resident(e->items)));
     const double steps = (double)s->span / (double)(s->across * e->depth);
+    const int waits = !e->slots && is_k_major(g) && is_aligned_a(g, vector_of(g)) && is_aligned_b(g);
 
-    return waves * steps * row->cost[STEP_NS] * 1e-9 * (1 + e->rows / 8.0) / odd;
+    return waves * steps * row->cost[STEP_NS] * 1e-9 * (1 + e->rows * (waits ? 4 : 1) / 8.0) / odd;
 }
 
-/* Splits that meet in exchange slots are added in pairs, level by level. */
-static int levels_of(int64_t splits)
+/* Splits that meet in exchange slots are added in pairs, level by level, with as many rows as there are. */
+static double levels_of(int64_t splits, int rows)
 {
     int levels = 0;
 
     while ((int64_t)1 << levels < splits)
         levels++;
-    return levels;
+    return levels * rows / 8.0;
 }
 
 /* Each tile of rows reads B; work-groups that are too few to keep the memory busy read so much slower.  An A
@@ -368,12 +370,12 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
     if (cost[by_n ? EFF_N : EFF] <= 0 || memory <= 0 || odd <= 0 || peak <= 0)
         return 0;
     const double chain = chain_of(g, e, s, aligned ? 1 : cost[by_n ? ODD_A_N : ODD_A] / 1000.0, row, site);
-    const double levels = e->slots ? levels_of(s->splits) : 0;
+    const double levels = e->slots ? levels_of(s->splits, e->rows) : s->splits > 1 ? (double)s->splits : 0;
     const double turned = e->shaped && vn__col(&g->c) != 1 ? cost[TURNED_NS] : 0;   /* C by columns */
     const double group  = cost[GROUP_NS] + turned;
 
     return 2 * vn__batch_seconds(g, site) +
-           (cost[FIXED_NS] + (group * waves + cost[LEVEL_NS] * levels) * e->rows / 8) * 1e-9 +
+           (cost[FIXED_NS] + group * waves * e->rows / 8 + cost[LEVEL_NS] * levels) * 1e-9 +
            vn__together(vn__together(read, flops), chain) +
            (added > 0 ? vn__launch_seconds(site) + 2 * added / l2 : 0);
 }

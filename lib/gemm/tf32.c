@@ -8,7 +8,7 @@
 #include "gemm.h"
 
 enum { BLK_N, STAGES, WARPGROUPS, RASTER };     /* its parameters */
-enum { MOVE = VN_TMA_COST_COUNT };              /* its cost column after theirs: of packing an operand */
+enum { MOVE = VN_TMA_COST_COUNT, HALF_C };      /* its cost columns after theirs; MOVE: of packing */
 enum { TILES, GROUPS };                         /* numbers of a plan */
 enum { ELEMENT = 4, VECTOR = 4, BLK_K = 32, WARPGROUP_M = 64 };                     /* VECTOR: 16 bytes */
 
@@ -185,14 +185,16 @@ const char *vn__plan_tf32(struct vn_plan *out, const void *problem, const struct
     const struct vn_layout l = vn__layout_tf32(problem, row->p);
     const struct product p = product_of(problem);
     const struct gemm *g = problem;
+    struct vn_tiles t =
+        vn__tma_tiles(&p.g, WARPGROUP_M * row->p[WARPGROUPS], row->p[BLK_N], VN_CEIL_DIV(g->k, BLK_K) * BLK_K,
+                      (double)g->batches, site->rates->mma32 * off_lines(&p, g, row), row, site);
     const char *why = share_tiles(out, &p.g, row->p, site);
 
     if (why)
         return why;
+    t.bytes += vn__half_c_bytes(&p.g, row->cost[HALF_C]);
     out->workspace = vn__workspace_and_b(g, own_bytes(g, &p), &l);
-    out->seconds = vn__gemm_seconds(&p.g, WARPGROUP_M * row->p[WARPGROUPS], row->p[BLK_N],
-                                    VN_CEIL_DIV(g->k, BLK_K) * BLK_K, (double)g->batches,
-                                    site->rates->mma32 * off_lines(&p, g, row), 1, row, site);
+    out->seconds = vn__tiles_seconds(&t, row, site);
     if (out->seconds > 0)
         out->seconds += (p.packs_a ? pack_seconds(g, g->m, row, site) : 0) +
                         (p.packs_b && !vn__is_packed_as(g, &l) ? pack_seconds(g, g->n, row, site) : 0);

@@ -100,7 +100,8 @@ const struct vn_variant vn__gemm_variants[] = {
       .trial = vn__trial_gemm,
       .texts = TMA "cl/gemm/wgmma.h cl/gemm/tf32_pack.cl cl/gemm/tf32.h cl/gemm/tf32.cl",
       .entries = "pack gemm_tf32", .params = WGMMA,
-      .costs = VN_TMA_COSTS " MOVE", CONSTANTS(tf32, "MN_MAJOR_A 0 1  VECTORS 0 1"),
+      .costs = VN_TMA_COSTS " MOVE HALF_C",
+      CONSTANTS(tf32, "MN_MAJOR_A 0 1  VECTORS 0 1"),
       .defines = "#define MN_MAJOR_B 0\n#define UNALIGNED_C 0\n#define COLUMNS BLK_N\n",
       .engine = "HGMMA", .engine_f32 = "HGMMA tf32" },
     { .name = "gemm_bf16x3", .was = "gemm_split gemm_split_128 gemm_split_64", HOOKS(bf16x3),
@@ -116,7 +117,7 @@ const struct vn_variant vn__gemm_variants[] = {
       CONSTANTS(wgmma, MAJORS), .engine = "HGMMA" },
     { .name = "gemm_wgmma", .was = "gemm_wgmma_64x64 gemm_wgmma_64x128 gemm_wgmma_64x256 gemm_wgmma_128x192",
       HOOKS(wgmma), .trial = vn__trial_gemm, .texts = WGMMA_TEXTS,
-      .entries = "gemm_wgmma", .params = WGMMA " TEAMS", .costs = VN_TMA_COSTS " ACT_NS",
+      .entries = "gemm_wgmma", .params = WGMMA " TEAMS", .costs = VN_TMA_COSTS " ACT_NS HALF_C",
       CONSTANTS(wgmma_tiles, MAJORS "  VECTORS 0 1"),
       .defines = "#define UNALIGNED_C 0\n", .engine = "HGMMA" },
     { .name = "gemm_wgmma_repack", .was = "gemm_padding", HOOKS(wgmma_repack), .layout = vn__layout_padded,
@@ -134,7 +135,7 @@ const struct vn_variant vn__gemm_variants[] = {
                          "cl/tile/store_f32.h cl/tile/store.h cl/tile/fragment.h cl/tile/async_operand.h "
                          "cl/tile/slices.h cl/gemm/batched.h cl/gemm/batched.cl",
       .entries = "gemm_batched", .params = "BLK_M BLK_N BLK_K WARP_M WARP_N STAGES GROUPS MMA_M MMA_K",
-      .costs = VN_TILES_COSTS " C", CONSTANTS(batched, MAJORS), .engine = "HMMA" },
+      .costs = VN_TILES_COSTS " C HALF_C", CONSTANTS(batched, MAJORS), .engine = "HMMA" },
     { .name = "gemm_batched_fma", HOOKS(batched_fma), .trial = vn__trial_gemm,
       .texts = TILES "cl/atoms/nvidia/cp_async.h cl/atoms/nvidia/memory.h cl/tile/store_blocks.h "
                      "cl/tile/fma_operand.h cl/tile/async_operand.h cl/tile/slices.h "
@@ -175,7 +176,7 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .turns = vn__turns_pipelined,
       .trial = vn__trial_gemm,
       .texts = TILES "cl/tile/store_blocks.h cl/atoms/nvidia/cp_async.h cl/gemm/pipelined.cl",
-      .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD FEW ODD_CT",
+      .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD FEW ODD_CT AGAIN",
       CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
       .defines = "#define MN_MAJOR_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
                  "#define MN_MAJOR_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },

@@ -13,7 +13,7 @@
 enum { BLK_N, STAGES, WARPGROUPS, RASTER, TEAMS };      /* their parameters; TEAMS: of gemm_wgmma */
 enum { TILES, GROUPS, SPLITS, SPAN };           /* values of a plan; SPAN: slices of K in each split,
                                                    but the last */
-enum { ACT_NS = VN_TMA_COST_COUNT };            /* the last cost of gemm_wgmma */
+enum { ACT_NS = VN_TMA_COST_COUNT, HALF_C };    /* the last costs of gemm_wgmma */
 enum { BLK_K = 64, WARPGROUP_M = 64, MOST_GROUPS = 1024, MOST_SPLITS = 64 };
 
 const char *vn__fits_wgmma(const void *problem, const struct vn_facts *f)
@@ -105,16 +105,30 @@ static int64_t groups_of(const int *p, int64_t tiles, const struct vn_site *site
     return tiles < fewer ? tiles : fewer;
 }
 
-static double seconds_of(const struct gemm *g, int64_t splits, int64_t span, int after_ns,
+/* Lines, in the mean of tiles, that rows of K ask for of an operand that is short the other way. */
+static double short_lines_of(const struct gemm *g, int64_t splits, int64_t span, const int *p,
+                             const struct vn_site *site)
+{
+    const int64_t k = span * BLK_K < g->k ? span * BLK_K : g->k;
+    const double at_a_time = vn__at_a_time((double)(g->batches * splits), (double)tiles_of(g, p),
+                                           site->facts->units);
+
+    return (vn__short_lines_of(&g->a, vn__row(&g->a), k) + vn__short_lines_of(&g->b, vn__col(&g->b), k)) /
+           at_a_time;
+}
+
+static double seconds_of(const struct gemm *g, int64_t splits, int64_t span, int after_ns, int half_c,
                          const struct vn_row *row, const struct vn_site *site)
 {
     const int64_t rows = blk_m(row->p), columns = row->p[BLK_N];
-    struct vn_tiles t = vn__gemm_tiles(g, rows, columns, span * BLK_K, (double)(g->batches * splits),
-                                       site->rates->mma16 * vn__off_lines_of(&g->a, row) *
-                                       vn__off_lines_of(&g->b, row), 1, row, site);
+    struct vn_tiles t = vn__tma_tiles(g, rows, columns, span * BLK_K, (double)(g->batches * splits),
+                                      site->rates->mma16 * vn__off_lines_of(&g->a, row) *
+                                      vn__off_lines_of(&g->b, row), row, site);
 
-    t.after = after_ns * 1e-9;
-    t.lines = (double)span * (vn__lines_of(&g->a, g->m, rows) + vn__lines_of(&g->b, g->n, columns));
+    t.after += after_ns * 1e-9;
+    t.bytes += vn__half_c_bytes(g, half_c);
+    t.lines = (double)span * (vn__lines_of(&g->a, g->m, rows) + vn__lines_of(&g->b, g->n, columns)) +
+              short_lines_of(g, splits, span, row->p, site);
     return vn__tiles_seconds(&t, row, site);
 }
 
@@ -131,14 +145,14 @@ static const char *share_tiles(struct vn_plan *out, const struct gemm *g, int64_
     return NULL;
 }
 
-const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, int after_ns,
+const char *vn__plan_wgmma_tiles(struct vn_plan *out, const struct gemm *g, int after_ns, int half_c,
                                  const struct vn_row *row, const struct vn_site *site)
 {
     if (row->p[BLK_N] % BLK_K && !vn__fits_tma(&g->b, vn__row(&g->b), vn__col(&g->b))) {
         out->seconds = -1;
         return "a tile of an N-major B must be made of whole boxes";
     }
-    out->seconds = seconds_of(g, 1, slices_of(g), after_ns, row, site);
+    out->seconds = seconds_of(g, 1, slices_of(g), after_ns, half_c, row, site);
     return share_tiles(out, g, 1, slices_of(g), row, site);
 }
 
@@ -147,7 +161,7 @@ const char *vn__plan_wgmma(struct vn_plan *out, const void *problem, const struc
 {
     const int is_long = ((const struct gemm *)problem)->activation > VN_RELU;
 
-    return vn__plan_wgmma_tiles(out, problem, is_long ? row->cost[ACT_NS] : 0, row, site);
+    return vn__plan_wgmma_tiles(out, problem, is_long ? row->cost[ACT_NS] : 0, row->cost[HALF_C], row, site);
 }
 
 /* ---- launches ----------------------------------------------------------------------- */
@@ -278,7 +292,7 @@ const char *vn__plan_wgmma_splitk(struct vn_plan *out, const void *problem, cons
         const int64_t span = VN_CEIL_DIV(slices, wanted), splits = VN_CEIL_DIV(slices, span);
         const double added = vn__launch_seconds(site) +
                              2 * c_bytes * (double)splits / (site->rates->l2_gbps * 1e9);
-        const double seconds = seconds_of(g, splits, span, 0, row, site) + added;
+        const double seconds = seconds_of(g, splits, span, 0, 0, row, site) + added;
 
         if (best && (splits > room || seconds >= out->seconds))
             continue;

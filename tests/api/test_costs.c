@@ -503,7 +503,7 @@ int main(void)
     compare(estimate("gemm_wgmma", VN_F16, 16, 1024, 20000, "nt"),
             estimate("gemm_wgmma", VN_F16, 16, 1024, 19000, "nt"), 1, 1.5, "more bytes than the cache keeps");
     compare(estimate("gemm_wgmma", VN_F16, 2048, 2048, 4104, "nt"),
-            estimate("gemm_wgmma", VN_F16, 2048, 2048, 4096, "nt"), 1.05, 2.5, "rows within a line");
+            estimate("gemm_wgmma", VN_F16, 2048, 2048, 4096, "nt"), 1.05, 3, "rows within a line");
     compare(estimate("gemm_wgmma", VN_F16, 2048, 2048, 8256, "nt"),
             estimate("gemm_wgmma", VN_F16, 2048, 2048, 8192, "nt"), 1, 1.03, "rows that are whole lines");
     compare(estimate_batch("gemm_wgmma", VN_F16, 128, 8192, 8200, "nt", 2),
@@ -521,6 +521,17 @@ int main(void)
                 estimate(divided[i], VN_F32, 8, 64, 8, "nn"), 1.04, 1.6, "matrices found by divisions");
     compare(estimate_batch("gemm_batched_fma", VN_F32, 8, 64, 8, "nn", 2),
             estimate("gemm_batched_fma", VN_F32, 8, 64, 8, "nn"), 1, 1.02, "matrices found without them");
+    compare(estimate_batch("gemm_wgmma", VN_F16, 8, 64, 8, "nn", 2),
+            estimate("gemm_wgmma", VN_F16, 8, 64, 8, "nn"), 1, 1.05, "matrices found by TMA");
+    compare(estimate("gemm_pipelined", VN_F32, 8, 9808, 8, "tt"),
+            estimate("gemm_pipelined", VN_F32, 64, 9808, 8, "tt"), 1.1, 5, "vectors beyond an edge");
+    compare(estimate("gemm_wgmma", VN_F16, 8, 5304, 2048, "tt"),
+            estimate("gemm_wgmma", VN_F16, 8, 5304, 2048, "nt"), 1.2, 5, "rows of K that share lines");
+    compare(estimate("gemm_wgmma", VN_F16, 9536, 5704, 8, "nn"),
+            estimate("gemm_wgmma", VN_F16, 9536, 5696, 8, "nn"), 1.2, 2.5,
+            "a C whose rows begin within sectors");
+    compare(estimate("gemm_skinny", VN_F64, 8, 8, 12352, "nt"),
+            estimate("gemm_skinny", VN_F64, 8, 8, 1024, "nt"), 1.5, 8, "splits that a second launch adds");
     printf("COUNT costs %d\n%d failures\n", cases, failures);
     return failures != 0;
 }

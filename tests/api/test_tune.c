@@ -50,9 +50,9 @@ const struct vn_text vn__texts[] = {
       "softmax_strided  cpu/f32x16/?*        *       *     *      8 0 0\n"
       "softmax_strided  *                    *       *     *      9 0 0\n"
       "softmax_cpu  cpu/f32x16/?*     *       *     *     10 0\n"
-      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *     64 12 1 2 1 | 500 400 380 0 2100 1000 900 700\n"
-      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *    256 4 2 16 1 | 900 900 880 0 2000 1000 900 700\n"
-      "gemm_wgmma  nvidia/sm_90/?*    *       *     *    128 8 1 4 1 | 1 1 1 1 1 1 1 1\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *     64 12 1 2 1 | 500 400 380 0 2100 1000 900 700 800\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *f16  *    256 4 2 16 1 | 900 900 880 0 2000 1000 900 700 800\n"
+      "gemm_wgmma  nvidia/sm_90/?*    *       *     *    128 8 1 4 1 | 1 1 1 1 1 1 1 1 1\n"
       "rates nvidia/sm_90/*H100*  GBPS 2750  L2_MB 40\n"
       "rates nvidia/*  GBPS 700  LAUNCH_NS 3000\n"
       "rates *  FMA32 50.5\n"
@@ -238,13 +238,13 @@ static const struct { const char *line, *wrong; } lines[] = {
     { "space softmax_strided BLK_M 1 2",               "each with its values" },
     { "softmax_strided * * * * 1 2 3 | 4",              "a number for each of" },
     { "gemm_wgmma * * * * 64 12 1 2 1",                  NULL },
-    { "gemm_wgmma * * * * 64 12 1 2 1 | 1 2 3 4 5 6 7 8",  NULL },
+    { "gemm_wgmma * * * * 64 12 1 2 1 | 1 2 3 4 5 6 7 8 9", NULL },
     { "gemm_wgmma * * * * 64 12 1 2 1 | 1 2",
-      "TEAMS | EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C OFF_LINES ACT_NS" },
-    { "gemm_wgmma * * * * 64 12 1 2 1 | 1 2 3 4 5 6 7 8 9", "a number for each of" },
+      "TEAMS | EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C OFF_LINES ACT_NS HALF_C" },
+    { "gemm_wgmma * * * * 64 12 1 2 1 | 1 2 3 4 5 6 7 8 9 10", "a number for each of" },
     { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER TEAMS", NULL },
     { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER TEAMS"
-      " | EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C OFF_LINES ACT_NS", NULL },
+      " | EFF EFF_FULL EFF_DRAM FIXED_NS TILE_NS ODD_C OFF_LINES ACT_NS HALF_C", NULL },
     { "columns gemm_wgmma BLK_N STAGES WARPGROUPS RASTER TEAMS | EFF", "the columns of gemm_wgmma are" },
     { "rates nvidia/* GBPS 900 L2_MB 6.5",             NULL },
     { "rates",                                         "after \"rates\" comes a device" },
