@@ -399,8 +399,8 @@ const char *vn__lacks_engine(const struct vn_facts *f, const char *engine, vn_ty
 const char *vn__fits_any    (const void *problem, const struct vn_facts *f);
 const char *vn__fits_vectors(const void *problem, const struct vn_facts *f);
 const char *vn__fits_warps  (const void *problem, const struct vn_facts *f);
-/* Of a CPU: whether an output is several times what the second-level caches of all cores hold, so that a store
- * past the caches saves that its lines are read first, and displaces no operand. */
+/* Of a CPU: whether an output is several times what the second-level caches of all cores hold, so that a
+ * store past the caches saves that its lines are read first, and displaces no operand. */
 int         vn__is_past_caches(const vn_queue *q, const vn_tensor *out);
 
 /* ---- tune rows (tune.c) --------------------------------------------------- */

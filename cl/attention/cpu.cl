@@ -123,7 +123,8 @@ attention_cpu(int queries, int keys, int D, int DV, int group, int causal, int o
             const int seen = sight_end(&sight, last) - n0;
             const int count = seen < BLK_N ? seen : BLK_N, panels = (count + THR_N - 1) / THR_N;
             LOCAL RV *const strip = sO + (m - m0) / THR_M * CHUNKS * THR_M * THR_V;
-            const struct target scores = { gO, gO, 0, D, 0, (R)1, 0 }, sums = { gO, gO, 0, count, 0, (R)1, 0 };
+            const struct target scores = { gO, gO, 0, D, 0, (R)1, 0 };
+            const struct target sums = { gO, gO, 0, count, 0, (R)1, 0 };
 
             if (count <= 0)
                 continue;

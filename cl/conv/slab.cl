@@ -140,10 +140,10 @@ conv_slab_pack(GLOBAL const T *RESTRICT gA, VIEW vA, VIEW eTaps, VIEW eOut, VIEW
 
 /* ---- forward and backward data --------------------------------------------------------- */
 
-/* eBox: the extents of a box, s1 whether the output is stored past the caches, s3 the panels of a task; eBoxes:
- * how many there are, s3 of ranges of panels, s0 whether all ranges of a box come one after the other, or all
- * boxes of a range. some: channels of a block. `taken` counts the tasks, of which there are `all`, taken by
- * `groups` work-groups. Where PACKED, blocks begin with a run of channels. */
+/* eBox: the extents of a box, s1 whether the output is stored past the caches, s3 the panels of a task;
+ * eBoxes: how many there are, s3 of ranges of panels, s0 whether all ranges of a box come one after the
+ * other, or all boxes of a range. some: channels of a block. `taken` counts the tasks, of which there are
+ * `all`, taken by `groups` work-groups. Where PACKED, blocks begin with a run of channels. */
 KERNEL(1) void
 conv_slab(GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const T *RESTRICT gB, VIEW vB,
           CONV_PARAMS,

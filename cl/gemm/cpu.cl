@@ -174,8 +174,8 @@ DEVICE void leave(GLOBAL int *taken, int all, int groups)
  * there are `all` of them. in_place: B is read in place. in_c: partial sums between blocks of K stay in C.
  * streams: C is stored past the caches. ahead_rows: rows of tiles that prefetch packed B. */
 KERNEL(1) void
-gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int streams,
-         int all, int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
+gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int streams, int all,
+         int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, OUTPUT_PARAMS)
 {
@@ -260,7 +260,8 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
                 const int is_whole = height == THR_M && wide == THR_N, stores = is_last || in_c;
                 const int in_rows = stores && c.col == 1;
                 const int is_plain = in_rows && is_whole && (!is_last || IS_PLAIN);
-                const int past = streams && in_rows && ((UINT64)to | (UINT64)c.row * C_BYTES) % (VEC * C_BYTES) == 0;
+                const int past = streams && in_rows &&
+                                 ((UINT64)to | (UINT64)c.row * C_BYTES) % (VEC * C_BYTES) == 0;
                 const int prefetch_from = !fills && in_rows && !past && !ahead.step && depth > CPU_PREFETCH_C
                                         ? depth - CPU_PREFETCH_C : depth;
                 const int start = k0 == 0 ? FROM_ZERO : in_c && is_whole ? FROM_C : FROM_PARTIAL;

@@ -108,7 +108,9 @@
 #define STEP_K_B(i) STEP_K((i) - COPIES_A, MN_MAJOR_B, VEC_B, BLK_N)
 
 /* The addresses of the copies; those of the runs of one K-major row differ by constants.  Beyond the edge of
- * M or N the last elements are read again, and the result is not stored.                                */
+ * M or N nothing is read where all copies of a work-item have the same x, since many tiles that read the last
+ * elements again would wait for the same cache lines; else those are.  The result is not stored.        */
+#define ONE_X(mn_major, vec, blk) ((mn_major) && ITEMS * (vec) % (blk) == 0)
 #define ADDRESSES(each, mn_major, blk) ((mn_major) ? (each) : RUNS(blk))
 #define ADDRESSES_A ADDRESSES(COPIES_A, MN_MAJOR_A, BLK_M)
 #define ADDRESSES_B ADDRESSES(COPIES_B, MN_MAJOR_B, BLK_N)
@@ -222,6 +224,9 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
     GLOBAL const char *a = (GLOBAL const char *)(gA + batch_offset(vA, eC, batch));
     GLOBAL const char *b = (GLOBAL const char *)(gB + batch_offset(vB, eC, batch));
     BYTE_OFFSET from_a[ADDRESSES_A], from_b[ADDRESSES_B];
+    const int in_a = !ONE_X(MN_MAJOR_A, VEC_A, BLK_M) || x_a < rows;
+    const int in_b = !ONE_X(MN_MAJOR_B, VEC_B, BLK_N) || x_b < cols;
+    const int last_a = in_a ? whole - (STAGES - 1) : -STAGES, last_b = in_b ? whole - (STAGES - 1) : -STAGES;
     unsigned int to = local_s;
 
     FIND_ADDRESSES(from_a, COPIES_A, MN_MAJOR_A, VEC_A, BLK_M, m0, M, a_row, a_col);
@@ -244,7 +249,7 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
         b -= (STAGES - 1) * STEP_B;                                                                 \
         BARRIER();                                                                                  \
         UNROLL for (int i = 0; i < COPIES; i++)                                                       \
-            COPY(i, k_a + STEP_K_A(i) < left, k_b + STEP_K_B(i) < left, local_s, a, b);     \
+            COPY(i, in_a && k_a + STEP_K_A(i) < left, in_b && k_b + STEP_K_B(i) < left, local_s, a, b); \
         copies_commit();                                                                            \
         COPIES_WAIT(0);                                                                             \
         BARRIER();                                                                                  \
@@ -252,7 +257,7 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
 
     UNROLL for (int stage = 0; stage < STAGES - 1; stage++) {
         UNROLL for (int i = 0; i < COPIES; i++)
-            COPY(i, stage < whole, stage < whole, to, a, b);
+            COPY(i, stage < last_a + STAGES - 1, stage < last_b + STAGES - 1, to, a, b);
         NEXT_SLICE();
     }
 
@@ -313,8 +318,6 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
     BARRIER();
     LOAD_K(rA[0], rB[0], sA, sB, 0);
     NO_UNROLL for (int slice = 0; slice < whole; slice++) {
-        const int more = slice + STAGES - 1 < whole;
-
         UNROLL for (int k = 0; k < BLK_K; k++) {
             if (k == BLK_K - 1) {
                 COPIES_WAIT(STAGES - 2);
@@ -325,7 +328,7 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
             }
             LOAD_K(rA[(k + 1) % 2], rB[(k + 1) % 2], sA, sB, (k + 1) % BLK_K);
             UNROLL for (int i = k * COPIES_PER_K; i < (k + 1) * COPIES_PER_K; i++)
-                COPY(i, more, more, to, a, b);
+                COPY(i, slice < last_a, slice < last_b, to, a, b);
             if (k == BLK_K - 2)
                 NEXT_SLICE();
             MULTIPLY(rA[k % 2], rB[k % 2]);

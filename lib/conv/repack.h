@@ -21,8 +21,8 @@ int64_t vn__conv_row_elements(const vn_tensor *t, int64_t row);
 vn_status vn__conv_repack(vn_queue *q, const struct vn_choice *it, int kernel, const vn_tensor *t,
                           int64_t row, int64_t w0, vn_buffer *to, int64_t start);
 
-/* A filter of 1 that jumps over pixels reads others than these nowhere, nor does its gradient: they are a view
- * of their own. */
+/* A filter of 1 that jumps over pixels reads others than these nowhere, nor does its gradient: they are a
+ * view of their own. */
 struct conv vn__conv_without_jumps(const struct conv *c);
 
 /* Arguments: a view as kernels take it (cl/conv/conv.h), and extents with four numbers of the caller's. */

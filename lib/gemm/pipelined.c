@@ -8,8 +8,8 @@
  */
 #include "gemm.h"
 
-enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N, STAGES };  /* those of its parameters that a launch goes by */
-enum { ODD = VN_TILE_COSTS, FEW, ODD_CT, AGAIN };    /* its cost columns after the tiles' */
+enum { BLK_M, BLK_N, BLK_K, THR_M, THR_N };     /* those of its parameters that a launch goes by */
+enum { ODD = VN_TILE_COSTS, FEW, ODD_CT };      /* its cost columns after the tiles' */
 enum { MOST_FEW = 4 };                          /* FEW of its kernel: elements of a work-item */
 enum way { K_MAJOR, MN_MAJOR, MN_MAJOR_BY16 };
 
@@ -112,40 +112,6 @@ static void add_tiles(struct vn_tiles *t, const struct gemm *g, const struct vn_
     t->longest = flops * longest;
 }
 
-/* Beyond the edge of an operand that is copied in vectors, a tile copies the last vector of each row of K
- * over and over.  Tiles side by side do so at the same time: the second-level cache sends one after the
- * other, in AGAIN picoseconds each, of each line.  A tile with few elements does it for its first slices.
- * x: M of A, N of B; tiles: that have this edge, of a matrix.                                             */
-static double again_seconds(const struct gemm *g, int64_t x, int blk, int64_t tiles, double at_a_time,
-                            const struct vn_row *row)
-{
-    enum { VECTOR = 16, LINE = 128 };
-    const int *const p = row->p, other = p[BLK_M] * p[BLK_N] / blk;
-    const int64_t bytes = (int64_t)vn_type_bytes(g->head.type), rest = x % blk;
-    const int64_t ahead = (int64_t)p[STAGES] * p[BLK_K], first = ahead - p[BLK_K];
-    const int64_t k = rest * other <= MOST_FEW * items_of(p) && g->k > first ? first : g->k;
-    const double shared = x * bytes < LINE ? (double)(x * bytes) / LINE : 1;
-    const double lines = (double)(ahead < k ? ahead : k) * shared * at_a_time;
-    const double copies = (double)((blk - rest) * bytes / VECTOR * k * tiles) * (double)g->batches;
-
-    return rest && k ? copies / lines * row->cost[AGAIN] * 1e-12 : 0;
-}
-
-static double all_again_seconds(const struct gemm *g, const struct vn_tiles *t, const struct vn_row *row,
-                                const struct vn_site *site)
-{
-    const int *const p = row->p;
-    const double at_a_time = vn__at_a_time((double)g->batches, t->tiles / (double)g->batches,
-                                           (double)site->facts->units * t->resident);
-    double all = 0;
-
-    if (way_of_a(g) == MN_MAJOR_BY16)
-        all += again_seconds(g, g->m, p[BLK_M], VN_CEIL_DIV(g->n, p[BLK_N]), at_a_time, row);
-    if (way_of_b(g) == MN_MAJOR_BY16)
-        all += again_seconds(g, g->n, p[BLK_N], VN_CEIL_DIV(g->m, p[BLK_M]), at_a_time, row);
-    return all;
-}
-
 const char *vn__plan_pipelined(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                const struct vn_site *site)
 {
@@ -158,8 +124,6 @@ const char *vn__plan_pipelined(struct vn_plan *out, const void *problem, const s
 
     add_tiles(&t, &g, row);
     out->seconds = vn__tiles_seconds(&t, row, site);
-    if (out->seconds > 0)
-        out->seconds += all_again_seconds(&g, &t, row, site);
     return NULL;
 }
 

@@ -176,7 +176,7 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .turns = vn__turns_pipelined,
       .trial = vn__trial_gemm,
       .texts = TILES "cl/tile/store_blocks.h cl/atoms/nvidia/cp_async.h cl/gemm/pipelined.cl",
-      .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD FEW ODD_CT AGAIN",
+      .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD FEW ODD_CT",
       CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
       .defines = "#define MN_MAJOR_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"
                  "#define MN_MAJOR_B (WAY_B > 0)\n#define BY16_B (WAY_B > 1)\n" },

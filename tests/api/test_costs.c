@@ -523,8 +523,6 @@ int main(void)
             estimate("gemm_batched_fma", VN_F32, 8, 64, 8, "nn"), 1, 1.02, "matrices found without them");
     compare(estimate_batch("gemm_wgmma", VN_F16, 8, 64, 8, "nn", 2),
             estimate("gemm_wgmma", VN_F16, 8, 64, 8, "nn"), 1, 1.05, "matrices found by TMA");
-    compare(estimate("gemm_pipelined", VN_F32, 8, 9808, 8, "tt"),
-            estimate("gemm_pipelined", VN_F32, 64, 9808, 8, "tt"), 1.1, 5, "vectors beyond an edge");
     compare(estimate("gemm_wgmma", VN_F16, 8, 5304, 2048, "tt"),
             estimate("gemm_wgmma", VN_F16, 8, 5304, 2048, "nt"), 1.2, 5, "rows of K that share lines");
     compare(estimate("gemm_wgmma", VN_F16, 9536, 5704, 8, "nn"),

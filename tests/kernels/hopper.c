@@ -485,7 +485,7 @@ static const struct tested all_tested[] = {
       "conv:n2c64h6w5k64r3s3:f32:backward-filter:nhwc:pad=1", 0, 4, NULL, {
         { EXACT, "conv:n3c40h11w9k136r3s3:f32:backward-filter:nhwc:pad=1:stride=2" },
         { REAL,  "conv:n2c3h20w21k40r7s7:f32:backward-filter:pad=3:stride=2" },
-        { EXACT, "conv:n3c40h11w10k72r1s1:f32:backward-filter:stride=2" },      /* of x, what is read is copied */
+        { EXACT, "conv:n3c40h11w10k72r1s1:f32:backward-filter:stride=2" },      /* copies a part of x */
         { REAL,  "conv:n2c37h8w7k67r3s2:f32:backward-filter:dil=2" },
         { SPECIAL, "conv:n2c16h7w9k72r3s3:f32:backward-filter:nhwc:pad=1" },     /* one of three is tried */
         { SPECIAL, "conv:n3c16h5w6k24r3s3:f32:backward-filter:nhwc:pad=1" },

@@ -6,8 +6,8 @@
  *
  * Takes  T TYPE OF() (cl/types.h); load16_once() store16_once() pair_of() LOWER_1 ... (memory.h);
  *        from_lane_xor() (warp.h); exp_below() (cl/tile/activation.h)
- * Gives  LANES VECTOR_RUN READ_VECTOR READ_VECTOR_ONCE power(); WRITE_VECTOR, which lets what is written leave
- *        the caches first; LANE_XOR(s, x, bits), the value of x in the lane whose number differs in these bits
+ * Gives  LANES VECTOR_RUN READ_VECTOR READ_VECTOR_ONCE power(); WRITE_VECTOR, of what may leave the caches
+ *        first; LANE_XOR(s, x, bits), the value of x in the lane whose number differs in these bits
  *
  * Source: the PTX ISA manual, section on ex2.
  */
