@@ -4,7 +4,7 @@
  * elements into accesses of 8 bytes; these are of 16.  Results of 16 bits take the device's exponential,
  * which is off by 2^-22.
  *
- * Takes  T TYPE OF() (cl/types.h); load16_once() store16_once() pair_of() LOWER_1 ... (memory.h);
+ * Takes  T TYPE OF() (cl/types.h); load16_once() store16() store16_once() pair_of() LOWER_1 ... (memory.h);
  *        from_lane_xor() (warp.h); exp_below() (cl/tile/activation.h)
  * Gives  LANES VECTOR_RUN READ_VECTOR READ_VECTOR_ONCE power(); WRITE_VECTOR, of what may leave the caches
  *        first; LANE_XOR(s, x, bits), the value of x in the lane whose number differs in these bits
@@ -49,7 +49,10 @@ DEVICE void read_vector(R *r, GLOBAL const T *p)
     asm volatile("ld.global.v2.f64 {%0, %1}, [%2];" : "=d"(r[0]), "=d"(r[1]) : "l"((unsigned INT64)p));
 }
 
-#define READ_VECTOR_ONCE READ_VECTOR
+DEVICE void write_vector(GLOBAL T *p, const R *r)
+{
+    STORE_PAIR_3(p, r[0], r[1]);
+}
 #else
 DEVICE void vector_of(R *r, const UINT32 *u)
 {
@@ -72,6 +75,17 @@ DEVICE void read_vector(R *r, GLOBAL const T *p)
     vector_of(r, u);
 }
 
+/* In 16 bits what is used once leaves the caches first; in f32, gradients would take longer. */
+#if TYPE == TYPE_F32
+DEVICE void write_vector(GLOBAL T *p, const R *r)
+{
+    UINT32 u[4];
+
+    UNROLL for (int i = 0; i < 4; i++)
+        u[i] = FLOAT_BITS(r[i]);
+    store16(p, u, 1);
+}
+#else
 DEVICE void read_vector_once(R *r, GLOBAL const T *p)
 {
     UINT32 u[4];
@@ -80,25 +94,21 @@ DEVICE void read_vector_once(R *r, GLOBAL const T *p)
     vector_of(r, u);
 }
 
-#define READ_VECTOR_ONCE(r, p) read_vector_once(r, p)
-#endif
-
 DEVICE void write_vector(GLOBAL T *p, const R *r)
 {
-#if TYPE == TYPE_F64
-    STORE_PAIR_3(p, r[0], r[1]);
-#else
     UINT32 u[4];
 
     UNROLL for (int i = 0; i < 4; i++)
-#if TYPE == TYPE_F32
-        u[i] = FLOAT_BITS(r[i]);
-#else
         u[i] = pair_of(r[2 * i], r[2 * i + 1]);
-#endif
     store16_once(p, u);
-#endif
 }
+#endif
+#endif
 
+#if TYPE == TYPE_F32 || TYPE == TYPE_F64
+#define READ_VECTOR_ONCE       READ_VECTOR
+#else
+#define READ_VECTOR_ONCE(r, p) read_vector_once(r, p)
+#endif
 #define READ_VECTOR(r, p)  read_vector(r, p)
 #define WRITE_VECTOR(p, r) write_vector(p, r)
