@@ -27,8 +27,8 @@
  * these arguments.
  *
  * Takes: IMAGE_RANK, 5 where images have a dimension d, else 4; atoms/nvidia/tma.h, warp.h; tensor_map.h.
- * Gives: struct window, window_of(), struct pixel, pixel_of(), im2col_map(), box_map(), filter_map(),
- *        im2col_load(), filter_load().
+ * Gives: struct window, window_of(), struct pixel, pixel_of(), image_map(), im2col_map(), box_map(),
+ *        filter_map(), im2col_load(), filter_load().
  */
 
 /* Of w, h, d: how many pixels there are, the source of the first, the step from pixel to pixel, and how
@@ -60,8 +60,8 @@ DEVICE struct pixel pixel_of(struct window win, int number)
     return at;
 }
 
-/* Describes a tensor whose dimension 0 is contiguous; room: 128 bytes, at a multiple of 128; bytes: of an
- * element. */
+/* Describes a tensor whose dimension 0 is contiguous, in the boxes and steps of m; room: 128 bytes, at a
+ * multiple of 128; bytes: of an element. */
 DEVICE void image_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, struct tensor_map m,
                       int bytes, VIEW v, VIEW e)
 {
@@ -75,7 +75,6 @@ DEVICE void image_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, 
     m.stride[1] = (UINT64)v.s5 * bytes;
     m.stride[2] = (UINT64)(IMAGE_RANK == 5 ? v.s4 : v.s2) * bytes;
     m.stride[3] = (UINT64)v.s2 * bytes;
-    m.box[0] = 128 / bytes;
     map_keep(map, room, lane, m);
 }
 
@@ -89,6 +88,7 @@ DEVICE void im2col_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane,
     m.address = (UINT64)x;
     m.type = type;
     m.pixels = pixels;
+    m.box[0] = 128 / bytes;
     m.step[0] = m.step[IMAGE_RANK - 1] = 1;
     UNROLL for (int i = 0; i < IMAGE_RANK - 2; i++) {
         m.step[1 + i] = win.step[i];
@@ -109,7 +109,7 @@ DEVICE void box_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, in
     m.type = type;
     m.pixels = 0;
     UNROLL for (int i = 0; i < IMAGE_RANK; i++) {
-        m.box[i] = i == dimension ? box : 1;
+        m.box[i] = i == dimension ? box : i == 0 ? 128 / bytes : 1;
         m.step[i] = 1;
     }
     image_map(map, room, lane, m, bytes, v, e);

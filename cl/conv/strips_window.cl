@@ -49,19 +49,11 @@ DEVICE void window_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane,
     m.address = (UINT64)(g + v.s0);
     m.type = SOURCE_TYPE;
     m.pixels = 0;
-    m.rank = 4;
-    m.extent[0] = (int)e.s3;
-    m.extent[1] = (int)e.s6;
-    m.extent[2] = (int)e.s5;
-    m.extent[3] = (int)e.s2;
-    m.stride[0] = (UINT64)v.s6 * T_BYTES;
-    m.stride[1] = (UINT64)v.s5 * T_BYTES;
-    m.stride[2] = (UINT64)v.s2 * T_BYTES;
     m.box[0] = LANES * STRIP_VEC;
     m.box[1] = PITCH;
     m.box[2] = ROWS;
     m.box[3] = m.step[0] = m.step[1] = m.step[2] = m.step[3] = 1;
-    map_keep(map, room, lane, m);
+    image_map(map, room, lane, m, T_BYTES, v, e);
 }
 
 /* Where tile `at` is: its image, its first row and column of strips. */

@@ -40,6 +40,7 @@ DEVICE void chunk_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, 
     m.address = (UINT64)(g + v.s0);
     m.type = OPERAND_TYPE;
     m.pixels = 0;
+    m.box[0] = 128 / T_BYTES;
     m.box[1] = pitch;
     m.box[2] = rows;
     m.box[3] = images;

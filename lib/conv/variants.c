@@ -308,12 +308,14 @@ const struct vn_variant vn__conv_variants[] = {
       .plan = vn__plan_conv_strips_window, .run = vn__run_conv_strips_window, .trial = vn__trial_conv,
       .texts = EPILOGUE "cl/atoms/nvidia/mbarrier.h cl/atoms/nvidia/warp.h cl/atoms/nvidia/tma.h "
                "cl/atoms/nvidia/memory.h cl/tile/pipeline.h cl/tile/tensor_map.h cl/conv/conv.h "
-               "cl/conv/strip.h cl/conv/strip_words.h cl/conv/strip_store.h cl/conv/strips_window.cl",
+               "cl/conv/im2col.h cl/conv/strip.h cl/conv/strip_words.h cl/conv/strip_store.h "
+               "cl/conv/strips_window.cl",
       .entries = "conv_strips_window",
       .params = "THR_H COLS STRIPS_H STRIPS_W LANES STAGES TENANTS",
       .costs = "FIXED_NS SHARE TILE_NS STRIDED_NS SPREAD_NS",
       .constants = "DIRECTION 0 1  TAPS 3 5  STRIDE 1 2",
-      .constants_of = vn__constants_conv_strips_window, .defines = "#define EXACT 0\n" },
+      .constants_of = vn__constants_conv_strips_window,
+      .defines = "#define EXACT 0\n#define IMAGE_RANK 4\n" },
     { .name = "conv_strips", .fits = vn__fits_conv_strips, .plan = vn__plan_conv_strips,
       .run = vn__run_conv_strips,
       .texts = EPILOGUE "cl/conv/conv.h cl/conv/strip.h cl/conv/strip_rows.h cl/conv/strip_store.h "
