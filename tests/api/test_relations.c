@@ -8,10 +8,13 @@
  *   a 1 x 1 convolution is a product of matrices              conv(x + x', w) = conv(x, w) + conv(x', w)
  *   <conv(x, w), dy> = <x, backward data(dy, w)> = <w, backward filter(x, dy)>
  *   softmax(x + c) = softmax(x)    its rows sum to 1    in place is as out of place
+ *   a result that is stored past a CPU's caches is that of a sum made here
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core.h"
 #include "check/oracle.h"
 #include "problem/conv.h"
 #include "problem/gemm.h"
@@ -321,6 +324,66 @@ static void run_softmax(vn_type type)
     in_place(p);
 }
 
+/* ---- results larger than the caches ------------------------------------------------------ */
+
+/* C = A B, of integers, where C is `past` what vn__is_past_caches() asks for; as a product, and as a
+ * convolution of 1 x 1 whose pixels are the columns. */
+static void past_caches(void)
+{
+    enum { H = 32, W = 64, N = H * W, K = 3, MOST = 1 << 26 };
+    const vn_conv_options slab = { .variant = "conv_slab" };
+    const double past = 4.0 * (double)device->facts.local_bytes * device->facts.units;
+    const int64_t m = (int64_t)(past / (N * sizeof(float))) + 13;
+    float *left = malloc((size_t)m * K * sizeof *left), *right = malloc(K * N * sizeof *right), *sums = NULL;
+    const size_t bytes[] = { (size_t)m * K * sizeof *left, K * N * sizeof *right,
+                             (size_t)m * N * sizeof *sums };
+    vn_buffer *to[3];
+
+    if (strcmp(device->facts.family, "cpu") || bytes[2] > MOST || !left || !right ||
+        !(sums = malloc(bytes[2]))) {
+        free(left);
+        free(right);
+        return;                                 /* it is for CPUs, and not for the largest */
+    }
+    for (int64_t i = 0; i < m * K; i++)
+        left[i] = (float)((int)random_below(&source, 7) - 3);
+    for (int64_t i = 0; i < K * N; i++)
+        right[i] = (float)((int)random_below(&source, 7) - 3);
+    for (int i = 0; i < 3; i++)
+        if (vn_buffer_open(&to[i], device, bytes[i]))
+            exit(1);
+    vn_write(queue, to[0], 0, left, bytes[0]);
+    vn_write(queue, to[1], 0, right, bytes[1]);
+
+    const vn_tensor x = vn_packed(to[1], VN_F32, 4, (int64_t[]){ 1, K, H, W });
+    const vn_tensor w = vn_packed(to[0], VN_F32, 4, (int64_t[]){ m, K, 1, 1 });
+    const vn_tensor y = vn_packed(to[2], VN_F32, 4, (int64_t[]){ 1, m, H, W });
+
+    for (int is_conv = 0; is_conv < 2; is_conv++) {
+        int64_t wrong = vn__is_past_caches(queue, &y) ? 0 : 1;
+
+        memset(sums, 0, bytes[2]);
+        if (vn_write(queue, to[2], 0, sums, bytes[2]) ||
+            (is_conv ? vn_conv_forward(queue, 1, x, w, 0, y, &slab)
+                     : vn_gemm(queue, 1, vn_matrix(to[0], VN_F32, m, K), vn_matrix(to[1], VN_F32, K, N), 0,
+                               vn_matrix(to[2], VN_F32, m, N), NULL)) ||
+            vn_read(queue, sums, to[2], 0, bytes[2]))
+            wrong++;
+        for (int64_t i = 0; i < m * N && !wrong; i++)
+            wrong += sums[i] != left[i / N * K] * right[i % N] + left[i / N * K + 1] * right[N + i % N] +
+                                left[i / N * K + 2] * right[2 * N + i % N];
+        cases++;
+        failures += wrong != 0;
+        if (wrong)
+            printf("not ok: past the caches, %s: %s\n", is_conv ? "conv_slab" : "gemm", vn_last_error());
+    }
+    for (int i = 0; i < 3; i++)
+        vn_buffer_close(to[i]);
+    free(left);
+    free(right);
+    free(sums);
+}
+
 int main(void)
 {
     const int status = start(&device, &queue);
@@ -343,6 +406,7 @@ int main(void)
                 adjoint((vn_type)t);
             }
         }
+    past_caches();
     for (int i = 0; i < 3; i++)
         vn_buffer_close(buffers[i]);
     vn_queue_close(queue);
