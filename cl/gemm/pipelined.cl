@@ -226,6 +226,7 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
     BYTE_OFFSET from_a[ADDRESSES_A], from_b[ADDRESSES_B];
     const int in_a = !ONE_X(MN_MAJOR_A, VEC_A, BLK_M) || x_a < rows;
     const int in_b = !ONE_X(MN_MAJOR_B, VEC_B, BLK_N) || x_b < cols;
+    /* after slices before these, another is copied */
     const int last_a = in_a ? whole - (STAGES - 1) : -STAGES, last_b = in_b ? whole - (STAGES - 1) : -STAGES;
     unsigned int to = local_s;
 

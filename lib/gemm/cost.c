@@ -130,13 +130,6 @@ double vn__short_lines_of(const vn_tensor *t, int64_t along, int64_t k)
     return along == 1 && bytes > 0 && bytes < LINE ? (double)(k * LINE) / (double)bytes : 0;
 }
 
-double vn__at_a_time(double matrices, double tiles, double most)
-{
-    const double some = floor(most / tiles) > 1 ? floor(most / tiles) : 1;
-
-    return some < matrices ? some : matrices;
-}
-
 double vn__tiles_bytes(const struct gemm *g, const struct vn_row *row)
 {
     return g->head.bytes + vn__odd_c_bytes(g, row->cost[VN_ODD_C]);

@@ -103,8 +103,6 @@ double vn__lines_of(const vn_tensor *t, int64_t rows, int64_t block);
  * Rows that share a line are asked for one by one, each as long as a line takes, by all tiles that read them.
  * 0: each row fills a line.                                                                                */
 double vn__short_lines_of(const vn_tensor *t, int64_t along, int64_t k);
-/* Of so many matrices of so many tiles each, those that are read at the same time, by up to `most` tiles. */
-double vn__at_a_time(double matrices, double tiles, double most);
 /* Work-groups of so many work-items that a compute unit runs at the same time,
  * if their registers are not many.                                          */
 int    vn__resident(int items);

@@ -318,7 +318,7 @@ static size_t sum_bytes(const struct gemm *g, const struct engine *e, const stru
 }
 
 /* Steps along K of a work-group, each of which waits for what it reads: STEP_NS for one, more for more rows,
- * four times as much more where gemm_skinny reads both operands in vectors along K, for those of A wait for
+ * four times as much more where gemm_skinny reads vectors of two K-major operands, for those of A wait for
  * each other; and more for vectors that are read element by element.                                       */
 static double chain_of(const struct gemm *g, const struct engine *e, const struct shape *s, double odd,
                        const struct vn_row *row, const struct vn_site *site)

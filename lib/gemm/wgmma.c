@@ -110,8 +110,10 @@ static double short_lines_of(const struct gemm *g, int64_t splits, int64_t span,
                              const struct vn_site *site)
 {
     const int64_t k = span * BLK_K < g->k ? span * BLK_K : g->k;
-    const double at_a_time = vn__at_a_time((double)(g->batches * splits), (double)tiles_of(g, p),
-                                           site->facts->units);
+    const double matrices = (double)(g->batches * splits);
+    const int64_t tiles = tiles_of(g, p), units = site->facts->units;
+    const double some = units > tiles ? (double)(units / tiles) : 1;    /* of these, at the same time */
+    const double at_a_time = some < matrices ? some : matrices;
 
     return (vn__short_lines_of(&g->a, vn__row(&g->a), k) + vn__short_lines_of(&g->b, vn__col(&g->b), k)) /
            at_a_time;

@@ -53,6 +53,8 @@ DEVICE void write_vector(GLOBAL T *p, const R *r)
 {
     STORE_PAIR_3(p, r[0], r[1]);
 }
+
+#define READ_VECTOR_ONCE READ_VECTOR
 #else
 DEVICE void vector_of(R *r, const UINT32 *u)
 {
@@ -85,6 +87,8 @@ DEVICE void write_vector(GLOBAL T *p, const R *r)
         u[i] = FLOAT_BITS(r[i]);
     store16(p, u, 1);
 }
+
+#define READ_VECTOR_ONCE READ_VECTOR
 #else
 DEVICE void read_vector_once(R *r, GLOBAL const T *p)
 {
@@ -102,13 +106,10 @@ DEVICE void write_vector(GLOBAL T *p, const R *r)
         u[i] = pair_of(r[2 * i], r[2 * i + 1]);
     store16_once(p, u);
 }
+
+#define READ_VECTOR_ONCE(r, p) read_vector_once(r, p)
 #endif
 #endif
 
-#if TYPE == TYPE_F32 || TYPE == TYPE_F64
-#define READ_VECTOR_ONCE       READ_VECTOR
-#else
-#define READ_VECTOR_ONCE(r, p) read_vector_once(r, p)
-#endif
 #define READ_VECTOR(r, p)  read_vector(r, p)
 #define WRITE_VECTOR(p, r) write_vector(p, r)
