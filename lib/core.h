@@ -399,8 +399,10 @@ const char *vn__lacks_engine(const struct vn_facts *f, const char *engine, vn_ty
 const char *vn__fits_any    (const void *problem, const struct vn_facts *f);
 const char *vn__fits_vectors(const void *problem, const struct vn_facts *f);
 const char *vn__fits_warps  (const void *problem, const struct vn_facts *f);
-/* Of a CPU: whether an output is several times what the second-level caches of all cores hold, so that a
- * store past the caches saves that its lines are read first, and displaces no operand. */
+/* Of a CPU: what its caches hold, about, several times the second-level caches of all cores (one core alone
+ * has more of what they share); and whether an output is larger, so that a store past the caches saves that
+ * its lines are read first, and displaces no operand. */
+double      vn__cache_bytes(const vn_queue *q);
 int         vn__is_past_caches(const vn_queue *q, const vn_tensor *out);
 
 /* ---- tune rows (tune.c) --------------------------------------------------- */

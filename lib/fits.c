@@ -51,11 +51,15 @@ const char *vn__fits_warps(const void *problem, const struct vn_facts *f)
     return vn__sm(f) < 80 ? "the device has no PTX of sm_80" : NULL;
 }
 
-int vn__is_past_caches(const vn_queue *q, const vn_tensor *out)
+double vn__cache_bytes(const vn_queue *q)
 {
     enum { TIMES = 4 };
     const struct vn_facts *f = &q->device->facts;
 
-    return (double)vn__elements(out) * (double)vn_type_bytes(out->type) >
-           TIMES * (double)f->local_bytes * f->units;
+    return TIMES * (double)f->local_bytes * (f->units > 1 ? f->units : 2);
+}
+
+int vn__is_past_caches(const vn_queue *q, const vn_tensor *out)
+{
+    return (double)vn__elements(out) * (double)vn_type_bytes(out->type) > vn__cache_bytes(q);
 }

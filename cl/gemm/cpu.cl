@@ -127,8 +127,8 @@ DEVICE struct stream prefetch_next(int m, int n, int count, int width, GLOBAL co
 /* ---- tasks ----------------------------------------------------------------------- */
 
 /* C is divided into blocks, and these into work units of THR_M rows by `unit` columns, which are numbered
- * along a row of tiles, then down the block, then block by block. A task is a range of them: whole rows of
- * tiles of one block or, at the end, units of one row.                                              */
+ * along a row of tiles, then down the block, then block by block along the rows of C. A task is a range of
+ * them: whole rows of tiles of one block or, at the end, units of one row.                           */
 struct task { int at, units; };
 
 /* The next task. The schedule is static at first, `quota` units per work-group; then guided, as in OpenMP: a
@@ -170,12 +170,12 @@ DEVICE void leave(GLOBAL int *taken, int all, int groups)
 
 /* ---- the product ------------------------------------------------------------------- */
 
-/* A block of C is M x `cols`, and a task at most `rows` rows of it; a work unit is `unit` columns wide, and
- * there are `all` of them. in_place: B is read in place. in_c: partial sums between blocks of K stay in C.
+/* A block of C is `tall` rows of tiles by `cols` columns, and a task at most `rows` rows of it; a work unit is
+ * `unit` columns wide, and there are `all` of them, the last ones of which may be below C. in_place: B is read in place. in_c: partial sums between blocks of K stay in C.
  * streams: C is stored past the caches. ahead_rows: rows of tiles that prefetch packed B. */
 KERNEL(1) void
-gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in_c, int streams, int all,
-         int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
+gemm_cpu(int M, int N, int K, int rows, int cols, int tall, int unit, int in_place, int in_c, int streams,
+         int all, int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
          GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, OUTPUT_PARAMS)
 {
@@ -186,23 +186,25 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int unit, int in_place, int in
 #if !PACKED
     LOCAL_ARRAY(R, sA, BLK_K * (DIRECT ? THR_M : BLK_M));
 #endif
-    const int row_units = (cols + unit - 1) / unit, blocks = (N + cols - 1) / cols;
-    const int block_units = (M + THR_M - 1) / THR_M * row_units;
+    const int row_units = (cols + unit - 1) / unit, across = (N + cols - 1) / cols;
+    const int block_units = tall * row_units, tiles_m = (M + THR_M - 1) / THR_M;
+    const int blocks = (tiles_m + tall - 1) / tall * across;    /* of a matrix */
 
     for (;;) {
         const struct task t = next_task(taken, all, groups, quota, divisor, row_units,
                                         rows / THR_M * row_units, block_units);
         const int block = t.at / block_units, batch = block / blocks, col0 = t.at % row_units * unit;
-        const int n0 = block % blocks * cols + col0, most = cols - col0 < N - n0 ? cols - col0 : N - n0;
+        const int n0 = block % across * cols + col0, most = cols - col0 < N - n0 ? cols - col0 : N - n0;
         const int width = t.units < row_units && t.units * unit < most ? t.units * unit : most;
-        const int first = t.at % block_units / row_units * THR_M,
-                  count = t.units < row_units ? 1 : t.units / row_units;
+        const int top = block % blocks / across * tall + t.at % block_units / row_units;
+        const int all_rows = t.units < row_units ? 1 : t.units / row_units, first = top * THR_M;
+        const int count = all_rows < tiles_m - top ? all_rows : tiles_m - top;
         const int tiles = (width + THR_N - 1) / THR_N;
         int k0 = 0;
 
         if (!t.units)
             break;
-        if (width <= 0)                         /* the last block is narrower */
+        if (width <= 0 || count <= 0)           /* the last block is narrower, or lower */
             continue;
 
 #if PACKED_B

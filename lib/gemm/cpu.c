@@ -13,8 +13,9 @@
  * that it reads whole pages. */
 enum { PACK_K = 1024, PACK_ROWS = 16, PACK_PANELS = 4096 };
 
-/* Work units per core, at least; tiles in a unit; the largest B, in bytes, that is not worth packing. */
-enum { UNITS_EACH = 8, UNIT_TILES = 4, IN_PLACE_B = 1 << 18 };
+/* Work units per core, at least; tiles in a unit; the largest B, in bytes, that is not worth packing; rows of
+ * tiles for which a block of B is packed, at least. */
+enum { UNITS_EACH = 8, UNIT_TILES = 4, IN_PLACE_B = 1 << 18, MIN_TILES = 20 };
 
 /* ---- fits -------------------------------------------------------------------- */
 
@@ -136,14 +137,16 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
     return vn__launch(q, it, kernel, &l);
 }
 
-/* How the kernel divides C: blocks of `cols` columns; tasks of at most `rows` rows of a block; at the
- * end, work units of `unit` columns of a row of tiles. A small B is read in place, so that small tasks
- * cost no more. */
-struct blocks { int64_t rows, cols, unit; int in_place, in_c; };
+/* How the kernel divides C: blocks of `tall` rows of tiles and `cols` columns; tasks of at most `rows` rows of
+ * a block; at the end, work units of `unit` columns of a row of tiles. A small B is read in place, so that
+ * small tasks cost no more. */
+struct blocks { int64_t rows, cols, tall, unit; int in_place, in_c; };
 
 /* One block holds all columns, for which A is packed once, unless there are partial sums in local memory,
  * or too few rows for all cores. The room of BLK_M x BLK_K holds more rows where K is small. With few
- * rows and columns, blocks are half as wide, so that the partial sums leave the second-level cache to A. */
+ * rows and columns, blocks are half as wide, so that the partial sums leave the second-level cache to A.
+ * Panels of an A that the caches do not hold are read from memory once, for all columns of so many rows as
+ * they hold, and B once for each such block of rows. */
 static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const struct vn_choice *it)
 {
     const int *p = it->p;
@@ -152,7 +155,8 @@ static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const s
     const int64_t tile = p[CPU_THR_V] * p[CPU_VEC], all = VN_CEIL_DIV(g->n, tile) * tile;
     const int in_c = !packed && sums_in_c(g), has_partial = packed || (g->k > p[CPU_BLK_K] && !in_c);
     const int64_t down = VN_CEIL_DIV(g->m, p[CPU_THR_M]), wanted = UNITS_EACH * q->device->facts.units;
-    struct blocks c = { p[CPU_BLK_M], has_partial && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0, 0, in_c };
+    const double row_bytes = (double)g->k * (double)real_bytes(g);      /* of panels of A */
+    struct blocks c = { p[CPU_BLK_M], has_partial && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0, 0, 0, in_c };
 
     if (has_partial && !packed && down <= 2 * p[CPU_BLK_M] / p[CPU_THR_M] && all > c.cols &&
         all <= 4 * c.cols)
@@ -163,6 +167,14 @@ static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const s
         c.rows = down * p[CPU_THR_M];
     while (c.cols > tile && down * g->batches * VN_CEIL_DIV(g->n, c.cols) < wanted)
         c.cols = VN_CEIL_DIV(c.cols / 2, tile) * tile;
+    c.tall = down;
+    if (packed && (double)g->m * row_bytes > vn__cache_bytes(q)) {
+        const int64_t fit = (int64_t)(vn__cache_bytes(q) / row_bytes), fewest = MIN_TILES * p[CPU_THR_M];
+        const int64_t rows = fit < fewest ? fewest : fit;
+
+        c.rows = rows < c.rows ? rows - rows % p[CPU_THR_M] : c.rows;
+        c.tall = VN_CEIL_DIV(down, VN_CEIL_DIV(g->m, c.rows));
+    }
     c.in_place = direct && vn__col(&g->b) == 1 && g->n * g->k * vn_type_bytes(g->head.type) <= IN_PLACE_B;
     c.unit = c.in_place ? tile : c.cols < UNIT_TILES * tile ? c.cols : UNIT_TILES * tile;
     return c;
@@ -200,7 +212,8 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
 {
     const struct blocks cut = blocks_for(q, g, it);
     const int64_t row_units = VN_CEIL_DIV(cut.cols, cut.unit), units = q->device->facts.units;
-    int64_t all = VN_CEIL_DIV(g->m, it->p[CPU_THR_M]) * VN_CEIL_DIV(g->n, cut.cols);
+    int64_t all = VN_CEIL_DIV(VN_CEIL_DIV(g->m, it->p[CPU_THR_M]), cut.tall) * cut.tall *
+                  VN_CEIL_DIV(g->n, cut.cols);
     struct schedule schedule;
     vn_buffer *taken;
     struct vn_launch l = { .nargs = 0 };
@@ -218,6 +231,7 @@ static vn_status run_cpu(vn_queue *q, const struct vn_choice *it, const struct g
     vn__gemm_sizes(&l, g);
     vn__arg_int(&l, cut.rows);
     vn__arg_int(&l, cut.cols);
+    vn__arg_int(&l, cut.tall);
     vn__arg_int(&l, cut.unit);
     vn__arg_int(&l, cut.in_place);
     vn__arg_int(&l, cut.in_c);
