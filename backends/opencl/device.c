@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined __x86_64__ || defined __i386__
+#include <cpuid.h>
+#endif
 
 #include "opencl.h"
 
@@ -127,9 +130,26 @@ static void arch_of_amd(struct vn_facts *f, struct inquiry *q)
     f->arch[strcspn(f->arch, ":")] = '\0';
 }
 
+/* Under a hypervisor the name of a processor says little.  What a core does in a cycle depends on the family
+ * that CPUID has. */
+static void name_family(struct vn_facts *f)
+{
+#if defined __x86_64__ || defined __i386__
+    const size_t length = strlen(f->name);
+    unsigned a, b, c, d;
+
+    if (__get_cpuid(1, &a, &b, &c, &d))
+        snprintf(f->name + length, sizeof f->name - length, ", family %u", (a >> 8 & 15) + (a >> 20 & 255));
+#else
+    (void)f;
+#endif
+}
+
 static void arch_of_cpu(struct vn_facts *f, struct inquiry *q)
 {
     const int vector = (int)ASK(q, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+
+    name_family(f);
 
     f->vector = vector > 1 ? vector : 1;
     snprintf(f->arch, sizeof f->arch, "f32x%d", f->vector);

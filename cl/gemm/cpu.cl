@@ -128,7 +128,7 @@ DEVICE struct stream prefetch_next(int m, int n, int count, int width, GLOBAL co
 
 /* C is divided into blocks, and these into work units of THR_M rows by `unit` columns, which are numbered
  * along a row of tiles, then down the block, then block by block along the rows of C. A task is a range of
- * them: whole rows of tiles of one block or, at the end, units of one row.                           */
+ * them: whole rows of tiles of one block or, at the end, units of one row. */
 struct task { int at, units; };
 
 /* The next task. The schedule is static at first, `quota` units per work-group; then guided, as in OpenMP: a
@@ -170,13 +170,14 @@ DEVICE void leave(GLOBAL int *taken, int all, int groups)
 
 /* ---- the product ------------------------------------------------------------------- */
 
-/* A block of C is `tall` rows of tiles by `cols` columns, and a task at most `rows` rows of it; a work unit is
- * `unit` columns wide, and there are `all` of them, the last ones of which may be below C. in_place: B is read in place. in_c: partial sums between blocks of K stay in C.
- * streams: C is stored past the caches. ahead_rows: rows of tiles that prefetch packed B. */
+/* A block of C is `tall` rows of tiles by `cols` columns, and a task at most `rows` rows of it; a work unit
+ * is `unit` columns wide, and there are `all` of them, some below C where blocks do not divide it. in_place:
+ * B is read in place. in_c: partial sums between blocks of K stay in C. streams: C is stored past the caches.
+ * ahead_rows: rows of tiles that prefetch packed B. */
 KERNEL(1) void
 gemm_cpu(int M, int N, int K, int rows, int cols, int tall, int unit, int in_place, int in_c, int streams,
-         int all, int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken, VIEW eC, R alpha,
-         GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
+         int all, int ahead_rows, int groups, int quota, int divisor, GLOBAL int *RESTRICT taken,
+         VIEW eC, R alpha, GLOBAL const T *RESTRICT gA, VIEW vA, GLOBAL const R *RESTRICT gP, VIEW vP,
          GLOBAL const T *RESTRICT gB, VIEW vB, GLOBAL R *RESTRICT gQ, VIEW vQ, OUTPUT_PARAMS)
 {
 #if !PACKED_B

@@ -68,8 +68,8 @@
 #if THR_M % 4 || THR_N % 4 || ITEMS_M % 4 || ITEMS_N % 8 || BLK_K % 2
 #error "a thread's tile is made of 4 x 4 blocks, a warp of 4 x 8 threads, a slice of pairs"
 #endif
-#if ITEMS * THR_N > STAGES * SLICE
-#error "a row of each work-item's accumulators must fit local memory"
+#if ITEMS / 32 * BLOCKS_ROOM > STAGES * SLICE
+#error "blocks of each warp must fit local memory"
 #endif
 #if BLK_M * BLK_K % (ITEMS * VEC_A) || BLK_N * BLK_K % (ITEMS * VEC_B) || \
     BLK_M * RUN % ITEMS || BLK_N * RUN % ITEMS || BLK_K % RUN
@@ -306,8 +306,9 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
     }
 
     const int warp = LOCAL_ID() / 32, lane = LOCAL_ID() % 32;
-    const int m1 = warp / (ITEMS_N / 8) * (4 * THR_M) + (lane / 16 * 2 + lane % 2) * 4;
-    const int n1 = warp % (ITEMS_N / 8) * (8 * THR_N) + lane / 2 % 8 * 4;
+    const int below = lane / 16 * 2 + lane % 2, aside = lane / 2 % 8;   /* of the warp's 4 x 8 threads */
+    const int m1 = warp / (ITEMS_N / 8) * (4 * THR_M) + below * 4;
+    const int n1 = warp % (ITEMS_N / 8) * (8 * THR_N) + aside * 4;
     LOCAL const R *sA = s + m1, *sB = s + SLICE_A + n1;
     R rA[2][THR_M], rB[2][THR_N], rC[THR_M][THR_N];
 
@@ -356,5 +357,11 @@ gemm_pipelined(int M, int N, int K, VIEW eC, R alpha,
 
         rC[i][j] = epilogue(&c, m < M ? m : M - 1, n < N ? n : N - 1, rC[i][j]);
     }
-    store_blocks(&c, m0, n0, &rC[0][0], THR_M, THR_N, 16, 32);
+    if (T_BYTES < 8 && blocks_are_aligned(&c)) {        /* of f64, vectors leave gaps, too */
+        store_blocks(&c, m0, n0, &rC[0][0], THR_M, THR_N, 16, 32);
+    } else {
+        BARRIER();                              /* all have read the last slice */
+        store_blocks_through(&c, m0 - below * 4, n0 - aside * 4, below, aside, lane, s + warp * BLOCKS_ROOM,
+                             &rC[0][0], THR_M, THR_N, 16, 32);
+    }
 }

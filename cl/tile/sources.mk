@@ -30,6 +30,7 @@ texts += \
 	%D%/store.h \
 	%D%/store_across.h \
 	%D%/store_blocks.h \
+	%D%/store_blocks_through.h \
 	%D%/store_f32.h \
 	%D%/store_fragment.h \
 	%D%/store_matrix.h \

@@ -1,13 +1,19 @@
 /* cl/tile/store_blocks.h - accumulators in blocks of 4 x 4 to C, in vectors of 4 elements
  *
  * Takes  epilogue.h
- * Gives  BLOCK_AT(), store_blocks()
+ * Gives  BLOCK_AT(), blocks_are_aligned() store_blocks()
  */
 
 /* d[i * columns + j] is of row m + BLOCK_AT(i, row_step) and column n + BLOCK_AT(j, column_step), and
  * finished.  Stores vectors of 4 elements along rows, or along columns, where C is contiguous and aligned in
  * that direction.  rows, columns and steps are constant. */
 #define BLOCK_AT(i, step) ((i) / 4 * (step) + (i) % 4)
+
+DEVICE int blocks_are_aligned(const struct output *o)
+{
+    return (UINT64)o->c % (4 * C_BYTES) == 0 && ((o->col == 1 && ((o->row | o->N) & 3) == 0) ||
+                                                 (o->row == 1 && ((o->col | o->M) & 3) == 0));
+}
 
 DEVICE void store_blocks(const struct output *o, int m, int n, const R *d, const int rows, const int columns,
                          const int row_step, const int column_step)

@@ -137,8 +137,8 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
     return vn__launch(q, it, kernel, &l);
 }
 
-/* How the kernel divides C: blocks of `tall` rows of tiles and `cols` columns; tasks of at most `rows` rows of
- * a block; at the end, work units of `unit` columns of a row of tiles. A small B is read in place, so that
+/* How the kernel divides C: blocks of `tall` rows of tiles and `cols` columns; tasks of at most `rows` rows
+ * of a block; at the end, work units of `unit` columns of a row of tiles. A small B is read in place, so that
  * small tasks cost no more. */
 struct blocks { int64_t rows, cols, tall, unit; int in_place, in_c; };
 
@@ -156,7 +156,8 @@ static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const s
     const int in_c = !packed && sums_in_c(g), has_partial = packed || (g->k > p[CPU_BLK_K] && !in_c);
     const int64_t down = VN_CEIL_DIV(g->m, p[CPU_THR_M]), wanted = UNITS_EACH * q->device->facts.units;
     const double row_bytes = (double)g->k * (double)real_bytes(g);      /* of panels of A */
-    struct blocks c = { p[CPU_BLK_M], has_partial && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all, 0, 0, 0, in_c };
+    struct blocks c = { .rows = p[CPU_BLK_M], .cols = has_partial && all > p[CPU_BLK_N] ? p[CPU_BLK_N] : all,
+                        .in_c = in_c };
 
     if (has_partial && !packed && down <= 2 * p[CPU_BLK_M] / p[CPU_THR_M] && all > c.cols &&
         all <= 4 * c.cols)

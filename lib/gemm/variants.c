@@ -175,7 +175,8 @@ const struct vn_variant vn__gemm_variants[] = {
     /* multiply-adds */
     { .name = "gemm_pipelined", .was = "gemm_async", HOOKS(pipelined), .turns = vn__turns_pipelined,
       .trial = vn__trial_gemm,
-      .texts = TILES "cl/tile/store_blocks.h cl/atoms/nvidia/cp_async.h cl/gemm/pipelined.cl",
+      .texts = TILES "cl/atoms/nvidia/warp.h cl/atoms/nvidia/cp_async.h cl/tile/store_blocks.h "
+                     "cl/tile/store_blocks_through.h cl/gemm/pipelined.cl",
       .entries = "gemm_pipelined", .params = TILED " STAGES", .costs = VN_TILES_COSTS " ODD FEW ODD_CT",
       CONSTANTS(pipelined, "WAY_A 0 1 2  WAY_B 0 1 2"),
       .defines = "#define MN_MAJOR_A (WAY_A > 0)\n#define BY16_A (WAY_A > 1)\n"

@@ -9,6 +9,7 @@
  *   <conv(x, w), dy> = <x, backward data(dy, w)> = <w, backward filter(x, dy)>
  *   softmax(x + c) = softmax(x)    its rows sum to 1    in place is as out of place
  *   a result that is stored past a CPU's caches is that of a sum made here
+ *   (A B) v = A (B v), also where A is larger than a CPU's caches
  */
 #include <math.h>
 #include <stdlib.h>
@@ -326,6 +327,56 @@ static void run_softmax(vn_type type)
 
 /* ---- results larger than the caches ------------------------------------------------------ */
 
+/* C = A B, of integers, where A is larger than vn__cache_bytes(), so that C is computed in several blocks of
+ * rows: C v and A (B v) are the same. */
+static void blocks_of_rows(const char *variant)
+{
+    enum { N = 203, K = 1030, MOST = 1 << 26 };
+    const vn_gemm_options options = { .variant = variant };
+    const int64_t m = (int64_t)(vn__cache_bytes(queue) / (K * sizeof(float))) + 305;
+    const size_t bytes[] = { (size_t)m * K * sizeof(float), K * N * sizeof(float),
+                             (size_t)m * N * sizeof(float) };
+    float *x[3] = { NULL, NULL, NULL };
+    int64_t v[N], bv[K] = { 0 }, wrong = 0;
+    vn_buffer *to[3];
+
+    if (strcmp(device->facts.family, "cpu") || device->facts.vector < 2 || bytes[0] > MOST)
+        return;                                 /* it is for CPUs, and not for the largest */
+    for (int i = 0; i < 3; i++)
+        if (!(x[i] = calloc(bytes[i], 1)) || vn_buffer_open(&to[i], device, bytes[i]))
+            exit(1);
+    for (int i = 0; i < 2; i++)
+        for (size_t j = 0; j < bytes[i] / sizeof(float); j++)
+            x[i][j] = (float)((int)random_below(&source, 7) - 3);
+    for (int j = 0; j < N; j++)
+        v[j] = (int64_t)random_below(&source, 2001) - 1000;
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < N; j++)
+            bv[k] += (int64_t)x[1][k * N + j] * v[j];
+    if (vn_write(queue, to[0], 0, x[0], bytes[0]) || vn_write(queue, to[1], 0, x[1], bytes[1]) ||
+        vn_gemm(queue, 1, vn_matrix(to[0], VN_F32, m, K), vn_matrix(to[1], VN_F32, K, N), 0,
+                vn_matrix(to[2], VN_F32, m, N), &options) ||
+        vn_read(queue, x[2], to[2], 0, bytes[2]))
+        wrong++;
+    for (int64_t i = 0; i < m && !wrong; i++) {
+        int64_t of_c = 0, of_a = 0;
+
+        for (int j = 0; j < N; j++)
+            of_c += (int64_t)x[2][i * N + j] * v[j];
+        for (int k = 0; k < K; k++)
+            of_a += (int64_t)x[0][i * K + k] * bv[k];
+        wrong += of_c != of_a;
+    }
+    cases++;
+    failures += wrong != 0;
+    if (wrong)
+        printf("not ok: an A past the caches, %s: %s\n", variant, vn_last_error());
+    for (int i = 0; i < 3; i++) {
+        vn_buffer_close(to[i]);
+        free(x[i]);
+    }
+}
+
 /* C = A B, of integers, where C is what vn__is_past_caches() asks for, and little more; as a product, and as
  * a convolution of 1 x 1 whose pixels are the columns. */
 static void past_caches(void)
@@ -410,6 +461,8 @@ int main(void)
             }
         }
     past_caches();
+    blocks_of_rows("gemm_cpu");
+    blocks_of_rows("gemm_cpu_packed");
     for (int i = 0; i < 3; i++)
         vn_buffer_close(buffers[i]);
     vn_queue_close(queue);
