@@ -30,7 +30,8 @@ struct nvidia {
 static struct nvidia cublas = { .variant = "cublas", .ops = { &op_gemm }, .lacks = "it has gemm alone",
                                 .version = VERSION_OF(cublas) };
 static struct nvidia cudnn  = { .variant = "cudnn", .ops = { &op_conv, &op_softmax },
-                                .lacks = "it has no gemm", .version = VERSION_OF(cudnn) };
+                                .lacks = "we use its convolution and softmax alone",
+                                .version = VERSION_OF(cudnn) };
 
 struct run {
     struct nvidia  *peer;
