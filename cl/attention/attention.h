@@ -47,15 +47,27 @@ DEVICE int length_at(GLOBAL const int *lengths, INDEX at, int most)
     (given & GIVEN_QUERY_LENGTHS                                                                 \
      ? length_at(gQueryLengths, (INDEX)vMore.s2 + (batch) * (INDEX)vMore.s3, queries) : queries)
 
-/* The page that has key n of a batch.  A number that is no page's is taken for the nearest. */
-#define PAGE_OF(batch, n)                                                                        \
-    page_at(gPages, (INDEX)vMore.s4 + ((INDEX)(batch) * (keys / page) + (n) / page) * (INDEX)vMore.s5, pages)
+/* Where the table has page i of a batch; the page that has key n; its place there.  A number that is no
+ * page's is taken for the nearest.                                                                     */
+#define PAGE_AT(batch, i)  ((INDEX)vMore.s4 + ((INDEX)(batch) * (keys / page) + (i)) * (INDEX)vMore.s5)
+#define PAGE_OF(batch, n)  page_at(gPages, PAGE_AT(batch, (n) / page), pages)
+#define PLACE_OF(batch, n) place_of(n, page, gPages, PAGE_AT(batch, (n) / page), pages)
 
 DEVICE int page_at(GLOBAL const int *table, INDEX at, int pages)
 {
     const int n = table[at];
 
     return n < 0 ? 0 : n < pages ? n : pages - 1;
+}
+
+/* Key n of a batch: its page, and which of that page's keys it is. */
+struct place { int page, key; };
+
+DEVICE struct place place_of(int n, int page, GLOBAL const int *table, INDEX at, int pages)
+{
+    const struct place place = { page_at(table, at, pages), n % page };
+
+    return place;
 }
 
 /* ---- what a query sees ----------------------------------------------------------------------- */

@@ -70,15 +70,27 @@ attention_decode(DECODE_PARAMS)
     SPLIT_HERE;
     GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + (PAGED ? 0 : batch) * (INDEX)vK.s3 + shared * (INDEX)vK.s4;
     GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + (PAGED ? 0 : batch) * (INDEX)vV.s3 + shared * (INDEX)vV.s4;
+    struct place place[KEYS];                   /* of the keys that are fetched next */
     struct stream stream;
     R q[ROWS][VECTORS * RUN], out[ROWS][VECTORS * RUN], max[ROWS], sum[ROWS];
+
+/* Where the work-item's keys of the step from n0 on are: read a step before its use, as a copy would wait. */
+#define LOOK_UP(n0)                                                                                \
+    do {                                                                                           \
+        EACH for (int u = 0; u < KEYS; u++) {                                                      \
+            const int n = (n0) + u * TEAMS + team;                                                 \
+                                                                                                   \
+            if (PAGED && n < to)                                                                   \
+                place[u] = PLACE_OF(batch, n);                                                     \
+        }                                                                                          \
+    } while (0)
 
 /* Fetches the vectors of the work-item's keys and values of the step from n0 on. */
 #define FETCH(n0)                                                                                  \
     do {                                                                                           \
         EACH for (int u = 0; u < KEYS; u++) {                                                    \
             const int n = (n0) + u * TEAMS + team, is = n < to;                                    \
-            const int p = PAGED && is ? PAGE_OF(batch, n) : 0, in = PAGED && is ? n % page : is ? n : 0; \
+            const int p = PAGED ? place[u].page : 0, in = PAGED ? place[u].key : is ? n : 0;       \
             GLOBAL const T *const k = k0 + p * (INDEX)vK.s3 + in * (INDEX)vK.s5;                   \
             GLOBAL const T *const v = v0 + p * (INDEX)vV.s3 + in * (INDEX)vV.s5;                   \
                                                                                                    \
@@ -93,8 +105,13 @@ attention_decode(DECODE_PARAMS)
     } while (0)
 
     stream_begin(&stream, room);
-    EACH for (int i = 0; i < STREAM_STAGES - 1; i++)
+    EACH for (int u = 0; u < KEYS; u++)
+        place[u].page = place[u].key = 0;
+    EACH for (int i = 0; i < STREAM_STAGES - 1; i++) {
+        LOOK_UP(from + i * STEP);
         FETCH(from + i * STEP);
+    }
+    LOOK_UP(from + (STREAM_STAGES - 1) * STEP);
     EACH for (int r = 0; r < ROWS; r++) {
         const int row = row0 + r < rows ? row0 + r : 0, i = row / group, h = shared * group + row - i * group;
         GLOBAL const T *const from_q = gQ + (INDEX)vQ.s0 + batch * (INDEX)vQ.s3 + h * (INDEX)vQ.s4
@@ -113,6 +130,7 @@ attention_decode(DECODE_PARAMS)
         R s[SCORES];
 
         FETCH(n0 + (STREAM_STAGES - 1) * STEP);
+        LOOK_UP(n0 + STREAM_STAGES * STEP);
         stream_wait(&stream);
         EACH for (int u = 0; u < KEYS; u++) {
             R k[VECTORS * RUN];

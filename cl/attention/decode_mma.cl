@@ -94,16 +94,28 @@ attention_decode_mma(DECODE_PARAMS)
     GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + (PAGED ? 0 : batch) * (INDEX)vV.s3 + shared * (INDEX)vV.s4
                              + (vector * 8 < DV ? vector * 8 : 0);
     UINT32 q[HEAD / 4], stage = 0;
+    struct place place = { 0, 0 };
     float sums[SUMS], max[2], sum[2], rescale[2];
     int lane_begin[2], lane_end[2];             /* that the lane's rows see */
+
+/* Where the lane's key of the step from n0 on is: read a step before its use, for a copy that waited for the
+ * table of pages would leave too few bytes in flight. */
+#define LOOK_UP(n0)                                                                                       \
+    do {                                                                                                  \
+        const int n = (n0) + warp * KEYS + lane % KEYS;                                                   \
+                                                                                                          \
+        if (PAGED && n < to)                                                                              \
+            place = PLACE_OF(batch, n);                                                                   \
+    } while (0)
 
 /* Fetches the warp's keys and values of the step from n0 on to stage `at`. */
 #define FETCH(n0, at)                                                                                     \
     do {                                                                                                  \
         UNROLL for (int c = 0; c < COPIES; c++) {                                                         \
-            const int n = (n0) + warp * KEYS + c * COPY_ROWS + row_of, is = n < to;                       \
-            const int p = PAGED && is ? PAGE_OF(batch, n) : 0, in = PAGED && is ? n % page : is ? n : 0;  \
-            const UINT32 here = ring + (at) * STAGE_BYTES + (c * COPY_ROWS + row_of) * ROW_BYTES          \
+            const int key = c * COPY_ROWS + row_of, n = (n0) + warp * KEYS + key, is = n < to;            \
+            const int p = PAGED ? (int)from_lane((UINT32)place.page, key) : 0;                            \
+            const int in = PAGED ? (int)from_lane((UINT32)place.key, key) : is ? n : 0;                   \
+            const UINT32 here = ring + (at) * STAGE_BYTES + key * ROW_BYTES                               \
                               + (vector ^ row_of ^ c * COPY_ROWS % 8) * 16;                               \
                                                                                                           \
             COPY_ASYNC16_ONCE(here, k0 + p * (INDEX)vK.s3 + in * (INDEX)vK.s5,                            \
@@ -135,8 +147,11 @@ attention_decode_mma(DECODE_PARAMS)
                                            LOAD(from_q, (d + 1) * (INDEX)vQ.s6));
         }
     }
-    UNROLL for (int i = 0; i < STAGES - 1; i++)
+    UNROLL for (int i = 0; i < STAGES - 1; i++) {
+        LOOK_UP(from + i * STEP);
         FETCH(from + i * STEP, i);
+    }
+    LOOK_UP(from + (STAGES - 1) * STEP);
     UNROLL for (int i = 0; i < SUMS; i++)
         sums[i] = 0.0f;
     for (int n0 = from; n0 < to; n0 += STEP) {
@@ -148,6 +163,7 @@ attention_decode_mma(DECODE_PARAMS)
         COPIES_WAIT(STAGES - 2);
         warp_meet();
         FETCH(n0 + (STAGES - 1) * STEP, stage == 0 ? STAGES - 1 : stage - 1);
+        LOOK_UP(n0 + STAGES * STEP);
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         decode_scores(s, q, here, lane);
         UNROLL for (int i = 0; i < SCORES; i++) {
