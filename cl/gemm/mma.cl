@@ -18,8 +18,8 @@
  *
  * Whole slices have a loop without a branch, for products wait for a branch; copies are spread over the
  * products of the first step.  Edges are zeros that the copies write, and have a loop of their own.  A
- * tile of f32 or f64 that is mostly inside C is moved to where it is all inside, and stores only what no
- * other tile does.
+ * tile of f64 at an edge, or of f32 that is mostly inside C, is moved to where it is all inside, and stores
+ * only what no other tile does.
  *
  * Parameters, from gemm.tune: BLK_M BLK_N BLK_K WARP_M WARP_N STAGES, powers of two save STAGES, and the
  * instruction's MMA_M MMA_K (fragment.h).  Constants: MN_MAJOR_A MN_MAJOR_B.
@@ -30,13 +30,13 @@
 
 LARGE_LOCAL(gemm_mma, STAGES * STAGE)
 
-/* The first row (column) of a tile: where most of it is inside, so far back that all is.  The 16-bit types
- * leave out products that are outside instead.                                                         */
+/* The first row (column) of a tile at an edge: so far back that all of it is inside.  A tile of f32 is moved
+ * where most of it is inside.  The 16-bit types leave out products that are outside instead.           */
 DEVICE int moved_inside(int first, int width, int all)
 {
-    const int left = all - first;
+    const int left = all - first, least = T_BYTES == 8 ? 0 : width / 2;
 
-    return T_BYTES > 2 && left > width / 2 && left < width && all >= width ? all - width : first;
+    return T_BYTES > 2 && left > least && left < width && all >= width ? all - width : first;
 }
 
 KERNEL(ITEMS) void
