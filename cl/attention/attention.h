@@ -47,12 +47,7 @@ DEVICE int length_at(GLOBAL const int *lengths, INDEX at, int most)
     (given & GIVEN_QUERY_LENGTHS                                                                 \
      ? length_at(gQueryLengths, (INDEX)vMore.s2 + (batch) * (INDEX)vMore.s3, queries) : queries)
 
-/* Where the table has page i of a batch; the page that has key n; its place there.  A number that is no
- * page's is taken for the nearest.                                                                     */
-#define PAGE_AT(batch, i)  ((INDEX)vMore.s4 + ((INDEX)(batch) * (keys / page) + (i)) * (INDEX)vMore.s5)
-#define PAGE_OF(batch, n)  page_at(gPages, PAGE_AT(batch, (n) / page), pages)
-#define PLACE_OF(batch, n) place_of(n, page, gPages, PAGE_AT(batch, (n) / page), pages)
-
+/* The page at that place of the table.  A number that is no page's is taken for the nearest. */
 DEVICE int page_at(GLOBAL const int *table, INDEX at, int pages)
 {
     const int n = table[at];
@@ -62,6 +57,10 @@ DEVICE int page_at(GLOBAL const int *table, INDEX at, int pages)
 
 /* Key n of a batch: its page, and which of that page's keys it is. */
 struct place { int page, key; };
+
+#define PLACE_OF(batch, n)                                                                       \
+    place_of(n, page, gPages,                                                                    \
+             (INDEX)vMore.s4 + ((INDEX)(batch) * (keys / page) + (n) / page) * (INDEX)vMore.s5, pages)
 
 DEVICE struct place place_of(int n, int page, GLOBAL const int *table, INDEX at, int pages)
 {

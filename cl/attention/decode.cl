@@ -70,7 +70,7 @@ attention_decode(DECODE_PARAMS)
     SPLIT_HERE;
     GLOBAL const T *const k0 = gK + (INDEX)vK.s0 + (PAGED ? 0 : batch) * (INDEX)vK.s3 + shared * (INDEX)vK.s4;
     GLOBAL const T *const v0 = gV + (INDEX)vV.s0 + (PAGED ? 0 : batch) * (INDEX)vV.s3 + shared * (INDEX)vV.s4;
-    struct place place[KEYS];                   /* of the keys that are fetched next */
+    struct place place[KEYS] = { { 0, 0 } };    /* of the keys that are fetched next */
     struct stream stream;
     R q[ROWS][VECTORS * RUN], out[ROWS][VECTORS * RUN], max[ROWS], sum[ROWS];
 
@@ -105,8 +105,6 @@ attention_decode(DECODE_PARAMS)
     } while (0)
 
     stream_begin(&stream, room);
-    EACH for (int u = 0; u < KEYS; u++)
-        place[u].page = place[u].key = 0;
     EACH for (int i = 0; i < STREAM_STAGES - 1; i++) {
         LOOK_UP(from + i * STEP);
         FETCH(from + i * STEP);

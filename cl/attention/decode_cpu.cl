@@ -29,8 +29,11 @@ DEVICE void prefetch_row(GLOBAL const T *p, int width)
 #define OFFSETS(out, v, n0, count)                                                             \
     for (int i = 0; i < BLK_N; i++) {                                                          \
         const int n = (n0) + (i < (count) ? i : (count) - 1);                                  \
+        struct place place = { 0, n };                                                         \
                                                                                                \
-        out[i] = page ? PAGE_OF(batch, n) * (INDEX)v.s3 + n % page * (INDEX)v.s5 : n * (INDEX)v.s5; \
+        if (page)                                                                              \
+            place = PLACE_OF(batch, n);                                                        \
+        out[i] = place.page * (INDEX)v.s3 + place.key * (INDEX)v.s5;                           \
     }
 
 /* The products of a query with VEC keys. */
