@@ -48,7 +48,7 @@ static inline int vn__same_layout(const struct vn_layout *a, const struct vn_lay
     return a->pack == b->pack && a->lines == b->lines && a->bytes == b->bytes;
 }
 
-enum { VN_PARAMS = 16, VN_COSTS = 12, VN_CONSTANTS = 6, VN_ROWS = 16, VN_PLAN = 12 };
+enum { VN_PARAMS = 16, VN_COSTS = 13, VN_CONSTANTS = 6, VN_ROWS = 16, VN_PLAN = 12 };
 
 /* A row of a tune file: a value for each of its variant's params, and for each of its costs. */
 struct vn_row {

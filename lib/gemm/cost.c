@@ -8,11 +8,11 @@
  * operands do not stay in the second-level cache.  An activation other than ReLU takes ACT_NS of each tile,
  * where its row says so.  Tiles are made in waves, the last of which leaves some units idle; and no wave is
  * done before its share of the bytes is read.  A C whose rows are not 16-byte aligned is stored in smaller
- * pieces, which takes as long as ODD_C thousandths of its bytes more; where TMA copies the operands, of the
- * tile's bytes, and by its compute unit, which does nothing else meanwhile.  Rows that begin within a sector
- * of memory share it with other tiles, for HALF_C thousandths of C's bytes.  The memory is read once, but the
- * second-level cache by each tile: where rows begin within its lines, the time of those that it sends counts
- * instead, if it is longer.
+ * pieces, which takes as long as ODD_C thousandths of its bytes more; in gemm_pipelined, and where TMA
+ * copies the operands, of the tile's bytes, and by its compute unit, which does nothing else meanwhile.
+ * Rows that begin within a sector of memory share it with other tiles, for HALF_C thousandths of C's bytes.
+ * The memory is read once, but the second-level cache by each tile: where rows begin within its lines, the
+ * time of those that it sends counts instead, if it is longer.
  *
  * Computing and reading overlap, but not wholly: together they take the root of the sum of their squares, by
  * the first terms of its series, for the library does without libm.
@@ -196,8 +196,8 @@ struct vn_tiles vn__gemm_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_
 
 /* Of a tile, by a compute unit that has its share of the second-level cache.  Elements of 16 bits go through
  * other work-items on their way, and those beyond C as well; larger ones are stored if they are inside.    */
-static double odd_tile_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int thousandths,
-                               const struct vn_site *site)
+double vn__odd_tile_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int thousandths,
+                            const struct vn_site *site)
 {
     const int whole = vn_type_bytes(g->head.type) == 2;
     const double rows = (double)(whole || g->m > blk_m ? blk_m : g->m);
@@ -214,7 +214,7 @@ struct vn_tiles vn__tma_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n
 
     t.bytes = g->head.bytes;
     t.start = 0;
-    t.after = odd_tile_seconds(g, blk_m, blk_n, row->cost[VN_ODD_C], site);
+    t.after = vn__odd_tile_seconds(g, blk_m, blk_n, row->cost[VN_ODD_C], site);
     return t;
 }
 

@@ -86,6 +86,8 @@ struct vn_tiles vn__gemm_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_
                                const struct vn_site *site);
 /* The same where TMA copies them, which finds the matrix of a batch by itself; an unaligned C is stored by
  * its compute unit when the tile's products are there.                                                    */
+double vn__odd_tile_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int thousandths,
+                            const struct vn_site *site);
 struct vn_tiles vn__tma_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                               double peak, const struct vn_row *row, const struct vn_site *site);
 /* How long the former take, none of their lines counted. */

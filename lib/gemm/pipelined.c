@@ -118,7 +118,8 @@ const char *vn__plan_pipelined(struct vn_plan *out, const void *problem, const s
     const struct gemm g = oriented(problem);
     const int odd_c = row->cost[vn__turns_pipelined(problem) ? ODD_CT : VN_ODD_C];
     struct vn_tiles t = {
-        .bytes = g.head.bytes + vn__odd_c_bytes(&g, odd_c), .start = vn__batch_seconds(&g, site),
+        .bytes = g.head.bytes, .start = vn__batch_seconds(&g, site),
+        .after = vn__odd_tile_seconds(&g, row->p[BLK_M], row->p[BLK_N], odd_c, site),
         .resident = vn__resident(items_of(row->p)),
         .peak = vn__fma_peak(&g, site) * odd_of(way_of_a(&g), row) * odd_of(way_of_b(&g), row) };
 

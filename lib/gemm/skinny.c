@@ -12,8 +12,8 @@
 enum { ITEMS_K, ITEMS_N, THR_N, DEPTH_K, DEPTH_N, FILL, LANES, SPLIT };     /* parameters of gemm_skinny */
 enum { ROWS_ITEMS, ROWS_GROUPS, ROWS_ROOM, ROWS_FILL, ROWS_SPLIT };         /* of gemm_skinny_rows */
 enum { MMA_ITEMS, MMA_TILES_16, MMA_TILES_64, MMA_ROOM, MMA_DEPTH_K, MMA_DEPTH_N, MMA_FILL, MMA_SPLIT };
-enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C, C, STEP_NS, LEVEL_NS, ODD_A, EFF_N, MEMORY_N, ODD_A_N };
-                                                                                       /* their costs */
+enum { EFF, MEMORY, FIXED_NS, GROUP_NS, ODD_C, C, STEP_NS, LEVEL_NS, ODD_A, EFF_N, MEMORY_N, ODD_A_N,
+       SLICE_NS };                                                              /* their costs */
 enum { TURNED_NS = ODD_A };                     /* ... of gemm_skinny_rows, behind LEVEL_NS */
 enum { SPAN = 64, LONG = 4096 };
 
@@ -100,17 +100,22 @@ struct engine {
                                      launch adds them */
     int enough;                   /* items for each unit whose reads keep the memory busy */
     int shaped;                   /* the kernel knows the size of its tile */
+    int passes;                   /* in which sums of sliced-K go through local memory, if a work-item
+                                     adds them one after the other */
 };
 
 static struct engine fma_engine(const struct gemm *g, const int *p)
 {
-    const int k_major = is_k_major(g);
+    enum { AT_A_TIME = 64 };                    /* bytes of sums of a work-item, as in the kernel's text */
+    const int k_major = is_k_major(g), columns = k_major ? p[THR_N] : vector_of(g);
+    const int sums = fma_rows_of(g) * columns * (g->head.type == VN_F64 ? 8 : 4);
 
     return (struct engine){
         .rows    = fma_rows_of(g),
+        .passes  = (int)VN_CEIL_DIV(sums, AT_A_TIME),
         .items   = p[k_major ? ITEMS_K : ITEMS_N],
         .lanes   = p[k_major ? ITEMS_K : ITEMS_N],
-        .columns = k_major ? p[THR_N] : vector_of(g),
+        .columns = columns,
         .depth   = k_major ? p[DEPTH_K] * vector_of(g) : p[DEPTH_N] * p[THR_N],
         .across  = k_major ? 8 : 1,
         .apart   = k_major ? 1 : p[LANES],
@@ -373,9 +378,11 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
     const double levels = e->slots ? levels_of(s->splits, e->rows) : s->splits > 1 ? (double)s->splits : 0;
     const double turned = e->shaped && vn__col(&g->c) != 1 ? cost[TURNED_NS] : 0;   /* C by columns */
     const double group  = cost[GROUP_NS] + turned;
+    const double slices = e->passes && s->across > 1 ? (double)(s->across * e->passes) : 0;
 
     return 2 * vn__batch_seconds(g, site) +
-           (cost[FIXED_NS] + group * waves * e->rows / 8 + cost[LEVEL_NS] * levels) * 1e-9 +
+           (cost[FIXED_NS] + group * waves * e->rows / 8 + cost[LEVEL_NS] * levels +
+            cost[SLICE_NS] * slices) * 1e-9 +
            vn__together(vn__together(read, flops), chain) +
            (added > 0 ? vn__launch_seconds(site) + 2 * added / l2 : 0);
 }

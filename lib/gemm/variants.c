@@ -91,7 +91,7 @@ const struct vn_variant vn__gemm_variants[] = {
     { .name = "gemm_skinny", HOOKS(skinny), FEW_ROWS_TURN,
       .texts = EPILOGUE "cl/gemm/skinny.h cl/gemm/splitk_sum.cl cl/gemm/skinny.cl",
       .entries = "gemm_skinny gemm_sum", .params = "ITEMS_K ITEMS_N THR_N DEPTH_K DEPTH_N FILL LANES SPLIT",
-      .costs = FEW_ROWS BY_MAJOR, CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
+      .costs = FEW_ROWS BY_MAJOR " SLICE_NS", CONSTANTS(skinny, "K_MAJOR 0 1  THR_M 1 2 4 8 16"),
       .defines = "#define ITEMS (K_MAJOR ? ITEMS_K : ITEMS_N)\n"
                  "#define DEPTH (K_MAJOR ? DEPTH_K : DEPTH_N)\n" },
 
