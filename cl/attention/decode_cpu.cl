@@ -2,9 +2,9 @@
  *
  * As in decode.cl the queries of all heads that share a head of keys are packed into rows, of which a
  * work-group, here one work-item, has ROWS, and a split of the keys; attention_merge adds up the splits in
- * order.  Keys and values are read where they are, once, in blocks of BLK_N: the scores of VEC keys at a
- * time, whose products with a query are vectors, added up as they are transposed to one vector.  While scores
- * are computed, the values of the same keys are prefetched; before values are added, the next block's keys.
+ * order.  Keys and values are read where they are, once, in blocks of BLK_N: the scores of all rows with a
+ * few keys at a time, VEC products that are vectors, added up as they are transposed to one vector.  While
+ * scores are computed, the values of the same keys are prefetched; while values are added, the next keys.
  *
  * Parameters, from attention.tune: VEC BLK_N.  Constants: HEAD ROWS.
  * Method: Dao et al., "Flash-Decoding for long-context inference", 2023.
@@ -16,13 +16,22 @@
 #define VECTORS (HEAD / VEC)
 #define SCORES  (BLK_N / VEC)                   /* vectors of scores of a row */
 #define AT_ONCE (ROWS == 8 ? 2 : 4)             /* vectors of each row of sums in registers */
+#define TOGETHER (ROWS < VEC ? ROWS : VEC)      /* rows whose products with KEYS keys make a vector */
+#define KEYS     (VEC / TOGETHER)
 
 EXP_BELOW_FUNCTION(exp_lanes, vector, BITS_LANES, LANES_BITS)
 
-DEVICE void prefetch_row(GLOBAL const T *p, int width)
+/* Rows to prefetch, `count` of them, while others are read: evenly, for a core has few misses in flight.  A
+ * prefetch beyond a row does no harm. */
+struct ahead { GLOBAL const T *from; const INDEX *at; int count; };
+
+#define PER_LINE (VEC * T_BYTES < 64 ? 64 / (VEC * T_BYTES) : 1)       /* vectors in a line of the cache */
+
+/* Vector d of row i. */
+DEVICE void prefetch_vector(const struct ahead *a, int i, int d)
 {
-    for (int i = 0; i < width; i += 64 / T_BYTES)
-        PREFETCH(p + i);
+    if (d % PER_LINE == 0 && i < a->count)
+        PREFETCH(a->from + a->at[i] + d * VEC);
 }
 
 /* The offsets of keys n0 to n0 + count - 1 of a batch, of the last one in the lanes behind them. */
@@ -36,24 +45,41 @@ DEVICE void prefetch_row(GLOBAL const T *p, int width)
         out[i] = place.page * (INDEX)v.s3 + place.key * (INDEX)v.s5;                           \
     }
 
-/* The products of a query with VEC keys. */
-DEVICE vector products(LOCAL const vector *q, GLOBAL const T *keys, const INDEX *at, int vectors)
+/* A level of the tree that adds the lanes of VEC vectors and transposes them: of x[i] and x[i + apart].  The
+ * distance is a constant of the text: else the compiler keeps x in memory. */
+#define ADD_APART(x, apart)                                                                    \
+    UNROLL for (int i = 0; i < (VEC > apart ? apart : 0); i++) {                               \
+        vector low, high;                                                                      \
+                                                                                               \
+        ZIP(low, high, x[i], x[i + apart]);                                                    \
+        x[i] = low + high;                                                                     \
+    }
+
+/* The products of TOGETHER queries with KEYS keys, whose vectors are read once for all of them. */
+DEVICE void products(LOCAL R *scores, LOCAL const vector *q, GLOBAL const T *keys, const INDEX *at,
+                     int vectors, const struct ahead *values)
 {
     vector x[VEC];
+    R lane[VEC];
 
     UNROLL for (int i = 0; i < VEC; i++)
         x[i] = (vector)ZERO;
     for (int d = 0; d < vectors; d++)
-        UNROLL for (int i = 0; i < VEC; i++)
-            x[i] = FMA(q[d], LOAD_VECTOR(VEC, keys + at[i] + d * VEC), x[i]);
-    UNROLL for (int apart = VEC / 2; apart > 0; apart /= 2)
-        UNROLL for (int i = 0; i < apart; i++) {
-            vector low, high;
+        UNROLL for (int i = 0; i < KEYS; i++) {
+            const vector key = LOAD_VECTOR(VEC, keys + at[i] + d * VEC);
 
-            ZIP(low, high, x[i], x[i + apart]);
-            x[i] = low + high;
+            prefetch_vector(values, i, d);
+            UNROLL for (int r = 0; r < TOGETHER; r++)
+                x[r * KEYS + i] = FMA(q[r * VECTORS + d], key, x[r * KEYS + i]);
         }
-    return x[0];
+    ADD_APART(x, 8);
+    ADD_APART(x, 4);
+    ADD_APART(x, 2);
+    ADD_APART(x, 1);
+    VSTORE(VEC, lane, x[0]);
+    UNROLL for (int r = 0; r < TOGETHER; r++)
+    UNROLL for (int i = 0; i < KEYS; i++)
+        scores[r * BLK_N + i] = lane[r * KEYS + i];
 }
 
 /* What is to be done with the scores of a row. */
@@ -99,25 +125,26 @@ DEVICE R weigh(LOCAL vector *s, int vectors, const struct scored *it, R *max, R 
     return factor;
 }
 
-/* sums += weights times `wide` vectors of the values of `count` keys. */
+/* sums += weights times `wide` vectors, from the d-th on, of the values of `count` keys. */
 DEVICE void add_values(LOCAL vector *sums, LOCAL const R *weights, GLOBAL const T *values, const INDEX *at,
-                       int count, const int wide)
+                       int count, int d, const int wide, const struct ahead *keys)
 {
     vector x[ROWS][AT_ONCE];
 
     UNROLL for (int r = 0; r < ROWS; r++)
         UNROLL for (int w = 0; w < wide; w++)
-            x[r][w] = sums[r * VECTORS + w];
+            x[r][w] = sums[r * VECTORS + d + w];
     for (int i = 0; i < count; i++)
         UNROLL for (int w = 0; w < wide; w++) {
-            const vector v = LOAD_VECTOR(VEC, values + at[i] + w * VEC);
+            const vector v = LOAD_VECTOR(VEC, values + at[i] + (d + w) * VEC);
 
+            prefetch_vector(keys, i, d + w);
             UNROLL for (int r = 0; r < ROWS; r++)
                 x[r][w] = FMA((vector)weights[r * BLK_N + i], v, x[r][w]);
         }
     UNROLL for (int r = 0; r < ROWS; r++)
         UNROLL for (int w = 0; w < wide; w++)
-            sums[r * VECTORS + w] = x[r][w];
+            sums[r * VECTORS + d + w] = x[r][w];
 }
 
 KERNEL(1) void
@@ -154,11 +181,12 @@ attention_decode_cpu(DECODE_PARAMS)
         const int next = n0 + BLK_N < to ? to - n0 - BLK_N : 0;
 
         OFFSETS(v_at, vV, n0, count);
-        for (int v = 0; v < vectors; v++) {
-            for (int i = 0; i < VEC; i++)
-                prefetch_row(v0 + v_at[v * VEC + i], DV);
-            for (int r = 0; r < ROWS; r++)
-                sScores[r * SCORES + v] = products(sQ + r * VECTORS, k0, k_at + v * VEC, D / VEC);
+        for (int i = 0; i < vectors * VEC; i += KEYS) {
+            const struct ahead values = { v0, v_at + i, KEYS };
+
+            for (int r = 0; r < ROWS; r += TOGETHER)
+                products((LOCAL R *)sScores + r * BLK_N + i, sQ + r * VECTORS, k0, k_at + i, D / VEC,
+                         &values);
         }
         for (int r = 0; r < ROWS; r++) {
             const int row = row0 + r < rows ? row0 + r : 0, i = row / group;
@@ -173,17 +201,17 @@ attention_decode_cpu(DECODE_PARAMS)
                 for (int d = 0; d < VECTORS; d++)
                     sOut[r * VECTORS + d] = (vector)factor * sOut[r * VECTORS + d];
         }
-        if (next > 0) {
+        if (next > 0)
             OFFSETS(k_at, vK, n0 + BLK_N, next);
-            for (int i = 0; i < BLK_N && i < next; i++)
-                prefetch_row(k0 + k_at[i], D);
-        }
+
+        const struct ahead keys = { k0, k_at, next };
+
         for (int d = 0; d < DV / VEC;) {
             if (d + AT_ONCE <= DV / VEC) {
-                add_values(sOut + d, (LOCAL const R *)sScores, v0 + d * VEC, v_at, count, AT_ONCE);
+                add_values(sOut, (LOCAL const R *)sScores, v0, v_at, count, d, AT_ONCE, &keys);
                 d += AT_ONCE;
             } else {
-                add_values(sOut + d, (LOCAL const R *)sScores, v0 + d * VEC, v_at, count, 1);
+                add_values(sOut, (LOCAL const R *)sScores, v0, v_at, count, d, 1, &keys);
                 d++;
             }
         }
