@@ -21,8 +21,9 @@
 
 EXP_BELOW_FUNCTION(exp_lanes, vector, BITS_LANES, LANES_BITS)
 
-/* Rows to prefetch, `count` of them, while others are read: evenly, for a core has few misses in flight.  A
- * prefetch beyond a row does no harm. */
+/* Rows to prefetch, `count` of them, while others are read: evenly, for a core has few misses in flight, and
+ * as many vectors of each as are read.  Where they are longer, the rest is left to the core; where shorter,
+ * what lies behind them is prefetched, which does no harm. */
 struct ahead { GLOBAL const T *from; const INDEX *at; int count; };
 
 #define PER_LINE (VEC * T_BYTES < 64 ? 64 / (VEC * T_BYTES) : 1)       /* vectors in a line of the cache */
@@ -181,13 +182,13 @@ attention_decode_cpu(DECODE_PARAMS)
         const int next = n0 + BLK_N < to ? to - n0 - BLK_N : 0;
 
         OFFSETS(v_at, vV, n0, count);
-        for (int i = 0; i < vectors * VEC; i += KEYS) {
-            const struct ahead values = { v0, v_at + i, KEYS };
+        for (int i = 0; i < vectors * VEC; i += KEYS)
+            for (int r = 0; r < ROWS; r += TOGETHER) {
+                const struct ahead values = { v0, v_at + i, r == 0 ? KEYS : 0 };
 
-            for (int r = 0; r < ROWS; r += TOGETHER)
                 products((LOCAL R *)sScores + r * BLK_N + i, sQ + r * VECTORS, k0, k_at + i, D / VEC,
                          &values);
-        }
+            }
         for (int r = 0; r < ROWS; r++) {
             const int row = row0 + r < rows ? row0 + r : 0, i = row / group;
             const int behind = sight_end(&sight, i) - n0, h = shared * group + row - i * group;

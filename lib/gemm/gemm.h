@@ -84,13 +84,13 @@ double vn__tiles_seconds(const struct vn_tiles *t, const struct vn_row *row, con
 struct vn_tiles vn__gemm_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                                double peak, int resident, const struct vn_row *row,
                                const struct vn_site *site);
-/* The same where TMA copies them, which finds the matrix of a batch by itself; an unaligned C is stored by
- * its compute unit when the tile's products are there.                                                    */
+/* What the store of a tile of an unaligned C takes more, after its products are there. */
 double vn__odd_tile_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int thousandths,
                             const struct vn_site *site);
+/* Tiles that TMA copies, which finds the matrix of a batch by itself; an unaligned C counts by the tile. */
 struct vn_tiles vn__tma_tiles(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                               double peak, const struct vn_row *row, const struct vn_site *site);
-/* How long the former take, none of their lines counted. */
+/* How long vn__gemm_tiles() take, none of their lines counted. */
 double vn__gemm_seconds(const struct gemm *g, int64_t blk_m, int64_t blk_n, int64_t k, double matrices,
                         double peak, int resident, const struct vn_row *row, const struct vn_site *site);
 /* What is left of a rate where rows of an operand begin within a line of the cache, so that each row of a TMA

@@ -100,18 +100,18 @@ struct engine {
                                      launch adds them */
     int enough;                   /* items for each unit whose reads keep the memory busy */
     int shaped;                   /* the kernel knows the size of its tile */
-    int passes;                   /* in which sums of sliced-K go through local memory, if a work-item
-                                     adds them one after the other */
+    int passes;                   /* in which sums of sliced-K go through local memory, where a work-item
+                                     adds them one after the other; else 0 */
 };
 
 static struct engine fma_engine(const struct gemm *g, const int *p)
 {
     enum { AT_A_TIME = 64 };                    /* bytes of sums of a work-item, as in the kernel's text */
     const int k_major = is_k_major(g), columns = k_major ? p[THR_N] : vector_of(g);
-    const int sums = fma_rows_of(g) * columns * (g->head.type == VN_F64 ? 8 : 4);
+    const int rows = fma_rows_of(g), sums = rows * columns * (g->head.type == VN_F64 ? 8 : 4);
 
     return (struct engine){
-        .rows    = fma_rows_of(g),
+        .rows    = rows,
         .passes  = (int)VN_CEIL_DIV(sums, AT_A_TIME),
         .items   = p[k_major ? ITEMS_K : ITEMS_N],
         .lanes   = p[k_major ? ITEMS_K : ITEMS_N],
@@ -378,7 +378,7 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
     const double levels = e->slots ? levels_of(s->splits, e->rows) : s->splits > 1 ? (double)s->splits : 0;
     const double turned = e->shaped && vn__col(&g->c) != 1 ? cost[TURNED_NS] : 0;   /* C by columns */
     const double group  = cost[GROUP_NS] + turned;
-    const double slices = e->passes && s->across > 1 ? (double)(s->across * e->passes) : 0;
+    const double slices = s->across > 1 ? (double)(s->across * e->passes) : 0;
 
     return 2 * vn__batch_seconds(g, site) +
            (cost[FIXED_NS] + group * waves * e->rows / 8 + cost[LEVEL_NS] * levels +
