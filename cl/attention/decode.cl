@@ -28,7 +28,7 @@
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define TEAMS_ROOM  (LANES > 1 ? 0 : SCORES * ITEMS)
 #define GROUP_ROOM  (ROWS * TEAMS + 2 * SLOTS * PITCH)
-#define ROOM        LARGER(TEAMS_ROOM, LARGER(GROUP_ROOM, SPLITS_ROOM))
+#define ROOM        LARGER(TEAMS_ROOM, GROUP_ROOM)
 #define LOCAL_BYTES LARGER(STREAM_BYTES, (TYPE == TYPE_F64 ? 8 : 4) * ROOM)
 
 /* Of `count` values of a work-item the sums over its team, in the same order each time. */
@@ -250,7 +250,7 @@ attention_decode(DECODE_PARAMS)
 #if LANES > 1
     if (merges && is_last_split(before, counters + (batch * shareds + shared) * blocks + block, splits)) {
         RESULT(result);
-        merge_splits(scratch, SPLIT_OF(0), splits, &result);
+        merge_splits(SPLIT_OF(0), splits, &result);
     }
 #endif
 }

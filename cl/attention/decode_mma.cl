@@ -31,7 +31,7 @@
 #define PITCH       (HEAD + 8)                  /* of merged sums: lanes of four rows differ in banks */
 #define MERGE_ROOM  (WARPS * ROWS * (PITCH + 2))
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
-#define LOCAL_BYTES LARGER(RING_BYTES, 4 * LARGER(MERGE_ROOM, SPLITS_ROOM))
+#define LOCAL_BYTES LARGER(RING_BYTES, 4 * MERGE_ROOM)
 #define LOG2_E      1.44269504f
 
 LARGE_LOCAL(attention_decode_mma, LOCAL_BYTES)
@@ -126,6 +126,11 @@ attention_decode_mma(DECODE_PARAMS)
         copies_commit();                                                                                  \
     } while (0)
 
+    UNROLL for (int i = 0; i < STAGES - 1; i++) {
+        LOOK_UP(from + i * STEP);
+        FETCH(from + i * STEP, i);
+    }
+    LOOK_UP(from + (STAGES - 1) * STEP);
     UNROLL for (int below = 0; below < 2; below++) {
         const int row = row0 + lane / 4 + 8 * below, there = row < rows, i = there ? row / group : 0;
         const int h = shared * group + (there ? row - i * group : 0);
@@ -147,11 +152,6 @@ attention_decode_mma(DECODE_PARAMS)
                                            LOAD(from_q, (d + 1) * (INDEX)vQ.s6));
         }
     }
-    UNROLL for (int i = 0; i < STAGES - 1; i++) {
-        LOOK_UP(from + i * STEP);
-        FETCH(from + i * STEP, i);
-    }
-    LOOK_UP(from + (STAGES - 1) * STEP);
     UNROLL for (int i = 0; i < SUMS; i++)
         sums[i] = 0.0f;
     for (int n0 = from; n0 < to; n0 += STEP) {
@@ -220,13 +220,14 @@ attention_decode_mma(DECODE_PARAMS)
                     merged[(warp * ROWS + r) * PITCH + lane % 4 * 2 + ACC_COL(e)] = sums[e];
     }
     BARRIER();
-    for (int at = me; at < count * DV; at += ITEMS) {
-        const int r = at / DV, c = at - r * DV;
+    for (int at = me; at < count * HEAD; at += ITEMS) {
+        const int r = at / HEAD, c = at % HEAD;
         float x = 0.0f;
 
         UNROLL for (int w = 0; w < WARPS; w++)
             x = x + merged[(w * ROWS + r) * PITCH + c];
-        own_split[at] = x;
+        if (c < DV)
+            own_split[r * DV + c] = x;
     }
     if (me < count) {
         float top = -INFINITE, all = 0.0f;
@@ -240,6 +241,6 @@ attention_decode_mma(DECODE_PARAMS)
     }
     if (merges && is_last_split(before, counters + (batch * shareds + shared) * blocks + block, splits)) {
         RESULT(result);
-        merge_splits((LOCAL float *)room, SPLIT_OF(0), splits, &result);
+        merge_splits(SPLIT_OF(0), splits, &result);
     }
 }

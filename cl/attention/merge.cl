@@ -5,13 +5,14 @@
  * attention_merge, adds them up, in order.  Rows are the queries of the heads that share a head of keys, head
  * by head of each query.
  *
- * Takes  ROWS ITEMS; LANES power() (lanes.h); attention.h; where LANES > 1, count_acquire()
- * Gives  DECODE_PARAMS SPLIT_HERE SPLITS_MOST SPLITS_ROOM SPLIT_OF RESULT merge_splits() is_last_split(), the
+ * Takes  HEAD ROWS ITEMS; LANES power() (lanes.h); attention.h; where LANES > 1, count_acquire()
+ * Gives  DECODE_PARAMS SPLIT_HERE SPLIT_OF RESULT merge_splits() is_last_split(), the
  *        kernel attention_merge
  */
-#define SPLITS_MOST 128
-#define SPLITS_ROOM (2 * ROWS * SPLITS_MOST + ROWS)     /* elements of local memory that merging takes */
-#define MERGED      4                                   /* elements of a work-item, and splits, in flight */
+#define AHEAD 16                                /* splits of which a work-item loads at once */
+#ifndef MERGED
+#define MERGED 2                                /* elements of a row that it has, a factor of DV */
+#endif
 
 #define DECODE_PARAMS                                                                                   \
     int queries, int keys, int D, int DV, int group, int causal, int offset, int window, R scale,      \
@@ -63,59 +64,66 @@ struct result {
     to.has_lse = has_lse;                                                                      \
     to.has_sinks = given & GIVEN_SINKS
 
-/* A work-group merges the splits of ROWS rows, in order. */
-DEVICE void merge_splits(LOCAL R *scratch, GLOBAL const R *parts, int splits, const struct result *to)
+/* A work-group merges the splits of ROWS rows, in order.  A work-item has MERGED elements of a row, of AHEAD
+ * splits at once, and finds the maximum and the sum of the row by itself: that is less than to wait for
+ * others. */
+DEVICE void merge_splits(GLOBAL const R *parts, int splits, const struct result *to)
 {
-    LOCAL R *const factors = scratch, *const all = scratch + 2 * ROWS * splits;
-    const int me = LOCAL_ID(), DV = to->DV, left = to->rows - to->row0, count = left < ROWS ? left : ROWS;
-    GLOBAL const R *const pairs = parts + ROWS * DV;
+    const int DV = to->DV, left = to->rows - to->row0, count = left < ROWS ? left : ROWS;
 
-    for (int at = me; at < 2 * ROWS * splits; at += ITEMS)
-        factors[at] = pairs[(INDEX)(at / (2 * ROWS)) * SPLIT_ELEMENTS + at % (2 * ROWS)];
-    BARRIER();
-    for (int r = me; r < count; r += ITEMS) {
-        const int row = to->row0 + r, i = row / to->group, h = to->shared * to->group + row - i * to->group;
-        R max = LOWEST, sum = ZERO, factor = (R)1;
+    NO_UNROLL for (int at = LOCAL_ID() * MERGED; at < count * HEAD; at += ITEMS * MERGED) {
+        const int r = at / HEAD, c = at % HEAD, row = to->row0 + r, i = row / to->group;
+        const int h = to->shared * to->group + row - i * to->group;
+        R max = LOWEST, sum = ZERO, factor = (R)1, x[MERGED];
 
-        for (int k = 0; k < splits; k++)
-            max = MAX(max, factors[2 * k * ROWS + r]);
-        for (int k = 0; k < splits; k++) {
-            LOCAL R *const pair = factors + 2 * k * ROWS + r;
+        if (c >= DV)
+            continue;
+        UNROLL for (int e = 0; e < MERGED; e++)
+            x[e] = ZERO;
+        NO_UNROLL for (int k0 = 0; k0 < splits; k0 += AHEAD) {
+            R maxima[AHEAD], sums[AHEAD], part[AHEAD][MERGED];
+            const R before = max;
 
-            pair[0] = power(pair[0] - max);
-            sum = FMA(pair[0], pair[ROWS], sum);
+            UNROLL for (int k = 0; k < AHEAD; k++) {
+                GLOBAL const R *const from = parts + (INDEX)(k0 + k) * SPLIT_ELEMENTS;
+
+                maxima[k] = ZERO - INFINITE;
+                sums[k] = ZERO;
+                UNROLL for (int e = 0; e < MERGED; e++)
+                    part[k][e] = ZERO;
+                if (k0 + k < splits) {
+                    maxima[k] = from[ROWS * DV + r];
+                    sums[k] = from[ROWS * DV + ROWS + r];
+                    UNROLL for (int e = 0; e < MERGED; e++)
+                        part[k][e] = from[r * DV + c + e];
+                }
+            }
+            UNROLL for (int k = 0; k < AHEAD; k++)
+                max = MAX(max, maxima[k]);
+
+            const R rescale = power(before - max);
+
+            sum = sum * rescale;
+            UNROLL for (int e = 0; e < MERGED; e++)
+                x[e] = x[e] * rescale;
+            UNROLL for (int k = 0; k < AHEAD; k++) {
+                const R weight = power(maxima[k] - max);
+
+                sum = FMA(weight, sums[k], sum);
+                UNROLL for (int e = 0; e < MERGED; e++)
+                    x[e] = FMA(weight, part[k][e], x[e]);
+            }
         }
         if (row >= to->seen)                    /* no query */
             sum = ZERO;
         else if (to->has_sinks)
             factor = join_sink(&max, &sum, to->sinks[h * to->sink_step]);
-        all[r] = factor * inverse_of(sum);
-        if (to->has_lse)
+        factor = factor * inverse_of(sum);
+        if (to->has_lse && c == 0)
             to->lse[h * (INDEX)to->vLse.s5 + i * (INDEX)to->vLse.s6] = logarithm_of(max, sum);
-    }
-    BARRIER();
-    for (int first = me; first < count * DV; first += MERGED * ITEMS) {
-        R x[MERGED];
-        int at[MERGED];                         /* past the end, the last element */
-
-        UNROLL for (int e = 0; e < MERGED; e++) {
-            x[e] = ZERO;
-            at[e] = first + e * ITEMS < count * DV ? first + e * ITEMS : count * DV - 1;
-        }
-        for (int k0 = 0; k0 < splits; k0 += MERGED)
-            UNROLL for (int k = k0; k < k0 + MERGED; k++)
-                if (k < splits)
-                    UNROLL for (int e = 0; e < MERGED; e++)
-                        x[e] = FMA(factors[2 * k * ROWS + at[e] / DV],
-                                   parts[(INDEX)k * SPLIT_ELEMENTS + at[e]], x[e]);
-        UNROLL for (int e = 0; e < MERGED; e++) {
-            const int j = at[e] / DV, c = at[e] - j * DV, q = (to->row0 + j) / to->group;
-            const int head = to->shared * to->group + to->row0 + j - q * to->group;
-
-            if (first + e * ITEMS < count * DV)
-                STORE(to->o, head * (INDEX)to->vO.s4 + q * (INDEX)to->vO.s5 + c * (INDEX)to->vO.s6,
-                      all[j] == ZERO ? ZERO : x[e] * all[j]);
-        }
+        UNROLL for (int e = 0; e < MERGED; e++)
+            STORE(to->o, h * (INDEX)to->vO.s4 + i * (INDEX)to->vO.s5 + (c + e) * (INDEX)to->vO.s6,
+                  factor == ZERO ? ZERO : x[e] * factor);
     }
 }
 
@@ -139,9 +147,8 @@ DEVICE int is_last_split(LOCAL int *before, GLOBAL int *count, int splits)
 KERNEL(ITEMS) void
 attention_merge(DECODE_PARAMS)
 {
-    LOCAL_ARRAY(R, scratch, SPLITS_ROOM);
     const int block = GROUP_ID(0), shared = GROUP_ID(1), batch = GROUP_ID(2);
 
     RESULT(result);
-    merge_splits(scratch, SPLIT_OF(0), splits, &result);
+    merge_splits(SPLIT_OF(0), splits, &result);
 }

@@ -15,7 +15,7 @@ enum { CPU_VEC, CPU_KEYS };                     /* and of attention_decode_cpu *
 enum { CPU_GROUPS };
 enum { BLOCKS, SPLITS };                        /* values of a plan */
 enum { DECODE, MERGE };                         /* kernels */
-enum { SPLITS_MOST = 128, DECODE_ROWS = 64, CPU_ROWS = 16 };
+enum { SPLITS_MOST = 128, WAVE_STEPS = 4, DECODE_ROWS = 64, CPU_ROWS = 16 };
 enum { COMPUTED = 12 };                         /* instructions for an element and row, as multiply-adds */
 
 /* ---- fits ------------------------------------------------------------------------- */
@@ -120,14 +120,15 @@ static int64_t step_of(const struct attention *a, const int *p)
     return p[ITEMS] / (lanes < p[LANES_MOST] ? lanes : p[LANES_MOST]) * p[KEYS];
 }
 
-/* The splits that leave the last wave of work-groups fullest; a wave costs a step beside its keys. */
+/* The splits that leave the last wave of work-groups fullest; a wave costs WAVE_STEPS beside its keys. */
 static int64_t splits_of(const struct attention *a, int64_t step, int64_t blocks, int64_t slots)
 {
     const int64_t all = heads_of(a) * blocks, steps = VN_CEIL_DIV(a->keys, step);
     int64_t best = 1, least = INT64_MAX;
 
     for (int64_t splits = 1; splits <= SPLITS_MOST && splits <= steps; splits++) {
-        const int64_t time = VN_CEIL_DIV(all * splits, slots) * (VN_CEIL_DIV(a->keys, splits) + step);
+        const int64_t time = VN_CEIL_DIV(all * splits, slots)
+                           * (VN_CEIL_DIV(a->keys, splits) + WAVE_STEPS * step);
 
         if (time < least) {
             least = time;

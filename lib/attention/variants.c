@@ -93,7 +93,7 @@ const struct vn_variant vn__attention_variants[] = {
       .texts = "cl/tile/activation.h cl/tile/lanes.h cl/tile/row_cpu.h " SPLITS "cl/attention/decode_cpu.cl",
       .entries = "attention_decode_cpu attention_merge", .params = "VEC BLK_N", .costs = "GROUPS",
       .constants = "HEAD 64 128 256  ROWS 1 4 8", .constants_of = vn__constants_attention_decode_cpu,
-      .defines = "#define HAS_SOFTCAP 1\n#define ITEMS 1\n" },
+      .defines = "#define HAS_SOFTCAP 1\n#define ITEMS 1\n#define MERGED VEC\n" },
     { .name = "attention_cpu", .fits = fits_cpu, .plan = vn__plan_attention_cpu,
       .run = vn__run_attention_cpu,
       .texts = CPU "cl/attention/cpu.cl",
@@ -142,8 +142,8 @@ const struct vn_variant vn__attention_variants[] = {
       .entries = "attention_decode_mma attention_merge", .params = "ITEMS KEYS STAGES LAZY",
       .costs = "GROUPS FIXED_NS", .constants = "HEAD 64 128 256  GENERAL 0 1  PAGED 0 1",
       .constants_of = vn__constants_attention_decode_mma, .engine = "HMMA",
-      .defines = "#define HAS_SOFTCAP 1\n#define CAUSAL 1\n#define ROWS 16\n#define PTX_MATH 1\n"
-                 "#define EXACT_WEIGHTS GENERAL\n" },
+      .defines = "#define HAS_SOFTCAP 1\n#define CAUSAL 1\n#define ROWS 16\n#define MERGED 4\n"
+                 "#define PTX_MATH 1\n#define EXACT_WEIGHTS GENERAL\n" },
     { .name = "attention_decode_warps", .fits = vn__fits_attention_decode_warps,
       .run = vn__run_attention_decode_warps,
       .texts = "cl/atoms/nvidia/warp.h cl/atoms/nvidia/memory.h cl/tile/activation.h "
