@@ -7,6 +7,7 @@
 /* Parameters by their place, as the table names them; and the cost of the kernels by rows. */
 enum { ITEMS, ROW_ITEMS, VALUES };
 enum { LONGER };
+enum { FILLED = 4 };                            /* rows for each compute unit, of which a few are in flight */
 
 /* ---- fits, plans ------------------------------------------------------------------ */
 
@@ -78,9 +79,10 @@ static const char *plan_team(struct vn_plan *out, const void *problem, const str
                              const struct vn_site *site)
 {
     const struct cross_entropy *e = problem;
+    const char *const why = vn__plan_team(out, e->rows, places_of(e), e->head.type, row);
 
-    (void)site;
-    return vn__plan_team(out, e->rows, places_of(e), e->head.type, row);
+    return why ? why : !e->has_dx && e->rows >= FILLED * (int64_t)site->facts->units
+         ? "for a loss alone one work-group reads a row once as well, and rows fill the device" : NULL;
 }
 
 static vn_status run_team(vn_queue *q, const struct vn_choice *it, const void *problem,
