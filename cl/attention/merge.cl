@@ -5,9 +5,9 @@
  * attention_merge, adds them up, in order.  Rows are the queries of the heads that share a head of keys, head
  * by head of each query.
  *
- * Takes  HEAD ROWS ITEMS; LANES power() (lanes.h); attention.h; where LANES > 1, count_acquire()
- * Gives  DECODE_PARAMS SPLIT_HERE SPLIT_OF RESULT merge_splits() is_last_split(), the
- *        kernel attention_merge
+ * Takes  HEAD ROWS ITEMS, MERGED where it is not 2; LANES power() (lanes.h); attention.h; where LANES > 1,
+ *        count_acquire()
+ * Gives  DECODE_PARAMS SPLIT_HERE SPLIT_OF RESULT merge_splits() is_last_split(), the kernel attention_merge
  */
 #define AHEAD 16                                /* splits of which a work-item loads at once */
 #ifndef MERGED
