@@ -353,7 +353,7 @@ static double levels_of(int64_t splits, int rows)
 static double seconds_of(const struct gemm *g, const struct engine *e, const struct shape *s, double peak,
                          const struct vn_row *row, const struct vn_site *site)
 {
-    const double KEPT = 0.75;
+    const double kept = 0.75;
     const int *const cost = row->cost, by_n = !e->shaped && !is_k_major(g);
     const double l2 = site->rates->l2_gbps * 1e9, units = site->facts->units;
     const double groups = (double)(s->tiles_m * s->tiles_n * g->batches * s->splits);
@@ -369,7 +369,7 @@ static double seconds_of(const struct gemm *g, const struct engine *e, const str
     const double flops = 2.0 * e->rows * (double)s->wide * span * waves /
                          (peak * 1e6 * cost[by_n ? EFF_N : EFF] * odd);
     const double all = g->head.bytes + c * cost[C] / 1000 + vn__odd_c_bytes(g, cost[ODD_C]);
-    const double read = all * vn__byte_seconds(KEPT * g->head.bytes, site) / memory +
+    const double read = all * vn__byte_seconds(kept * g->head.bytes, site) / memory +
                         (double)(s->tiles_m - 1) * b / (l2 * memory);
     const double added = (double)sum_bytes(g, e, s);
     const double aligned = e->shaped || (is_aligned_b(g) && is_aligned_a(g, vector_of(g)));
