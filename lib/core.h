@@ -323,6 +323,8 @@ const char *vn__plan_team(struct vn_plan *out, int64_t rows, int64_t places, vn_
                           const struct vn_row *row);
 vn_status vn__launch_team(vn_queue *q, const struct vn_choice *it, struct vn_launch *l, int64_t rows,
                           const struct vn_plan *plan);
+/* Whether a work-group for each row keeps the device at work. */
+int       vn__rows_fill(int64_t rows, const struct vn_site *site);
 
 vn_status vn__launch(vn_queue *q, const struct vn_choice *it, int kernel, struct vn_launch *l);
 /* Calls a vendor's library, which queues work, with the log line and the trace of a launch. */

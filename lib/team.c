@@ -28,6 +28,13 @@ const char *vn__plan_team(struct vn_plan *out, int64_t rows, int64_t places, vn_
     return NULL;
 }
 
+int vn__rows_fill(int64_t rows, const struct vn_site *site)
+{
+    enum { EACH = 4 };                          /* for a compute unit: the last wave is a small part */
+
+    return rows >= EACH * (int64_t)site->facts->units;
+}
+
 vn_status vn__launch_team(vn_queue *q, const struct vn_choice *it, struct vn_launch *l, int64_t rows,
                           const struct vn_plan *plan)
 {

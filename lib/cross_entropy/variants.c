@@ -7,7 +7,6 @@
 /* Parameters by their place, as the table names them; and the cost of the kernels by rows. */
 enum { ITEMS, ROW_ITEMS, VALUES };
 enum { LONGER };
-enum { FILLED = 4 };                            /* rows for each compute unit, of which a few are in flight */
 
 /* ---- fits, plans ------------------------------------------------------------------ */
 
@@ -81,7 +80,7 @@ static const char *plan_team(struct vn_plan *out, const void *problem, const str
     const struct cross_entropy *e = problem;
     const char *const why = vn__plan_team(out, e->rows, places_of(e), e->head.type, row);
 
-    return why ? why : !e->has_dx && e->rows >= FILLED * (int64_t)site->facts->units
+    return why ? why : !e->has_dx && vn__rows_fill(e->rows, site)
          ? "for a loss alone one work-group reads a row once as well, and rows fill the device" : NULL;
 }
 

@@ -57,7 +57,7 @@ const char *vn__plan_softmax_split(struct vn_plan *out, const void *problem, con
 
     out->workspace = vn__softmax_pairs_bytes(s, parts_of(s, row->p).count);
     return s->n < LONG_ROW ? "its rows are too short to be split"
-         : s->rows >= 4 * (int64_t)site->facts->units ? "its rows are enough to fill the device" : NULL;
+         : vn__rows_fill(s->rows, site) ? "its rows are enough to fill the device" : NULL;
 }
 
 vn_status vn__run_softmax_split(vn_queue *q, const struct vn_choice *it, const void *problem,
