@@ -16,39 +16,38 @@ DEVICE R plain_sum(const R *a, INDEX e, INDEX n)
     return s;
 }
 
-/* What a work-group finds in a part.  VALUES_OF defines a, the values of the run of value i; base: as
- * row_max() takes it. */
-#define FIND_SUMS(out, base, at, from, smooth, EACH, VALUES_OF)                          \
+/* out: a part, of what its work-items found.  base: as row_max() takes it. */
+#define SET_SUMS(out, base, k, top, own, all_of)                                         \
     do {                                                                                 \
-        R top = LOWEST, own = ZERO, all = ZERO;                                          \
-                                                                                         \
-        EACH {                                                                           \
-            VALUES_OF;                                                                   \
-            top = MAX(top, values_max(a, RUN, (R)1));                                    \
-            if (smooth)                                                                  \
-                all = all + plain_sum(a, ELEMENT(at, from), (at)->n);                    \
-        }                                                                                \
-        top = row_max(base, 0, 0, (at)->k, top);                                         \
-        EACH {                                                                           \
-            VALUES_OF;                                                                   \
-            own = own + values_sum(a, RUN, (R)1, top, 0);                                \
-        }                                                                                \
         (out)->max = top;                                                                \
-        (out)->sum = row_sum(base, ROW_ROOM, 0, (at)->k, own);                           \
-        (out)->all = smooth ? row_sum(base, 2 * ROW_ROOM, 0, (at)->k, all) : ZERO;       \
+        (out)->sum = row_sum(base, ROW_ROOM, 0, k, own);                                 \
+        (out)->all = smooth ? row_sum(base, 2 * ROW_ROOM, 0, k, all_of) : ZERO;          \
     } while (0)
 
-/* What another work-group would find in its part, which it has not announced. */
+/* What another work-group would find in its part, which it has not announced, by the same operations. */
 DEVICE void find_again(struct sums *out, LOCAL R *base, const struct line *x, const struct span *at,
                        INDEX from, int smooth)
 {
-#define READ_AGAIN                                                                       \
-    UINT32 w[RUN_WORDS];                                                                 \
-    R a[RUN];                                                                            \
-    hold_run(w, x, at, ELEMENT(at, from), -INFINITE);                                    \
-    held_run(w, a)
+    UINT32 w[RUN_WORDS];
+    R top = LOWEST, own = ZERO, all = ZERO, a[RUN];
 
-    FIND_SUMS(out, base, at, from, smooth, NO_UNROLL for (int i = 0; i < VALUES; i += RUN), READ_AGAIN);
+    NO_UNROLL for (int i = 0; i < VALUES; i += RUN) {
+        hold_run(w, x, at, ELEMENT(at, from), -INFINITE);
+        top = MAX(top, words_max(w, RUN_WORDS));
+        held_run(w, a);
+        if (smooth)
+            all = all + plain_sum(a, ELEMENT(at, from), at->n);
+    }
+    top = row_max(base, 0, 0, at->k, top);
+
+    const struct powers p = powers_of(top);
+
+    NO_UNROLL for (int i = 0; i < VALUES; i += RUN) {
+        hold_run(w, x, at, ELEMENT(at, from), -INFINITE);
+        held_run(w, a);
+        own = own + run_sum(p, a);
+    }
+    SET_SUMS(out, base, at->k, top, own / p.at_top, all);
 }
 
 /* The sums of the row, of those of its parts, from base[first]. */
@@ -98,9 +97,20 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
 
     hold_line(&x, &at, u, from, -INFINITE);
 
-#define HELD_AGAIN R a[RUN]; held_run(u + WORDS_OF(i), a)
+    R own = ZERO, all = ZERO, a[RUN];
+    const R top = row_max(sSums, 0, 0, k, words_max(u, HELD_WORDS));
+    struct powers p = powers_of(top);
 
-    FIND_SUMS(&s, sSums, &at, from, smooth, EACH_RUN, HELD_AGAIN);
+    EACH_RUN {
+        held_run(u + WORDS_OF(i), a);
+        own = own + run_sum(p, a);
+    }
+    if (smooth)
+        EACH_RUN {
+            held_run(u + WORDS_OF(i), a);
+            all = all + plain_sum(a, ELEMENT(&at, from), at.n);
+        }
+    SET_SUMS(&s, sSums, k, top, own / p.at_top, all);
 
     for (int found = part;;) {
         if (k == 0) {
@@ -141,16 +151,24 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
         WRITE_LOSS(row, t, s, weight, lse, at_target);
     find_gradient(&g, weight, lse, s.max, s.sum, n, smoothing, z_loss);
 
-#define FINISH(WRITE)                                                                                      \
-    EACH_RUN {                                                                                             \
-        const INDEX e = from + RUN_AT(&at, i) - skip;                                                      \
-        R a[RUN];                                                                                          \
-                                                                                                           \
-        held_run(u + WORDS_OF(i), a);                                                                      \
-        UNROLL for (int o = 0; o < RUN; o++)                                                               \
-            a[o] = t.state == IGNORED ? ZERO                                                               \
-                 : FMA(power(a[o] - s.max), g.factor, -(e + o == t.at ? g.others + g.hit : g.others));     \
-        WRITE;                                                                                             \
+    const R target_dx = FMA(power(at_target - s.max), g.factor, -(g.others + g.hit));
+
+    p = powers_of(s.max);
+    g.factor = g.factor / p.at_top;
+    if (t.state == IGNORED) {                   /* zeros, whatever is in the row */
+        g.factor = g.others = p.scale = p.shift = ZERO;
+        UNROLL for (int j = 0; j < HELD_WORDS; j++)
+            u[j] = 0;
+    }
+
+#define FINISH(WRITE)                                                    \
+    EACH_RUN {                                                           \
+        const INDEX e = from + RUN_AT(&at, i) - skip;                    \
+                                                                         \
+        held_run(u + WORDS_OF(i), a);                                    \
+        UNROLL for (int o = 0; o < RUN; o++)                             \
+            a[o] = FMA(power_below(p, a[o]), g.factor, -g.others);       \
+        WRITE;                                                           \
     }
 
     if (has_dx && (WHOLE || dx.in_runs)) {
@@ -158,6 +176,8 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
         write_last(&dx, &at, from, last);
     } else if (has_dx)
         FINISH(write_run(&dx, &at, a, e))
+    if (has_dx && is_owner && t.state != IGNORED)       /* it wrote the run of this element */
+        STORE((GLOBAL T *)dx.p, t.at * dx.step, target_dx);
     if (k == 0)
         team_clear(slots, parts, left);
 }

@@ -18,6 +18,7 @@ texts += \
 	%D%/operand.h \
 	%D%/pair.h \
 	%D%/pipeline.h \
+	%D%/powers.h \
 	%D%/roles.h \
 	%D%/row.h \
 	%D%/row_cpu.h \

@@ -124,7 +124,7 @@ const struct vn_variant vn__cross_entropy_variants[] = {
                "cl/cross_entropy/cpu.cl",
       .entries = "cross_entropy", .params = "VEC BLOCK" },
     { .name = "cross_entropy_team", .fits = vn__fits_warps, .plan = plan_team, .run = run_team,
-      .texts = PTX_TEXTS "cl/tile/held.h cl/tile/team.h cl/cross_entropy/team.cl",
+      .texts = PTX_TEXTS "cl/tile/held.h cl/tile/powers.h cl/tile/team.h cl/cross_entropy/team.cl",
       .entries = "cross_entropy", VN_TEAM, WHOLE,
       .defines = "#define ACROSS 0\n#define ROW_ITEMS ITEMS\n" },
     { .name = "cross_entropy_warps", .fits = vn__fits_warps, BY_ROWS,

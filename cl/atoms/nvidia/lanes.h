@@ -6,8 +6,9 @@
  *
  * Takes  T TYPE OF() (cl/types.h); load16_once() store16() store16_once() pair_of() LOWER_1 ... (memory.h);
  *        from_lane_xor() (warp.h); exp_below() (cl/tile/activation.h)
- * Gives  LANES VECTOR_RUN READ_VECTOR READ_VECTOR_ONCE power(); WRITE_VECTOR, of what may leave the caches
- *        first; LANE_XOR(s, x, bits), the value of x in the lane whose number differs in these bits
+ * Gives  LANES VECTOR_RUN READ_VECTOR READ_VECTOR_ONCE power(), in 16-bit types LOG2_E power_of_2();
+ *        WRITE_VECTOR, of what may leave the caches first; LANE_XOR(s, x, bits), the value of x in the lane
+ *        whose number differs in these bits
  *
  * Source: the PTX ISA manual, section on ex2.
  */
@@ -34,12 +35,15 @@ DEVICE R power(R x) { return exp_below(x); }
 #if TYPE == TYPE_F32
 DEVICE R power(R x) { return exp_below(x); }
 #else
-DEVICE R power(R x)
+#define LOG2_E 1.44269504f
+
+DEVICE R power_of_2(R x)
 {
-    x = x * 1.44269504f;
     asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
     return x;
 }
+
+DEVICE R power(R x) { return power_of_2(x * LOG2_E); }
 #endif
 #endif
 

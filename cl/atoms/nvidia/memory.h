@@ -49,6 +49,27 @@ DEVICE float f16_upper(UINT32 u)
 #define LOWER_2(u) BITS_FLOAT((u) << 16)
 #define UPPER_2(u) BITS_FLOAT((u) & 0xffff0000u)
 
+/* The larger of each two elements, of which NaN is none (sm_80). */
+DEVICE UINT32 f16_pair_max(UINT32 u, UINT32 v)
+{
+    UINT32 w;
+
+    asm("max.f16x2 %0, %1, %2;" : "=r"(w) : "r"(u), "r"(v));
+    return w;
+}
+
+DEVICE UINT32 bf16_pair_max(UINT32 u, UINT32 v)
+{
+    UINT32 w;
+
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(w) : "r"(u), "r"(v));
+    return w;
+}
+
+#define PAIR_MAX_1(u, v) f16_pair_max(u, v)
+#define PAIR_MAX_2(u, v) bf16_pair_max(u, v)
+#define pair_max(u, v)   OF(PAIR_MAX, TYPE)(u, v)
+
 /* u, of which the compiler knows nothing: what is computed of it is computed again at each use, and takes no
  * registers meanwhile. */
 DEVICE UINT32 anew(UINT32 u)
