@@ -273,7 +273,7 @@ struct vn_queue {
     vn_buffer        *counters;       /* likewise, one that counts */
     vn_buffer        *slots;          /* likewise, one for what work-groups hand over */
     vn_buffer        *maps;           /* likewise, one for tensor maps */
-    uint64_t         *maps_keys;      /* of the launches that had each four of them last; or NULL */
+    uint64_t         *maps_keys;      /* of the launches that had each eight of them last; or NULL */
     int               lent;           /* the workspace is the caller's, and stays as it is */
     size_t            workspace_limit;
     size_t            workspace_used; /* by the last operation */
@@ -304,13 +304,13 @@ vn_status vn__slots(vn_buffer **out, vn_queue *q);
 /* Room for so many tensor maps, where kernels find those of earlier launches: nothing else is written there.
  * vn__arg_maps() adds it to a launch, and two arguments that vn__launch() sets:
  *
- *     the number of the first of four maps, which depends on all other arguments; a launch with others may
- *     get the same four, and writes them anew;
+ *     the number of the first of eight maps, which depends on all other arguments; a launch with others may
+ *     get the same eight, and writes them anew;
  *
- *     1 where the launch that had the four before was the same, and no handle was closed since: its maps are
+ *     1 where the launch that had the eight before was the same, and no handle was closed since: its maps are
  *     those that this one would make.  It is 0 on a queue of the caller, whose launches may be recorded, and
  *     run in another order.                                                                              */
-enum { VN_MAPS = 16384, VN_MAPS_EACH = 4, VN_MAP_BYTES = 128 };
+enum { VN_MAPS = 16384, VN_MAPS_EACH = 8, VN_MAP_BYTES = 128 };
 vn_status vn__arg_maps(struct vn_launch *l, vn_queue *q);
 
 /* team.c: rows of `places` elements, each in PARTS parts of SPAN places, a multiple of 16 bytes.  The

@@ -335,8 +335,8 @@ conv_bf16x3(VIEW eGrid, VIEW vFirst, VIEW vStep, VIEW eTaps, VIEW vTaps, VIEW vO
                     p = producer_acquire(p);
                     producer_expect(p, STAGE);
                     if (MN_MAJOR_B)
-                        operand_load(to, map, 1, BLK_N, span.in_image, is ? i.c : each * BLK_K, span.image,
-                                     pipe_full(p));
+                        operand_load(to, map, 1, BLK_N, BLK_N, span.in_image, is ? i.c : each * BLK_K,
+                                     span.image, pipe_full(p));
                     else
                         im2col_load(to, map, is ? i.c : each * BLK_K, pixel,
                                     is ? (int)vOffsets.s6 + s * (int)vOffsets.s3 : 0,

@@ -45,7 +45,7 @@
 
 #define THROUGH (STORES_THROUGH && !ACROSS && !SPLITK)
 
-LARGE_LOCAL(conv_wgmma, MAPS_AT + 3 * MAP_BYTES)
+LARGE_LOCAL(conv_wgmma, MAPS_AT + MAPS_ROOM)
 
 /* What the epilogue of a tile needs: the rows of a work-item, and its part of the bias. */
 struct own_rows { int m, m8; };
@@ -76,7 +76,7 @@ DEVICE void conv_store(const struct output *c, float *d, const UINT32 *bias_row,
 KERNEL(ITEMS) void
 conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
 {
-    LARGE_LOCAL_ARRAY(room, MAPS_AT + 3 * MAP_BYTES);
+    LARGE_LOCAL_ARRAY(room, MAPS_AT + MAPS_ROOM);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
     LOCAL_ARRAY(struct phase, phases, MOST_PHASES);
     LOCAL UINT32 *const described = (LOCAL UINT32 *)(room + MAPS_AT);
@@ -112,8 +112,7 @@ conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
     if (!kept && warp == 3 && is_staged) {
         const struct staged residual = STAGED_PIXELS;
 
-        residual_map(maps + 2 * MAP_WORDS, described + 2 * (MAP_BYTES / 4), lane, residual,
-                     conv_rows(eOut, vC), N, 1);
+        residual_map(maps, described, lane, residual, conv_rows(eOut, vC), N, 1);
     } else if (warp == TEAMS * ROLE_WARPS) {
         first = tile_of_split(schedule, GROUP_ID(0), count);
         at_first = pixel_of(win, first.m0);
@@ -128,12 +127,12 @@ conv_wgmma(CONV_TILE_PARAMS, CONV_PARAMS)
         if (warp == TEAMS * ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
             if (is_staged)
-                map_acquire(maps + 2 * MAP_WORDS);
+                residual_acquire(maps, conv_rows(eOut, vC));
             for (int at = GROUP_ID(0); at < multiplied; at += groups) {
                 p = conv_load(p, stages, maps, first, at_first, &phases[first.batch], win, channels,
                               first.part * span, slices_of(first, phases, span, channels));
                 if (is_staged)
-                    p = residual_load(p, stages, maps + 2 * MAP_WORDS, first.m0, first.n0, 0);
+                    p = residual_load(p, stages, maps, conv_rows(eOut, vC), N, first.m0, first.n0, 0);
                 first = tile_of_split(schedule, at + groups, count);
                 at_first = pixel_of(win, first.m0);
             }

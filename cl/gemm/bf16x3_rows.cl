@@ -110,7 +110,7 @@ gemm_bf16x3_rows(int M, int N, int K, VIEW eC, R alpha,
 
                     p = producer_acquire(p);
                     producer_expect(p, STAGE);
-                    operand_load(to, map, MN_MAJOR_B, BLK_N, n0, (2 * first + i) * BLK_K,
+                    operand_load(to, map, MN_MAJOR_B, BLK_N, BLK_N, n0, (2 * first + i) * BLK_K,
                                  batch * (vB.s4 != 0), pipe_full(p));
                     copy_bytes(to + BYTES_B, a + (INT64)i * (BYTES_A / 16), BYTES_A, pipe_full(p));
                     p = pipe_next(p, STAGES);

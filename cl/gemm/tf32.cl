@@ -26,12 +26,12 @@
 
 #define MAPS_AT      (STAGES * STAGE)
 
-LARGE_LOCAL(gemm_tf32, MAPS_AT + 2 * MAP_BYTES)
+LARGE_LOCAL(gemm_tf32, MAPS_AT + MAPS_ROOM)
 
 KERNEL(ITEMS) void
 gemm_tf32(GEMM_PARAMS, OUTPUT_PARAMS)
 {
-    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 2 * MAP_BYTES);
+    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + MAPS_ROOM);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
     LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
@@ -42,9 +42,11 @@ gemm_tf32(GEMM_PARAMS, OUTPUT_PARAMS)
     GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
+    struct boxes boxes = { 0, 0, 0, 0 };
 
     if (warp == ROLE_WARPS) {                   /* what must be done first, by a warp each */
         t = tile_at(schedule, GROUP_ID(0));
+        GEMM_BOXES(boxes, t);
     } else if (!kept && warp < 2) {
         GEMM_KEEP_MAPS(maps, room, warp, lane);
     } else if (me == 96) {
@@ -57,8 +59,9 @@ gemm_tf32(GEMM_PARAMS, OUTPUT_PARAMS)
         if (warp == ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
-                p = gemm_load(p, stages, maps, t, 0, slices, vA.s4 != 0, vB.s4 != 0);
+                p = gemm_load(p, stages, maps, boxes, t, 0, slices, vA.s4 != 0, vB.s4 != 0);
                 t = tile_at(schedule, at + groups);
+                GEMM_BOXES(boxes, t);
             }
         }
     } else {

@@ -24,12 +24,12 @@
 #define HOLDS   0                               /* a residual, in registers */
 #define MAPS_AT (STAGES * STAGE)
 
-LARGE_LOCAL(gemm_wgmma, MAPS_AT + 3 * MAP_BYTES)
+LARGE_LOCAL(gemm_wgmma, MAPS_AT + MAPS_ROOM)
 
 KERNEL(ITEMS) void
 gemm_wgmma(GEMM_PARAMS, OUTPUT_PARAMS)
 {
-    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 3 * MAP_BYTES);
+    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + MAPS_ROOM);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES) + TEAMS);
     LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
@@ -40,16 +40,18 @@ gemm_wgmma(GEMM_PARAMS, OUTPUT_PARAMS)
     struct pipeline p = pipe_at(barriers, STAGES);
     const UINT32 turns = p.full + 8 * PIPE_BARRIERS(STAGES);
     struct tile t = { 0, 0, 0, 0 };
+    struct boxes boxes = { 0, 0, 0, 0 };
     const int is_staged = RESIDUAL_BYTES == 2 && (VECTORS || staged);
 
     if (warp == TEAMS * ROLE_WARPS) {           /* what must be done first, by a warp each */
         t = tile_at(schedule, GROUP_ID(0));
+        GEMM_BOXES(boxes, t);
     } else if (!kept && warp < 2) {
         GEMM_KEEP_MAPS(maps, room, warp, lane);
     } else if (!kept && warp == 2 && is_staged) {
         const struct staged residual = STAGED_MATRIX;
 
-        residual_map(maps + 2 * MAP_WORDS, room + 2 * (MAP_BYTES / 4), lane, residual, M, N, batches);
+        residual_map(maps, room, lane, residual, M, N, batches);
     } else if (me == 96) {
         pipe_init(p, STAGES, WARPGROUPS);
         if (TEAMS > 1)
@@ -62,13 +64,13 @@ gemm_wgmma(GEMM_PARAMS, OUTPUT_PARAMS)
         if (warp == TEAMS * ROLE_WARPS && is_elected()) {
             gemm_acquire_maps(maps);
             if (is_staged)
-                map_acquire(maps + 2 * MAP_WORDS);
+                residual_acquire(maps, M);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
-                p = gemm_load(p, stages, maps, t, 0, slices, vA.s4 != 0, vB.s4 != 0);
+                p = gemm_load(p, stages, maps, boxes, t, 0, slices, vA.s4 != 0, vB.s4 != 0);
                 if (is_staged)
-                    p = residual_load(p, stages, maps + 2 * MAP_WORDS, t.m0, t.n0,
-                                      t.batch * RESIDUAL_STEP);
+                    p = residual_load(p, stages, maps, M, N, t.m0, t.n0, t.batch * RESIDUAL_STEP);
                 t = tile_at(schedule, at + groups);
+                GEMM_BOXES(boxes, t);
             }
         }
     } else {

@@ -13,9 +13,10 @@
  *     |     |  |         |  64 rows: warpgroup 1
  *     +-----+  +---------+
  *
- * Work-groups make the tensor maps of A and B, so that the host needs no library: all of them one pair,
- * where an earlier launch may have left it.  TMA fills with zeros what is outside of A and B, so edges need
- * no care.
+ * Work-groups make the tensor maps of A and B, so that the host needs no library: all of them the same,
+ * where an earlier launch may have left them.  TMA fills with zeros what is outside of A and B, so edges need
+ * no care; but tiles at the edge load no more rows than there are (operand_rows()), by maps of their own
+ * where other tiles are whole.
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
  * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, FINISHED, TILE_END(), MULTIPLY(),
@@ -46,6 +47,7 @@
  * a tile.  A batch stride of 0 means one matrix for all. */
 #define GEMM_MAP(m, is_b)                                                                           \
     const int mn_major = (is_b) ? MN_MAJOR_B : MN_MAJOR_A, wide = (is_b) ? N : M;                   \
+    const int tile = (is_b) ? BLK_N : BLK_M;                                                        \
     const INDEX row = (is_b) ? (MN_MAJOR_B ? vB.s5 : vB.s6) : (MN_MAJOR_A ? vA.s6 : vA.s5);         \
     const INDEX step = (is_b) ? vB.s4 : vA.s4;                                                      \
     struct tensor_map m;                                                                            \
@@ -60,7 +62,7 @@
     m.stride[0] = (UINT64)row * T_BYTES;                                                            \
     m.stride[1] = step ? (UINT64)step * T_BYTES : 16;                                               \
     m.box[0] = BLK_K;                                                                               \
-    m.box[1] = mn_major ? BLK_K : (is_b) ? BLK_N : BLK_M;                                           \
+    m.box[1] = mn_major ? BLK_K : operand_rows(0, wide, tile, 0);                                   \
     m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1
 
 /* A consumer: where tile `at` is, and what its epilogue loads, in variables that the kernel has: t, c, m,
@@ -84,16 +86,22 @@
             prefetch_tile(&c, FINISHED, m, m + (below), t.n0, lane);                                \
     }
 
-/* By a warp, the map of A or of B, which all work-groups share (tile/tensor_map.h); room: 128 bytes. */
+/* By a warp, the maps of A or of B, which all work-groups share (tile/tensor_map.h); room: MAPS_ROOM. */
 DEVICE void gemm_keep_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int lane, const int is_b, int M,
                           int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
 {
     GEMM_MAP(m, is_b);
+    const int tail = operand_tail(mn_major, wide, tile);
 
-    map_keep(maps + is_b * MAP_WORDS, room + is_b * (MAP_BYTES / 4), lane, m);
+    NO_UNROLL for (int i = 0; i < 1 + (tail > 0); i++) {
+        const int at = i ? TAIL_OF(is_b) : MAP_OF(is_b);
+
+        m.box[1] = i ? tail : m.box[1];
+        map_keep(maps + at, room + 2 * at, lane, m);
+    }
 }
 
-/* By the first two warps, of a kernel with GEMM_PARAMS; room: 256 bytes. */
+/* By the first two warps, of a kernel with GEMM_PARAMS. */
 #define GEMM_KEEP_MAPS(maps, room, warp, lane)                                                      \
     do {                                                                                            \
         if ((warp) == 0)                                                                            \
@@ -105,22 +113,44 @@ DEVICE void gemm_keep_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int l
 /* The producer, before its first slice. */
 DEVICE void gemm_acquire_maps(GLOBAL const unsigned INT64 *maps)
 {
-    map_acquire(maps);
-    map_acquire(maps + MAP_WORDS);
+    map_acquire(maps + MAP_OF(0));
+    map_acquire(maps + MAP_OF(1));
 }
+
+/* What is loaded of A and of B for a tile: so many rows; and whether the tile is the last, which has a map of
+ * its own.  The producer computes it with the tile, ahead of its loads. */
+struct boxes { int rows_a, rows_b, tail_a, tail_b; };
+
+/* In a kernel with GEMM_PARAMS. */
+#define GEMM_BOXES(boxes, t)                                                                        \
+    do {                                                                                            \
+        (boxes).rows_a = operand_rows(MN_MAJOR_A, M, BLK_M, (t).m0);                                \
+        (boxes).rows_b = operand_rows(MN_MAJOR_B, N, BLK_N, (t).n0);                                \
+        (boxes).tail_a = operand_is_tail(MN_MAJOR_A, M, BLK_M, (boxes).rows_a);                     \
+        (boxes).tail_b = operand_is_tail(MN_MAJOR_B, N, BLK_N, (boxes).rows_b);                     \
+    } while (0)
 
 /* The producer: `count` slices of K, from number `first` on, of a tile; step_a, step_b: 0 if all batches
  * have one A (B). */
 DEVICE struct pipeline gemm_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
-                                 struct tile t, int first, int count, int step_a, int step_b)
+                                 struct boxes boxes, struct tile t, int first, int count, int step_a,
+                                 int step_b)
 {
+    GLOBAL const unsigned INT64 *const a = maps + (boxes.tail_a ? TAIL_OF(0) : MAP_OF(0));
+    GLOBAL const unsigned INT64 *const b = maps + (boxes.tail_b ? TAIL_OF(1) : MAP_OF(1));
+
+    if (boxes.tail_a)
+        map_acquire(a);
+    if (boxes.tail_b)
+        map_acquire(b);
     for (int i = 0; i < count; i++) {
         const UINT32 to = stages + p.stage * STAGE;
 
         p = producer_acquire(p);
-        producer_expect(p, STAGE);
-        operand_load(to, maps, MN_MAJOR_A, BLK_M, t.m0, (first + i) * BLK_K, t.batch * step_a, pipe_full(p));
-        operand_load(to + BYTES_A, maps + MAP_WORDS, MN_MAJOR_B, BLK_N, t.n0, (first + i) * BLK_K,
+        producer_expect(p, 128 * (boxes.rows_a + boxes.rows_b));
+        operand_load(to, a, MN_MAJOR_A, BLK_M, boxes.rows_a, t.m0, (first + i) * BLK_K,
+                     t.batch * step_a, pipe_full(p));
+        operand_load(to + BYTES_A, b, MN_MAJOR_B, BLK_N, boxes.rows_b, t.n0, (first + i) * BLK_K,
                      t.batch * step_b, pipe_full(p));
         p = pipe_next(p, STAGES);
     }

@@ -8,14 +8,14 @@
 #define ITEMS   (128 * WARPGROUPS + 32 + 32 * REPACK_WARPS)
 #define MAPS_AT (STAGES * STAGE)
 
-LARGE_LOCAL(gemm_wgmma_repack, MAPS_AT + 2 * MAP_BYTES)
+LARGE_LOCAL(gemm_wgmma_repack, MAPS_AT + MAPS_ROOM)
 
 KERNEL(ITEMS) void
 gemm_wgmma_repack(GEMM_PARAMS, GLOBAL const T *from_a, VIEW view_a, GLOBAL const T *from_b, VIEW view_b,
                   int strips_a, int strips_b, int first_a, int first_b, int chunk, GLOBAL int *counters,
                   OUTPUT_PARAMS)
 {
-    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 2 * MAP_BYTES);
+    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + MAPS_ROOM);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
     LOCAL_ARRAY(uint4, rows, REPACK_WARPS * REPACK_ROOM);
 
@@ -26,9 +26,11 @@ gemm_wgmma_repack(GEMM_PARAMS, GLOBAL const T *from_a, VIEW view_a, GLOBAL const
     GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
+    struct boxes boxes = { 0, 0, 0, 0 };
 
     if (warp == ROLE_WARPS) {                   /* what must be done first, by a warp each */
         t = tile_at(schedule, GROUP_ID(0));
+        GEMM_BOXES(boxes, t);
     } else if (!kept && warp < 2) {
         GEMM_KEEP_MAPS(maps, (LOCAL UINT32 *)(sAB + MAPS_AT), warp, lane);
     } else if (me == 96) {
@@ -45,9 +47,11 @@ gemm_wgmma_repack(GEMM_PARAMS, GLOBAL const T *from_a, VIEW view_a, GLOBAL const
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
                 for (int i = 0; i < slices; i += in_chunk) {
                     repack_wait(counters, repack, t.m0 + BLK_M, t.n0 + BLK_N, i * BLK_K, seen);
-                    p = gemm_load(p, stages, maps, t, i, slices - i < in_chunk ? slices - i : in_chunk, 0, 0);
+                    p = gemm_load(p, stages, maps, boxes, t, i, slices - i < in_chunk ? slices - i : in_chunk,
+                                  0, 0);
                 }
                 t = tile_at(schedule, at + groups);
+                GEMM_BOXES(boxes, t);
             }
         }
     } else if (warp < ROLE_WARPS) {

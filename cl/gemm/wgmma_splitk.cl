@@ -9,7 +9,7 @@
 #define ITEMS   (128 * WARPGROUPS + 32)
 #define MAPS_AT (STAGES * STAGE)
 
-LARGE_LOCAL(gemm_wgmma_splitk, MAPS_AT + 2 * MAP_BYTES)
+LARGE_LOCAL(gemm_wgmma_splitk, MAPS_AT + MAPS_ROOM)
 
 /* Slices of K of a part. */
 DEVICE int slices_of(int part, int span, int slices)
@@ -22,7 +22,7 @@ DEVICE int slices_of(int part, int span, int slices)
 KERNEL(ITEMS) void
 gemm_wgmma_splitk(GEMM_PARAMS, int span, GLOBAL float *RESTRICT gSums)
 {
-    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + 2 * MAP_BYTES);
+    LARGE_LOCAL_ARRAY(sAB, MAPS_AT + MAPS_ROOM);
     LOCAL_ARRAY(unsigned INT64, barriers, PIPE_BARRIERS(STAGES));
     LOCAL UINT32 *const room = (LOCAL UINT32 *)(sAB + MAPS_AT);
 
@@ -32,9 +32,11 @@ gemm_wgmma_splitk(GEMM_PARAMS, int span, GLOBAL float *RESTRICT gSums)
     GLOBAL unsigned INT64 *maps = gMaps + first_map * MAP_WORDS;
     struct pipeline p = pipe_at(barriers, STAGES);
     struct tile t = { 0, 0, 0, 0 };
+    struct boxes boxes = { 0, 0, 0, 0 };
 
     if (warp == ROLE_WARPS) {                   /* what must be done first, by a warp each */
         t = tile_of_split(schedule, GROUP_ID(0), batches);
+        GEMM_BOXES(boxes, t);
     } else if (!kept && warp < 2) {
         GEMM_KEEP_MAPS(maps, room, warp, lane);
     } else if (me == 96) {
@@ -46,9 +48,10 @@ gemm_wgmma_splitk(GEMM_PARAMS, int span, GLOBAL float *RESTRICT gSums)
         if (is_elected()) {
             gemm_acquire_maps(maps);
             for (int at = GROUP_ID(0); at < tiles; at += groups) {
-                p = gemm_load(p, stages, maps, t, t.part * span, slices_of(t.part, span, slices),
+                p = gemm_load(p, stages, maps, boxes, t, t.part * span, slices_of(t.part, span, slices),
                               vA.s4 != 0, vB.s4 != 0);
                 t = tile_of_split(schedule, at + groups, batches);
+                GEMM_BOXES(boxes, t);
             }
         }
     } else {

@@ -29,17 +29,50 @@
 #define OPERAND_MAJOR(a, b) WGMMA_MAJOR(a, b)
 #endif
 
-/* Loads the slice of OPERAND_ROW of K from k0 on, `width` of M (N) from mn0 on. */
+/* Loads the slice of OPERAND_ROW of K from k0 on, `width` of M (N) from mn0 on, or the first `seen` of them:
+ * a multiple of OPERAND_ROW, or K-major what the map says. */
 DEVICE void operand_load(UINT32 to, GLOBAL const unsigned INT64 *map, const int mn_major, const int width,
-                         int mn0, int k0, int batch, UINT32 full)
+                         int seen, int mn0, int k0, int batch, UINT32 full)
 {
     if (mn_major) {
         UNROLL for (int i = 0; i < width / OPERAND_ROW; i++)
-            copy_box_3d(to + i * OPERAND_ROW * 128, map, mn0 + i * OPERAND_ROW, k0, batch, full);
+            if (i == 0 || i * OPERAND_ROW < seen)
+                copy_box_3d(to + i * OPERAND_ROW * 128, map, mn0 + i * OPERAND_ROW, k0, batch, full);
     } else {
         copy_box_3d(to, map, k0, mn0, batch, full);
     }
 }
+
+/* How many rows, or columns, are loaded of the tile that begins at `at`, of an operand that has `wide`: no
+ * more than there are, in eights of rows, in whole boxes of columns.  For a row of zeros takes TMA about six
+ * clocks, longer than one that is there.  What local memory has in place of the others goes to no element of
+ * C. */
+DEVICE int operand_rows(const int mn_major, int wide, const int tile, int at)
+{
+    const int step = mn_major ? OPERAND_ROW : 8, left = (wide - at + step - 1) / step * step;
+
+    return left < tile ? left : tile;
+}
+
+/* Boxes of a K-major operand have as many rows as its first tile.  Those of the last tile, if they are fewer:
+ * it has a map of its own.  Else 0. */
+DEVICE int operand_tail(const int mn_major, int wide, const int tile)
+{
+    const int rows = mn_major || wide <= tile ? tile : operand_rows(0, wide, tile, (wide - 1) / tile * tile);
+
+    return rows < tile ? rows : 0;
+}
+
+/* Whether the tile of so many rows is that one. */
+DEVICE int operand_is_tail(const int mn_major, int wide, const int tile, int rows)
+{
+    return !mn_major && wide > tile && rows < tile;
+}
+
+/* Where a kernel has the maps of A, of B, and of a residual; and those of their last tiles. */
+#define MAP_OF(i)  ((i) * MAP_WORDS)
+#define TAIL_OF(i) ((3 + (i)) * MAP_WORDS)
+#define MAPS_ROOM  (6 * MAP_BYTES)              /* of local memory, to make them in */
 
 /* The descriptor of the tile at this address. */
 DEVICE UINT32 operand_descriptor(UINT32 at, const int rows)

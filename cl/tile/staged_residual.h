@@ -7,10 +7,10 @@
  * It is staged where it is a matrix of 16-bit elements whose rows are 16-byte vectors.  Blocks at the edge of
  * a tile of BLK_N columns may have some of the next tile, which are not used.
  *
- * Takes: BLK_M BLK_N STAGES STAGE FINISHED; store.h, pipeline.h, tensor_map.h, accumulator.h;
+ * Takes: BLK_M BLK_N STAGES STAGE FINISHED; store.h, pipeline.h, operand.h, accumulator.h;
  *        atoms/nvidia/mma.h tma.h warp.h wgmma.h.
  * Gives: RESIDUAL_STAGES, struct staged, STAGED_MATRIX, STAGED_PIXELS, RESIDUAL_STEP, residual_map(),
- *        residual_load(), residual_add().
+ *        residual_acquire(), residual_load(), residual_add().
  */
 #define STAGED_COLUMNS  64
 #define STAGED_BLOCK    (BLK_M * 128)
@@ -33,10 +33,11 @@ struct staged { GLOBAL const void *from; INDEX row, batch; };
 #define RESIDUAL_STEP 0
 #endif
 
-/* By a warp, its map.  room: 128 bytes. */
-DEVICE void residual_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lane, struct staged s, int rows,
+/* By a warp, its maps, among those of the kernel.  room: MAPS_ROOM. */
+DEVICE void residual_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int lane, struct staged s, int rows,
                          int columns, int batches)
 {
+    const int tail = operand_tail(0, rows, BLK_M);
     struct tensor_map m;
 
     m.address = (UINT64)s.from;
@@ -49,23 +50,42 @@ DEVICE void residual_map(GLOBAL unsigned INT64 *map, LOCAL UINT32 *room, int lan
     m.stride[0] = (UINT64)s.row * 2;
     m.stride[1] = s.batch ? (UINT64)s.batch * 2 : 16;
     m.box[0] = STAGED_COLUMNS;
-    m.box[1] = BLK_M;
+    m.box[1] = operand_rows(0, rows, BLK_M, 0);
     m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
-    map_keep(map, room, lane, m);
+    NO_UNROLL for (int i = 0; i < 1 + (tail > 0); i++) {
+        const int at = i ? TAIL_OF(2) : MAP_OF(2);
+
+        m.box[1] = i ? tail : m.box[1];
+        map_keep(maps + at, room + 2 * at, lane, m);
+    }
 }
 
-/* The producer: that of the tile whose first element is (m0, n0). */
-DEVICE struct pipeline residual_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *map,
-                                     int m0, int n0, int batch)
+/* The producer, before it loads. */
+DEVICE void residual_acquire(GLOBAL const unsigned INT64 *maps, int rows)
 {
+    map_acquire(maps + MAP_OF(2));
+    if (operand_tail(0, rows, BLK_M))
+        map_acquire(maps + TAIL_OF(2));
+}
+
+/* ... that of the tile whose first element is (m0, n0), as much as there is of it. */
+DEVICE struct pipeline residual_load(struct pipeline p, UINT32 stages, GLOBAL const unsigned INT64 *maps,
+                                     int rows, int columns, int m0, int n0, int batch)
+{
+    const int seen = operand_rows(0, rows, BLK_M, m0), blocks = (columns - n0 - 1) / STAGED_COLUMNS + 1;
+    GLOBAL const unsigned INT64 *const map =
+        maps + (operand_is_tail(0, rows, BLK_M, seen) ? TAIL_OF(2) : MAP_OF(2));
+
     UNROLL for (int first = 0; first < STAGED_BLOCKS; first += STAGED_AT_ONCE) {
-        const int count = STAGED_BLOCKS - first < STAGED_AT_ONCE ? STAGED_BLOCKS - first : STAGED_AT_ONCE;
+        const int most = STAGED_BLOCKS - first < STAGED_AT_ONCE ? STAGED_BLOCKS - first : STAGED_AT_ONCE;
+        const int left = blocks - first, count = left < 0 ? 0 : left < most ? left : most;
 
         p = producer_acquire(p);
-        producer_expect(p, count * STAGED_BLOCK);
-        UNROLL for (int i = 0; i < count; i++)
-            copy_box_3d(stages + p.stage * STAGE + i * STAGED_BLOCK, map,
-                        n0 + (first + i) * STAGED_COLUMNS, m0, batch, pipe_full(p));
+        producer_expect(p, count * seen * 128);
+        UNROLL for (int i = 0; i < most; i++)
+            if (i < count)
+                copy_box_3d(stages + p.stage * STAGE + i * STAGED_BLOCK, map,
+                            n0 + (first + i) * STAGED_COLUMNS, m0, batch, pipe_full(p));
         p = pipe_next(p, STAGES);
     }
     return p;
