@@ -330,6 +330,7 @@ static const struct tested all_tested[] = {
         { REAL,  "gemm:136x133x136:f16:tt:beta=1:act=gelu" },
         { EXACT, "gemm:700x520x40:f16:nt:beta=1" },                     /* tiles of one slice */
         { EXACT, "gemm:264x424x136:f16:nt:bias=row" },
+        { EXACT, "gemm:5x72x200:f16:nn:beta=1" },                       /* few rows, with a residual */
     } },
     { "gemm_wgmma_splitk", 2, "gemm:128x128x4096:f16:nt", 0, 1, NULL, {
         { EXACT, "gemm:136x200x520:f16:nt" },
@@ -349,6 +350,7 @@ static const struct tested all_tested[] = {
         { EXACT, "gemm:200x392x136:f32:nt:beta=1:bias=row:math=tf32" },
         { REAL,  "gemm:136x200x100:f32:tn:batch=2:math=tf32" },
         { EXACT, "gemm:133x135x70:f32:nn:math=tf32" },
+        { EXACT, "gemm:9x200x72:f32:nt:math=tf32" },
         { SPECIAL, "gemm:72x136x40:f32:tt:math=tf32" },                 /* one of three is tried */
         { SPECIAL, "gemm:72x136x40:f32:tn:math=tf32" },
         { SPECIAL, "gemm:72x136x40:f32:nn:math=tf32" },

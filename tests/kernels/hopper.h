@@ -706,7 +706,14 @@ static two_words exchange_two_words(two_words *p, two_words x)
 // ---- lanes.h ----------------------------------------------------------------------------------------------
 
 #define LANES 32
-static float power(float x) { return exp2f(x * 1.44269504f); }
+#define LOG2_E 1.44269504f
+static float power_of_2(float x) { return exp2f(x); }
+static float power(float x)      { return power_of_2(x * LOG2_E); }
+
+#define LARGER(n, u, v) pair_of(fmaxf(LOWER_##n(u), LOWER_##n(v)), fmaxf(UPPER_##n(u), UPPER_##n(v)))
+#define PAIR_MAX_1(u, v) LARGER(1, u, v)
+#define PAIR_MAX_2(u, v) LARGER(2, u, v)
+#define pair_max(u, v)   OF(PAIR_MAX, TYPE)(u, v)
 
 static void read_vector(float *r, const float *p)  { load16((unsigned *)r, p, 1); }
 static void write_vector(float *p, const float *r) { store16(p, (const unsigned *)r, 1); }
