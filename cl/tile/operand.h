@@ -44,9 +44,9 @@ DEVICE void operand_load(UINT32 to, GLOBAL const unsigned INT64 *map, const int 
 }
 
 /* How many rows, or columns, are loaded of the tile that begins at `at`, of an operand that has `wide`: no
- * more than there are, in eights of rows, in whole boxes of columns.  A row that TMA fills with zeros takes as much
- * of the second-level cache's bandwidth as one that is there.  What local memory has in place of the others
- * goes to no element of C. */
+ * more than there are, in eights of rows, in whole boxes of columns.  A row that TMA fills with zeros takes
+ * as much of the second-level cache's bandwidth as one that is there.  What local memory has in place of the
+ * others goes to no element of C. */
 DEVICE int operand_rows(const int mn_major, int wide, const int tile, int at)
 {
     const int step = mn_major ? OPERAND_ROW : 8, left = (wide - at + step - 1) / step * step;
