@@ -16,13 +16,14 @@ DEVICE R plain_sum(const R *a, INDEX e, INDEX n)
     return s;
 }
 
-/* out: a part, of what its work-items found.  base: as row_max() takes it. */
-#define SET_SUMS(out, base, k, top, own, all_of)                                         \
-    do {                                                                                 \
-        (out)->max = top;                                                                \
-        (out)->sum = row_sum(base, ROW_ROOM, 0, k, own);                                 \
-        (out)->all = smooth ? row_sum(base, 2 * ROW_ROOM, 0, k, all_of) : ZERO;          \
-    } while (0)
+/* The sums of a part, of what each of its work-items has: below the largest logit, top, in powers p.  base:
+ * as row_max() takes it. */
+DEVICE void set_sums(struct sums *out, LOCAL R *base, int k, int smooth, R top, struct powers p, R own, R all)
+{
+    out->max = top;
+    out->sum = row_sum(base, ROW_ROOM, 0, k, own / p.at_top);
+    out->all = smooth ? row_sum(base, 2 * ROW_ROOM, 0, k, all) : ZERO;
+}
 
 /* What another work-group would find in its part, which it has not announced, by the same operations. */
 DEVICE void find_again(struct sums *out, LOCAL R *base, const struct line *x, const struct span *at,
@@ -47,7 +48,7 @@ DEVICE void find_again(struct sums *out, LOCAL R *base, const struct line *x, co
         held_run(w, a);
         own = own + run_sum(p, a);
     }
-    SET_SUMS(out, base, at->k, top, own / p.at_top, all);
+    set_sums(out, base, at->k, smooth, top, p, own, all);
 }
 
 /* The sums of the row, of those of its parts, from base[first]. */
@@ -110,7 +111,7 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
             held_run(u + WORDS_OF(i), a);
             all = all + plain_sum(a, ELEMENT(&at, from), at.n);
         }
-    SET_SUMS(&s, sSums, k, top, own / p.at_top, all);
+    set_sums(&s, sSums, k, smooth, top, p, own, all);
 
     for (int found = part;;) {
         if (k == 0) {

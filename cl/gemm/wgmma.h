@@ -20,7 +20,8 @@
  *
  * Takes: WARPGROUPS, BLK_N, STAGES; MN_MAJOR_A and MN_MAJOR_B, 1 where an operand is M-major (N-major).
  * Gives: BLK_M, BLK_K, BYTES_A, BYTES_B, STAGE, ACCUMULATORS, FINISHED, TILE_END(), MULTIPLY(),
- *        GEMM_PARAMS, GEMM_EARLY, GEMM_PREPARE(), gemm_*(), turns_init(), turn_hand_over().
+ *        GEMM_PARAMS, GEMM_EARLY, GEMM_PREPARE(), struct boxes, GEMM_BOXES(), gemm_*(), turns_init(),
+ *        turn_hand_over().
  */
 #define BLK_M        (64 * WARPGROUPS)
 #define BLK_K        OPERAND_ROW

@@ -9,7 +9,8 @@
  * expanded.
  *
  * Takes: TYPE T_BYTES; atoms/nvidia/tma.h, wgmma.h; tile/tensor_map.h.
- * Gives: OPERAND_ROW; OPERAND_KIND of wgmma; OPERAND_TYPE of maps; OPERAND_MAJOR(), operand_*().
+ * Gives: OPERAND_ROW; OPERAND_KIND of wgmma; OPERAND_TYPE of maps; OPERAND_MAJOR(), operand_*(); MAP_OF()
+ *        TAIL_OF() MAPS_ROOM.
  */
 #define OPERAND_ROW (128 / T_BYTES)             /* elements of a row */
 
