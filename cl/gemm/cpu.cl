@@ -264,7 +264,7 @@ gemm_cpu(int M, int N, int K, int rows, int cols, int tall, int unit, int in_pla
                 const int in_rows = stores && c.col == 1;
                 const int is_plain = in_rows && is_whole && (!is_last || IS_PLAIN);
                 const int past = streams && in_rows &&
-                                 ((UINT64)to | (UINT64)c.row * C_BYTES) % (VEC * C_BYTES) == 0;
+                                 ((UINT64)to | (UINT64)c.row * C_BYTES) % CPU_STREAM_BYTES == 0;
                 const int prefetch_from = !fills && in_rows && !past && !ahead.step && depth > CPU_PREFETCH_C
                                         ? depth - CPU_PREFETCH_C : depth;
                 const int start = k0 == 0 ? FROM_ZERO : in_c && is_whole ? FROM_C : FROM_PARTIAL;

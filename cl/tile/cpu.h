@@ -31,8 +31,24 @@ UNALIGNED(RV, RV_UNALIGNED, C_BYTES);
 #define CPU_STORE(p, v) OF(STORE_VECTOR, TYPE_C)(VEC, p, v)
 #endif
 
-/* ... to a multiple of its size, past the caches. */
-#define CPU_STORE_STREAM(p, v) OF(STORE_STREAM, TYPE_C)(VEC, p, v)
+/* ... CPU_STREAM_VECTORS of them, to a multiple of their size, past the caches.  Two vectors of 16 elements
+ * of bf16 are one line, which is stored at once: halves of lines take up to five times as long. */
+#if TYPE_C == TYPE_BF16 && VEC == 16 && THR_V % 2 == 0
+#define CPU_STREAM_VECTORS 2
+DEVICE void stream_pair(GLOBAL TC *p, RV low, RV high)
+{
+    VECTOR(UINT32, 16) line;
+
+    line.lo = AS(VECTOR(UINT32, 8), BF16_VECTOR(16, low));
+    line.hi = AS(VECTOR(UINT32, 8), BF16_VECTOR(16, high));
+    VSTORE_STREAM(VECTOR(UINT32, 16), p, line);
+}
+#define CPU_STREAM(p, v) stream_pair(p, (v)[0], (v)[1])
+#else
+#define CPU_STREAM_VECTORS 1
+#define CPU_STREAM(p, v) OF(STORE_STREAM, TYPE_C)(VEC, p, (v)[0])
+#endif
+#define CPU_STREAM_BYTES (CPU_STREAM_VECTORS * VEC * C_BYTES)
 
 /* Stores a vector to a panel in one store, where a compiler splits vstore. */
 UNALIGNED(RV, RV_PANEL, 4);
@@ -229,9 +245,14 @@ DEVICE void name(const int rows, const int vectors, const int mode,             
     }                                                                                          \
     if (to.is_plain && rows == THR_M && vectors == THR_V) {                                    \
         if (to.streams)                                                                        \
-            UNROLL for (int i = 0; i < THR_M; i++)                                             \
-            UNROLL for (int j = 0; j < THR_V; j++)                                             \
-                CPU_STORE_STREAM(to.at + i * to.step + j * VEC, (RV)(to.alpha) * rC[i][j]);    \
+            UNROLL for (int i = 0; i < THR_M; i++) {                                           \
+                RV v[THR_V];                                                                   \
+                                                                                               \
+                UNROLL for (int j = 0; j < THR_V; j++)                                         \
+                    v[j] = (RV)(to.alpha) * rC[i][j];                                          \
+                UNROLL for (int j = 0; j < THR_V; j += CPU_STREAM_VECTORS)                         \
+                    CPU_STREAM(to.at + i * to.step + j * VEC, v + j);                          \
+            }                                                                                  \
         else                                                                                   \
             UNROLL for (int i = 0; i < THR_M; i++)                                             \
             UNROLL for (int j = 0; j < THR_V; j++)                                             \
@@ -281,33 +302,37 @@ ACTIVATION_FUNCTION(activate_lanes, RV, exp_lanes, tanh_lanes)
     ((which) == SAME_COLUMNS ? (RV)(OF(LOAD, TYPE_OF)(p, at)) : OF(LOAD_VECTOR, TYPE_OF)(VEC, (p) + (at)))
 
 /* Stores elements [first, end) of one row of a tile, which is of row m of C and of columns from n on, through
- * the epilogue; streams: past the caches, if they are all. */
+ * the epilogue: in vectors where whole ones begin it; streams: these past the caches. */
 DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, const struct output *o, int m,
                            int n, int streams)
 {
     LOCAL const R *sum = (LOCAL const R *)row;
+    const int in_vectors = first == 0 && o->col == 1 && SIDE_IN_VECTORS(SCALE, o->scale_col) &&
+                           SIDE_IN_VECTORS(RESIDUAL, o->residual_col) && SIDE_IN_VECTORS(BIAS, o->bias_col);
+    const int whole = in_vectors ? end / VEC : 0;
+    RV v[THR_V];
 
-    if (first == 0 && end == THR_N && o->col == 1 && SIDE_IN_VECTORS(SCALE, o->scale_col) &&
-        SIDE_IN_VECTORS(RESIDUAL, o->residual_col) && SIDE_IN_VECTORS(BIAS, o->bias_col)) {
-        UNROLL for (int j = 0; j < THR_V; j++) {
-            RV v = (RV)(o->alpha) * row[j];
-
+    UNROLL for (int j = 0; j < THR_V; j++)
+        if (j < whole) {
+            v[j] = (RV)(o->alpha) * row[j];
             if (SCALE)
-                v = v * (SCALE == SAME_COLUMNS ? (RV)(o->scale[SCALE_AT(o, m, n + j * VEC)])
-                                               : VLOAD(VEC, o->scale + SCALE_AT(o, m, n + j * VEC)));
+                v[j] = v[j] * (SCALE == SAME_COLUMNS ? (RV)(o->scale[SCALE_AT(o, m, n + j * VEC)])
+                                                     : VLOAD(VEC, o->scale + SCALE_AT(o, m, n + j * VEC)));
             if (RESIDUAL)
-                v = FMA((RV)(o->beta), SIDE_VECTOR(RESIDUAL, TYPE_RESIDUAL, o->residual,
-                                                   RESIDUAL_AT(o, m, n + j * VEC)), v);
+                v[j] = FMA((RV)(o->beta), SIDE_VECTOR(RESIDUAL, TYPE_RESIDUAL, o->residual,
+                                                      RESIDUAL_AT(o, m, n + j * VEC)), v[j]);
             if (BIAS)
-                v = v + SIDE_VECTOR(BIAS, TYPE_BIAS, o->bias, BIAS_AT(o, m, n + j * VEC));
-            if (streams)
-                CPU_STORE_STREAM(o->c + m * o->row + n + j * VEC, activate_lanes(v));
-            else
-                CPU_STORE(o->c + m * o->row + n + j * VEC, activate_lanes(v));
+                v[j] = v[j] + SIDE_VECTOR(BIAS, TYPE_BIAS, o->bias, BIAS_AT(o, m, n + j * VEC));
+            v[j] = activate_lanes(v[j]);
         }
-        return;
-    }
-    for (int i = first; i < end; i++)
+    if (streams && whole == THR_V)
+        UNROLL for (int j = 0; j < THR_V; j += CPU_STREAM_VECTORS)
+            CPU_STREAM(o->c + m * o->row + n + j * VEC, v + j);
+    else
+        UNROLL for (int j = 0; j < THR_V; j++)
+            if (j < whole)
+                CPU_STORE(o->c + m * o->row + n + j * VEC, v[j]);
+    for (int i = whole ? whole * VEC : first; i < end; i++)
         store_element(o, m, n + i, sum[i]);
 }
 
@@ -315,7 +340,10 @@ DEVICE void tile_store_row(LOCAL const RV *RESTRICT row, int first, int end, con
 DEVICE void tile_keep_row(LOCAL const RV *RESTRICT row, int end, const struct output *o, int m, int n)
 {
     LOCAL const R *sum = (LOCAL const R *)row;
+    const int whole = o->col == 1 ? end / VEC * VEC : 0;
 
-    for (int i = 0; i < end; i++)
+    for (int i = 0; i < whole; i += VEC)
+        CPU_STORE(o->c + m * o->row + n + i, row[i / VEC]);
+    for (int i = whole; i < end; i++)
         STORE_C(o->c, m * o->row + (n + i) * o->col, sum[i]);
 }
