@@ -377,6 +377,65 @@ static void blocks_of_rows(const char *variant)
     }
 }
 
+static uint16_t bf16_of(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+static float of_bf16(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* C = A B likewise in bf16, whose sums, of three products of integers up to 3, are exact; by kernels that
+ * store vectors of C in pairs.  The buffers are those of f32. */
+static void past_caches_in_bf16(vn_buffer **to, const float *left, const float *right, int64_t m, int64_t n,
+                                int64_t k)
+{
+    static const char *const variants[] = { "gemm_cpu", "gemm_cpu_unpacked", "gemm_cpu_direct" };
+    uint16_t *l = malloc((size_t)(m * k) * sizeof *l), *r = malloc((size_t)(k * n) * sizeof *r);
+    uint16_t *sums = malloc((size_t)(m * n) * sizeof *sums);
+
+    for (int64_t i = 0; l && i < m * k; i++)
+        l[i] = bf16_of(left[i]);
+    for (int64_t i = 0; r && i < k * n; i++)
+        r[i] = bf16_of(right[i]);
+    for (size_t v = 0; l && r && sums && v < sizeof variants / sizeof *variants; v++) {
+        const vn_gemm_options options = { .size = sizeof options, .variant = variants[v] };
+        int64_t wrong = 0;
+        vn_status status;
+
+        memset(sums, 0, (size_t)(m * n) * sizeof *sums);
+        vn_write(queue, to[0], 0, l, (size_t)(m * k) * sizeof *l);
+        vn_write(queue, to[1], 0, r, (size_t)(k * n) * sizeof *r);
+        vn_write(queue, to[2], 0, sums, (size_t)(m * n) * sizeof *sums);
+        status = vn_gemm(queue, 1, vn_matrix(to[0], VN_BF16, m, k), vn_matrix(to[1], VN_BF16, k, n), 0,
+                         vn_matrix(to[2], VN_BF16, m, n), &options);
+        if (status == VN_UNSUPPORTED)
+            continue;                           /* a device without vectors */
+        if (status || vn_read(queue, sums, to[2], 0, (size_t)(m * n) * sizeof *sums))
+            wrong++;
+        for (int64_t i = 0; i < m * n && !wrong; i++)
+            wrong += of_bf16(sums[i]) != left[i / n * k] * right[i % n] +
+                                         left[i / n * k + 1] * right[n + i % n] +
+                                         left[i / n * k + 2] * right[2 * n + i % n];
+        cases++;
+        failures += wrong != 0;
+        if (wrong)
+            printf("not ok: past the caches in bf16, %s: %s\n", variants[v], vn_last_error());
+    }
+    free(l);
+    free(r);
+    free(sums);
+}
+
 /* C = A B, of integers, where C is what vn__is_past_caches() asks for, and little more; as a product, and as
  * a convolution of 1 x 1 whose pixels are the columns. */
 static void past_caches(void)
@@ -385,7 +444,7 @@ static void past_caches(void)
     const vn_conv_options slab = { .variant = "conv_slab" };
     int64_t m = 13;
 
-    for (vn_tensor t = vn_matrix(NULL, VN_F32, m, N); !vn__is_past_caches(queue, &t); m = t.extent[0])
+    for (vn_tensor t = vn_matrix(NULL, VN_BF16, m, N); !vn__is_past_caches(queue, &t); m = t.extent[0])
         t.extent[0] += 64;
 
     float *left = malloc((size_t)m * K * sizeof *left), *right = malloc(K * N * sizeof *right), *sums = NULL;
@@ -431,6 +490,7 @@ static void past_caches(void)
         if (wrong)
             printf("not ok: past the caches, %s: %s\n", is_conv ? "conv_slab" : "gemm", vn_last_error());
     }
+    past_caches_in_bf16(to, left, right, m, N, K);
     for (int i = 0; i < 3; i++)
         vn_buffer_close(to[i]);
     free(left);
