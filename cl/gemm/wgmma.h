@@ -92,14 +92,8 @@ DEVICE void gemm_keep_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int l
                           int N, int K, int batches, GLOBAL const T *gA, VIEW vA, GLOBAL const T *gB, VIEW vB)
 {
     GEMM_MAP(m, is_b);
-    const int tail = operand_tail(mn_major, wide, tile);
 
-    NO_UNROLL for (int i = 0; i < 1 + (tail > 0); i++) {
-        const int at = i ? TAIL_OF(is_b) : MAP_OF(is_b);
-
-        m.box[1] = i ? tail : m.box[1];
-        map_keep(maps + at, room + 2 * at, lane, m);
-    }
+    operand_keep_maps(maps, room, lane, m, is_b, operand_tail(mn_major, wide, tile));
 }
 
 /* By the first two warps, of a kernel with GEMM_PARAMS. */

@@ -75,6 +75,18 @@ DEVICE int operand_is_tail(const int mn_major, int wide, const int tile, int row
 #define TAIL_OF(i) ((3 + (i)) * MAP_WORDS)
 #define MAPS_ROOM  (6 * MAP_BYTES)              /* of local memory, to make them in */
 
+/* By a warp: makes m the map of operand i, and with `tail` rows that of its last tile, where they are. */
+DEVICE void operand_keep_maps(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int lane, struct tensor_map m,
+                              const int i, int tail)
+{
+    NO_UNROLL for (int last = 0; last < 1 + (tail > 0); last++) {
+        const int at = last ? TAIL_OF(i) : MAP_OF(i);
+
+        m.box[1] = last ? tail : m.box[1];
+        map_keep(maps + at, room + 2 * at, lane, m);
+    }
+}
+
 /* The descriptor of the tile at this address. */
 DEVICE UINT32 operand_descriptor(UINT32 at, const int rows)
 {

@@ -37,7 +37,6 @@ struct staged { GLOBAL const void *from; INDEX row, batch; };
 DEVICE void residual_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int lane, struct staged s, int rows,
                          int columns, int batches)
 {
-    const int tail = operand_tail(0, rows, BLK_M);
     struct tensor_map m;
 
     m.address = (UINT64)s.from;
@@ -52,12 +51,7 @@ DEVICE void residual_map(GLOBAL unsigned INT64 *maps, LOCAL UINT32 *room, int la
     m.box[0] = STAGED_COLUMNS;
     m.box[1] = operand_rows(0, rows, BLK_M, 0);
     m.box[2] = m.step[0] = m.step[1] = m.step[2] = 1;
-    NO_UNROLL for (int i = 0; i < 1 + (tail > 0); i++) {
-        const int at = i ? TAIL_OF(2) : MAP_OF(2);
-
-        m.box[1] = i ? tail : m.box[1];
-        map_keep(maps + at, room + 2 * at, lane, m);
-    }
+    operand_keep_maps(maps, room, lane, m, 2, operand_tail(0, rows, BLK_M));
 }
 
 /* The producer, before it loads. */
