@@ -1,7 +1,9 @@
 /* cl/cross_entropy/team.cl - cross-entropy of long rows of logits, each shared by work-groups in one launch
  *
- * As cl/softmax/team.cl: a part of a row lies in registers as it was read, and pairs are exchanged.  The
- * work-group that has the logit of the target writes the loss.
+ * As cl/softmax/team.cl: a part of a row lies in registers as it was read, and sums are exchanged.  Each
+ * work-item sums exponentials below its own maximum, so that none waits before it has summed; the first warp
+ * merges the sums, exchanges them, and leaves what all need of the row.  The work-item that has the logit of
+ * the target writes the loss.
  *
  * Parameters, from cross_entropy.tune: ITEMS VALUES ROOM; constant of the problem: WHOLE.
  */
@@ -16,18 +18,55 @@ DEVICE R plain_sum(const R *a, INDEX e, INDEX n)
     return s;
 }
 
-/* The sums of a part, of what each of its work-items has: below the largest logit, top, in powers p.  base:
- * as row_max() takes it. */
-DEVICE void set_sums(struct sums *out, LOCAL R *base, int k, int smooth, R top, struct powers p, R own, R all)
+/* Adds the sums of other values of the row. */
+DEVICE void add_sums(struct sums *s, R max, R sum, R all)
 {
-    out->max = top;
-    out->sum = row_sum(base, ROW_ROOM, 0, k, own / p.at_top);
-    out->all = smooth ? row_sum(base, 2 * ROW_ROOM, 0, k, all) : ZERO;
+    const R top = MAX(s->max, max);
+
+    s->sum = s->sum * power(s->max - top) + sum * power(max - top);
+    s->max = top;
+    s->all = s->all + all;
+}
+
+/* The sums of a warp, of those of its lanes. */
+DEVICE void warp_sums(struct sums *s, LOCAL R *base, int smooth)
+{
+    const R own = s->max;
+
+    s->max = team_max(base, own);
+    s->sum = team_sum(base, s->sum * power(own - s->max));
+    if (smooth)
+        s->all = team_sum(base, s->all);
+}
+
+/* Leaves those of a warp for merge_warps(): top, the largest logit of a work-item, own, its exponentials in
+ * powers p, and all, its logits. */
+DEVICE void leave_sums(LOCAL R *sums, int k, int smooth, R top, struct powers p, R own, R all)
+{
+    struct sums s = { top, own * p.base, all };
+
+    warp_sums(&s, sums, smooth);
+    if (k % LANES == 0) {
+        LOCAL R *const out = sums + 3 * (k / LANES);
+
+        out[0] = s.max;
+        out[1] = s.sum;
+        out[2] = s.all;
+    }
+}
+
+DEVICE void merge_warps(struct sums *s, LOCAL R *sums, int lane, int smooth)
+{
+    const int there = lane < ROW_WARPS, at = there ? 3 * lane : 0;
+
+    s->max = there ? sums[at] : LOWEST;
+    s->sum = there ? sums[at + 1] : ZERO;
+    s->all = there ? sums[at + 2] : ZERO;
+    warp_sums(s, sums, smooth);
 }
 
 /* What another work-group would find in its part, which it has not announced, by the same operations. */
-DEVICE void find_again(struct sums *out, LOCAL R *base, const struct line *x, const struct span *at,
-                       INDEX from, int smooth)
+DEVICE void find_again(LOCAL R *sums, const struct line *x, const struct span *at, INDEX from, int smooth)
 {
     UINT32 w[RUN_WORDS];
     R top = LOWEST, own = ZERO, all = ZERO, a[RUN];
@@ -39,7 +78,6 @@ DEVICE void find_again(struct sums *out, LOCAL R *base, const struct line *x, co
         if (smooth)
             all = all + plain_sum(a, ELEMENT(at, from), at->n);
     }
-    top = row_max(base, 0, 0, at->k, top);
 
     const struct powers p = powers_of(top);
 
@@ -48,34 +86,51 @@ DEVICE void find_again(struct sums *out, LOCAL R *base, const struct line *x, co
         held_run(w, a);
         own = own + run_sum(p, a);
     }
-    set_sums(out, base, at->k, smooth, top, p, own, all);
+    leave_sums(sums, at->k, smooth, top, p, own, all);
 }
 
-/* The sums of the row, of those of its parts, from base[first]. */
-DEVICE void merge_parts(LOCAL R *base, int first, int parts, int lane, int smooth, struct sums *s)
+/* By the first warp: announces the sums s of part `found`, and makes them those of the row.  *missing is -1;
+ * or else a part that has not been announced, and then they are worth nothing. */
+DEVICE void exchange(struct sums *s, LOCAL R *base, LOCAL int *missing, GLOBAL UINT64 *slots, int lane,
+                     int parts, int found, int is_own, int smooth)
 {
-    R own = LOWEST, sum = ZERO, all = ZERO;
-
-    for (int i = lane; i < parts; i += LANES) {
-        const R max = MAX(own, base[first + 3 * i]);
-
-        sum = sum * power(own - max) + base[first + 3 * i + 1] * power(base[first + 3 * i] - max);
-        own = max;
+    if (lane == 0) {
         if (smooth)
-            all = all + base[first + 3 * i + 2];
+            team_put(slots + parts + found, 1, FLOAT_BITS(s->all), is_own);
+        team_put(slots + found, FLOAT_BITS(s->max), FLOAT_BITS(s->sum), is_own);
+        *missing = -1;
     }
-    s->max = team_max(base, own);
-    s->sum = team_sum(base, sum * power(own - s->max));
-    if (smooth)
-        s->all = team_sum(base, all);
+    warp_meet();
+    s->max = LOWEST;
+    s->sum = s->all = ZERO;
+    for (int i = lane; i < parts; i += LANES) {
+        UINT32 low, high, all = 0;
+
+        if (!team_get(slots + i, &low, &high) || (smooth && !team_get(slots + parts + i, &all, &all)))
+            *missing = i;
+        add_sums(s, BITS_FLOAT(low), BITS_FLOAT(high), BITS_FLOAT(all));
+    }
+    warp_sums(s, base, smooth);
+}
+
+/* What the first warp leaves for all. */
+struct shared { struct sums s; struct gradient g; struct powers p; };
+
+/* A run of the gradient. */
+DEVICE void finish_run(R *a, const UINT32 *w, struct powers p, R factor, R others)
+{
+    held_run(w, a);
+    UNROLL for (int o = 0; o < RUN; o++)
+        a[o] = FMA(power_below(p, a[o]), factor, -others);
 }
 
 /* A row has `parts` parts, each of shape.s6 places, a multiple of RUN and at most CHUNK; at most ITEMS. */
 KERNEL_ROOM(ITEMS, ROOM) void
 cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
 {
-    LOCAL_ARRAY(R, sSums, 3 * ROW_ROOM + 3 * ITEMS);
-    LOCAL_ARRAY(int, sNext, 1);
+    LOCAL_ARRAY(R, sSums, 3 * ROW_ROOM);
+    LOCAL_ARRAY(struct shared, sRow, 1);
+    LOCAL_ARRAY(int, sMissing, 1);
     ROOM_FOR(ROOM);
 
     const int k = LOCAL_ID(), lane = k % LANES, smooth = smoothing != ZERO;
@@ -83,10 +138,8 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
     const INDEX row = group / parts, n = (INDEX)shape.s1, span = (INDEX)shape.s6, from = part * span;
     GLOBAL UINT64 *const slots = gSlots + row * TEAM_SLOTS(parts);
     LINES(x, dx, row);
-    UINT32 u[HELD_WORDS], last[RUN_WORDS];
+    UINT32 u[HELD_WORDS];
     struct target t;
-    struct gradient g;
-    struct sums s;
 
     find_target(&t, gTargets, shape, row);
 
@@ -95,11 +148,12 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
     const INDEX place = t.at + skip - from;
     const int is_owner = IS_IN(place, span) && k == (int)(place / RUN % ROW_ITEMS);
     const R at_target = is_owner ? LOAD(x.p, t.at * x.step) : ZERO;
+    const R weight = (t.state == NOWHERE ? not_a_number() : (R)1) * (has_weights ? WEIGHT_OF(row) : (R)1);
 
     hold_line(&x, &at, u, from, -INFINITE);
 
     R own = ZERO, all = ZERO, a[RUN];
-    const R top = row_max(sSums, 0, 0, k, words_max(u, HELD_WORDS));
+    const R top = words_max(u, HELD_WORDS);
     struct powers p = powers_of(top);
 
     EACH_RUN {
@@ -111,74 +165,71 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
             held_run(u + WORDS_OF(i), a);
             all = all + plain_sum(a, ELEMENT(&at, from), at.n);
         }
-    set_sums(&s, sSums, k, smooth, top, p, own, all);
-
+    leave_sums(sSums, k, smooth, top, p, own, all);
+    BARRIER();
     for (int found = part;;) {
-        if (k == 0) {
-            if (smooth)
-                team_put(slots + parts + found, 1, FLOAT_BITS(s.all), found == part);
-            team_put(slots + found, FLOAT_BITS(s.max), FLOAT_BITS(s.sum), found == part);
-            sNext[0] = -1;
-        }
-        warp_meet();
-        if (k < LANES)
-            for (int i = k; i < parts; i += LANES) {
-                UINT32 low, high, all = 0;
+        if (k < LANES) {
+            struct shared it;
 
-                if (!team_get(slots + i, &low, &high) || (smooth && !team_get(slots + parts + i, &all, &all)))
-                    sNext[0] = i;
-                sSums[3 * (ROW_ROOM + i)] = BITS_FLOAT(low);
-                sSums[3 * (ROW_ROOM + i) + 1] = BITS_FLOAT(high);
-                sSums[3 * (ROW_ROOM + i) + 2] = BITS_FLOAT(all);
-            }
+            merge_warps(&it.s, sSums, lane, smooth);
+            exchange(&it.s, sSums, sMissing, slots, lane, parts, found, found == part, smooth);
+            it.p = powers_of(it.s.max);
+            find_gradient(&it.g, weight, lse_of(it.s.max, it.s.sum), it.s.max, it.s.sum, n, smoothing,
+                          z_loss);
+            it.g.factor = it.g.factor * it.p.base;
+            if (k == 0)
+                sRow[0] = it;
+        }
         BARRIER();
-        found = sNext[0];
+        found = sMissing[0];
         if (found < 0)
             break;
 
         const struct span other = part_of(&whole, found, span);
 
-        find_again(&s, sSums, &x, &other, found * span, smooth);
+        find_again(sSums, &x, &other, found * span, smooth);
+        BARRIER();
     }
-    merge_parts(sSums, 3 * ROW_ROOM, parts, lane, smooth, &s);
 
     const int left = k == 0 ? team_leave(slots, parts) : 0;
-    const R lse = lse_of(s.max, s.sum);
-    R weight = t.state == NOWHERE ? not_a_number() : (R)1;
+    R factor = sRow[0].g.factor, others = sRow[0].g.others;
 
-    if (has_weights)
-        weight = weight * WEIGHT_OF(row);
-    if (is_owner)
-        WRITE_LOSS(row, t, s, weight, lse, at_target);
-    find_gradient(&g, weight, lse, s.max, s.sum, n, smoothing, z_loss);
-
-    const R target_dx = FMA(power(at_target - s.max), g.factor, -(g.others + g.hit));
-
-    p = powers_of(s.max);
-    g.factor = g.factor / p.at_top;
+    p = sRow[0].p;
     if (t.state == IGNORED) {                   /* zeros, whatever is in the row */
-        g.factor = g.others = p.scale = p.shift = ZERO;
+        factor = others = p.scale = p.shift = ZERO;
         UNROLL for (int j = 0; j < HELD_WORDS; j++)
             u[j] = 0;
     }
-
-#define FINISH(WRITE)                                                    \
-    EACH_RUN {                                                           \
-        const INDEX e = from + RUN_AT(&at, i) - skip;                    \
-                                                                         \
-        held_run(u + WORDS_OF(i), a);                                    \
-        UNROLL for (int o = 0; o < RUN; o++)                             \
-            a[o] = FMA(power_below(p, a[o]), g.factor, -g.others);       \
-        WRITE;                                                           \
-    }
-
     if (has_dx && (WHOLE || dx.in_runs)) {
-        FINISH(write_held(&dx, &at, a, e, i, last))
-        write_last(&dx, &at, from, last);
+        EACH_RUN {
+            finish_run(a, u + WORDS_OF(i), p, factor, others);
+            write_whole(&dx, &at, a, ELEMENT(&at, from), i);
+        }
+        NO_UNROLL for (int last = WHOLE ? 2 : 0; last < 2; last++) {
+            const INDEX e = END_RUN(&at, last);
+
+            if (HAS_END(&at, from, last, e)) {
+                UINT32 w[RUN_WORDS];
+
+                run_from(w, u, &at, from, e);
+                finish_run(a, w, p, factor, others);
+                write_run(&dx, &at, a, e);
+            }
+        }
     } else if (has_dx)
-        FINISH(write_run(&dx, &at, a, e))
-    if (has_dx && is_owner && t.state != IGNORED)       /* it wrote the run of this element */
-        STORE((GLOBAL T *)dx.p, t.at * dx.step, target_dx);
+        EACH_RUN {
+            finish_run(a, u + WORDS_OF(i), p, factor, others);
+            write_run(&dx, &at, a, ELEMENT(&at, from));
+        }
+    if (is_owner) {
+        const struct sums s = sRow[0].s;
+        const R lse = lse_of(s.max, s.sum);
+
+        WRITE_LOSS(row, t, s, weight, lse, at_target);
+        if (has_dx && t.state != IGNORED)       /* it wrote the run of this element */
+            STORE((GLOBAL T *)dx.p, t.at * dx.step,
+                  FMA(power_below(p, at_target), factor, -(others + sRow[0].g.hit)));
+    }
     if (k == 0)
         team_clear(slots, parts, left);
 }

@@ -1,8 +1,9 @@
 /* cl/tile/held.h - rows in registers as they were read: two 16-bit elements in a word
  *
- * Takes  row.h, with ACROSS 0; T of 16 or 32 bits; load16_once() load_element() store16_once() anew()
+ * Takes  row.h, with ACROSS 0; T of 16 or 32 bits; load16_once() load_element() store16_once() ... anew()
  *        lowers_of() pair_of() LOWER_1 ... (atoms/nvidia/memory.h); from_lane() (warp.h)
- * Gives  HELD_WORDS RUN_WORDS; hold_run() hold_line() held_run(); part_of(); write_held() write_last()
+ * Gives  HELD_WORDS RUN_WORDS; hold_run() hold_line() held_run(); part_of(); write_held() write_last(), or
+ *        write_whole(), END_RUN HAS_END run_from()
  */
 #define RUN_WORDS  4                            /* 16 bytes */
 #define HELD_WORDS (VALUES / RUN * RUN_WORDS)
@@ -192,4 +193,29 @@ DEVICE void write_last(const struct line *l, const struct span *at, INDEX from, 
                 STORE((GLOBAL T *)l->p, e + o, r[o]);
     }
 #endif
+}
+
+/* Or, by a kernel that computes the ends of a row again, since a store without branches is shorter: writes
+ * the run of value i, if it is whole. */
+DEVICE void write_whole(const struct line *l, const struct span *at, const R *r, INDEX e, const int i)
+{
+    UINT32 u[RUN_WORDS];
+
+    run_words(u, r);
+    store16_once_if((GLOBAL T *)l->p + e, u, (WHOLE || i > 0 || e >= 0) && e < LAST_RUN(at, at->n));
+}
+
+/* The first element of the first run of a row, or of its last; whether that is not whole, and the
+ * work-item's. */
+#define END_RUN(at, last)          ((last) ? LAST_RUN(at, (at)->n) : -(at)->skip)
+#define HAS_END(at, from, last, e) \
+    (((last) ? (e) < (at)->n : (e) < 0) && owner_of_run(at, from, e) == (at)->k)
+
+/* The words of the work-item's run that begins with element e. */
+DEVICE void run_from(UINT32 *w, const UINT32 *u, const struct span *at, INDEX from, INDEX e)
+{
+    EACH_RUN
+        if (from + RUN_AT(at, i) - at->skip == e)
+            UNROLL for (int j = 0; j < RUN_WORDS; j++)
+                w[j] = u[WORDS_OF(i) + j];
 }

@@ -1,17 +1,19 @@
 /* cl/tile/powers.h - maxima and exponentials of elements that lie in registers as they were read
  *
- * exp(a - top) = 2^(scale a - shift) / at_top.  In 16-bit types scale is log2(e) and shift is top times it,
- * so that an element costs one FMA and one power of 2; at_top, which is near 1, is that power of top itself,
- * since shift is rounded.  Where top is as large as 2^30 it would be far from 1; there all that is below top
- * is so far below that the base makes no difference.
+ * exp(a - top) = base 2^(scale a - shift).  In 16-bit types scale is log2(e) and shift is top times it, so
+ * that an element costs one FMA and one power of 2; base, which is near 1, is the inverse of that power of
+ * top, since shift is rounded.  Where top is as large as 2^30 it would be far from 1; there all that is below
+ * top is so far below that it makes no difference whether the power is one of e or of 2.
  *
  * Takes  held.h; LOWEST (activation.h); power() LOG2_E power_of_2() (atoms/nvidia/lanes.h); pair_max()
  *        (memory.h)
- * Gives  words_max(); struct powers, powers_of() power_below() run_sum()
+ * Gives  SIGNS words_max(); struct powers, powers_of() power_below() run_sum()
  */
-struct powers { R scale, shift, at_top; };
+struct powers { R scale, shift, base; };
 
 #if TYPE == TYPE_F32
+#define SIGNS 0x80000000u                       /* of the elements in a word */
+
 /* The largest of the elements in `count` words, at least LOWEST; count: a constant. */
 DEVICE R words_max(const UINT32 *u, const int count)
 {
@@ -31,6 +33,7 @@ DEVICE struct powers powers_of(R top)
     return p;
 }
 #else
+#define SIGNS         0x80008000u
 #define LOWEST_PAIR_1 0xfbfffbffu
 #define LOWEST_PAIR_2 0xff7fff7fu
 
@@ -51,7 +54,7 @@ DEVICE struct powers powers_of(R top)
     const int is_far = !(top < far && top > -far);
     struct powers p = { is_far ? (R)1 : LOG2_E, is_far ? top : top * LOG2_E, (R)1 };
 
-    p.at_top = power_below(p, top);
+    p.base = power_of_2(FMA(-p.scale, top, p.shift));
     return p;
 }
 #endif

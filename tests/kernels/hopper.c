@@ -726,12 +726,17 @@ static const struct tested all_tested[] = {
         { SPECIAL, "softmax:2x12003:bf16:start=3" },
         { EXACT, "softmax:3x9001:f16:backward:log" },
     } },
-    { "cross_entropy_team", 1, NULL, 0, 4, NULL, {
+    { "cross_entropy_team", 2, NULL, 0, 4, NULL, {
         { EXACT, "cross-entropy:3x42000:f32" },
         { REAL,  "cross-entropy:3x42001:f32:inplace:smoothing=0.1" },
         { REAL,  "cross-entropy:3x42000:bf16:inplace" },
         { REAL,  "cross-entropy:3x50001:f16" },
-        { SPECIAL, "cross-entropy:3x50001:bf16" },
+        { SPECIAL, "cross-entropy:3x50001:bf16" },                  /* one of three is tried */
+        { SPECIAL, "cross-entropy:3x33001:f16:inplace" },
+        { SPECIAL, "cross-entropy:3x17001:f32" },
+        { REAL,  "cross-entropy:9x16389:bf16:smoothing=0.1" },      /* rows that begin at each place */
+        { EXACT, "cross-entropy:2x33003:f16:start=3" },
+        { REAL,  "cross-entropy:2x32771:bf16:gap=3:inplace" },
     } },
 };
 

@@ -675,6 +675,11 @@ static void load16_once(unsigned *u, const void *from, unsigned none, int go)
         load16(u, from, 1);
 }
 static void store16_once(void *to, const unsigned *u)  { store16(to, u, 1); }
+static void store16_once_if(void *to, const unsigned *u, int go)
+{
+    if (go)
+        store16(to, u, 1);
+}
 #define load_element(u, from, go) ((go) ? (void)memcpy(u, from, sizeof *(from)) : (void)0)
 
 // Work-groups run one after another, so that a word that is not there does not come.

@@ -163,6 +163,13 @@ DEVICE void store16_once(GLOBAL void *to, const unsigned int *u)
                  :: "l"((unsigned INT64)to), "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]) : "memory");
 }
 
+/* ... if `go`. */
+DEVICE void store16_once_if(GLOBAL void *to, const unsigned int *u, int go)
+{
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %5, 0; @p st.global.cs.v4.b32 [%0], {%1, %2, %3, %4}; }"
+                 :: "l"((unsigned INT64)to), "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]), "r"(go) : "memory");
+}
+
 /* ... from there, if `go`; else each word is `none`. */
 DEVICE void load16_once(unsigned int *u, GLOBAL const void *from, UINT32 none, int go)
 {
