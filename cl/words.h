@@ -80,6 +80,27 @@ DEVICE uint group_in_line(int d)
 #define HALF                 half
 #define HALF_LOAD(p, i)      vload_half(i, p)
 #define HALF_STORE(p, i, x)  vstore_half_rte(x, i, p)
+#ifdef __F16C__              /* PoCL converts single elements bit by bit, and vectors by instructions */
+#  undef HALF_LOAD
+#  undef HALF_STORE
+#  define HALF_LOAD(p, i)      half_load((p) + (i))
+#  define HALF_STORE(p, i, x)  half_store((p) + (i), x)
+#  define HALF_IN(SPACE)                                                 \
+DEVICE float __attribute__((overloadable)) half_load(SPACE const half *p) \
+{                                                                        \
+    const ushort4 u = (ushort4)(*(SPACE const ushort *)p, 0, 0, 0);      \
+    return vload_half4(0, (const half *)&u).x;                           \
+}                                                                        \
+DEVICE void __attribute__((overloadable)) half_store(SPACE half *p, float x) \
+{                                                                        \
+    ushort4 u;                                                           \
+    vstore_half4_rte((float4)(x), 0, (half *)&u);                        \
+    *(SPACE ushort *)p = u.x;                                            \
+}
+HALF_IN(__global)
+HALF_IN(__local)
+HALF_IN(__private)
+#endif
 
 /* vectors of n elements: float or double; binary16 or bfloat16 in memory, float in registers */
 #define VECTOR_(T, n)        T##n

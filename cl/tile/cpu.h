@@ -31,24 +31,45 @@ UNALIGNED(RV, RV_UNALIGNED, C_BYTES);
 #define CPU_STORE(p, v) OF(STORE_VECTOR, TYPE_C)(VEC, p, v)
 #endif
 
-/* ... CPU_STREAM_VECTORS of them, to a multiple of their size, past the caches.  Two vectors of 16 elements
- * of bf16 are one line, which is stored at once: halves of lines take up to five times as long. */
-#if TYPE_C == TYPE_BF16 && VEC == 16 && THR_V % 2 == 0
+/* ... CPU_STREAM_VECTORS of them, to a multiple of CPU_STREAM_BYTES, past the caches.  Two vectors of 16
+ * elements of 16 bits are one line, which is stored at once where it is one: halves of lines take up to five
+ * times as long. */
+#if TYPE_C == TYPE_F16
+DEVICE VECTOR(UINT16, VEC) stream_bits(RV v)
+{
+    VECTOR(UINT16, VEC) u;
+
+    VHALF_STORE_ALIGNED(VEC, (HALF *)&u, v);
+    return u;
+}
+#elif TYPE_C == TYPE_BF16
+#define stream_bits(v) BF16_VECTOR(VEC, v)
+#endif
+
+#if C_BYTES != 2
+#define CPU_STREAM_VECTORS 1
+#define CPU_STREAM(p, v) VSTORE_STREAM(RV, p, (v)[0])
+#elif VEC != 16 || THR_V % 2
+#define CPU_STREAM_VECTORS 1
+#define CPU_STREAM(p, v) VSTORE_STREAM(VECTOR(UINT16, VEC), p, stream_bits((v)[0]))
+#else
 #define CPU_STREAM_VECTORS 2
 DEVICE void stream_pair(GLOBAL TC *p, RV low, RV high)
 {
     VECTOR(UINT32, 16) line;
 
-    line.lo = AS(VECTOR(UINT32, 8), BF16_VECTOR(16, low));
-    line.hi = AS(VECTOR(UINT32, 8), BF16_VECTOR(16, high));
-    VSTORE_STREAM(VECTOR(UINT32, 16), p, line);
+    line.lo = AS(VECTOR(UINT32, 8), stream_bits(low));
+    line.hi = AS(VECTOR(UINT32, 8), stream_bits(high));
+    if ((UINT64)p % 64 == 0)
+        VSTORE_STREAM(VECTOR(UINT32, 16), p, line);
+    else {
+        VSTORE_STREAM(VECTOR(UINT32, 8), p, line.lo);
+        VSTORE_STREAM(VECTOR(UINT32, 8), p + VEC, line.hi);
+    }
 }
 #define CPU_STREAM(p, v) stream_pair(p, (v)[0], (v)[1])
-#else
-#define CPU_STREAM_VECTORS 1
-#define CPU_STREAM(p, v) OF(STORE_STREAM, TYPE_C)(VEC, p, (v)[0])
 #endif
-#define CPU_STREAM_BYTES (CPU_STREAM_VECTORS * VEC * C_BYTES)
+#define CPU_STREAM_BYTES (VEC * C_BYTES)
 
 /* Stores a vector to a panel in one store, where a compiler splits vstore. */
 UNALIGNED(RV, RV_PANEL, 4);

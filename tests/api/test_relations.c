@@ -377,59 +377,72 @@ static void blocks_of_rows(const char *variant)
     }
 }
 
-static uint16_t bf16_of(float x)
+/* A number of 16 bits, and back, of floats that it has exactly and that are normal in it, or 0. */
+static uint16_t short_of(vn_type type, float x)
 {
     uint32_t bits;
 
     memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)(bits >> 16);
+    if (type == VN_BF16 || x == 0)
+        return (uint16_t)(bits >> 16);
+    return (uint16_t)((bits >> 16 & 0x8000) | ((bits & 0x7fffffff) - ((127 - 15) << 23)) >> 13);
 }
 
-static float of_bf16(uint16_t x)
+static float of_short(vn_type type, uint16_t x)
 {
-    const uint32_t bits = (uint32_t)x << 16;
+    const uint32_t sign = (uint32_t)(x & 0x8000) << 16, rest = x & 0x7fff;
+    const uint32_t bits = type == VN_BF16 ? rest << 16 : rest ? (rest << 13) + ((127 - 15) << 23) : 0;
+    const uint32_t all = sign | bits;
     float value;
 
-    memcpy(&value, &bits, sizeof value);
+    memcpy(&value, &all, sizeof value);
     return value;
 }
 
-/* C = A B likewise in bf16, whose sums, of three products of integers up to 3, are exact; by kernels that
- * store vectors of C in pairs.  The buffers are those of f32. */
-static void past_caches_in_bf16(vn_buffer **to, const float *left, const float *right, int64_t m, int64_t n,
-                                int64_t k)
+/* C = A B likewise in 16 bits, whose sums, of three products of integers up to 3, are exact; by kernels that
+ * store vectors of C in pairs.  C's rows are `gap` elements apart.  The buffers are those of f32. */
+static void past_caches_in(vn_type type, vn_buffer **to, const float *left, const float *right, int64_t m,
+                           int64_t n, int64_t k, int64_t gap)
 {
-    static const char *const variants[] = { "gemm_cpu", "gemm_cpu_unpacked", "gemm_cpu_direct" };
+    static const char *const variants[] = { "gemm_cpu", "gemm_cpu_unpacked", "gemm_cpu_direct",
+                                            "gemm_cpu_narrow" };
+    const int64_t row = n + gap;
     uint16_t *l = malloc((size_t)(m * k) * sizeof *l), *r = malloc((size_t)(k * n) * sizeof *r);
-    uint16_t *sums = malloc((size_t)(m * n) * sizeof *sums);
+    uint16_t *sums = malloc((size_t)(m * row) * sizeof *sums);
+    vn_tensor out = vn_matrix(to[2], type, m, n);
 
+    out.stride[0] = row;
     for (int64_t i = 0; l && i < m * k; i++)
-        l[i] = bf16_of(left[i]);
+        l[i] = short_of(type, left[i]);
     for (int64_t i = 0; r && i < k * n; i++)
-        r[i] = bf16_of(right[i]);
+        r[i] = short_of(type, right[i]);
     for (size_t v = 0; l && r && sums && v < sizeof variants / sizeof *variants; v++) {
         const vn_gemm_options options = { .size = sizeof options, .variant = variants[v] };
         int64_t wrong = 0;
         vn_status status;
 
-        memset(sums, 0, (size_t)(m * n) * sizeof *sums);
+        memset(sums, 0, (size_t)(m * row) * sizeof *sums);
         vn_write(queue, to[0], 0, l, (size_t)(m * k) * sizeof *l);
         vn_write(queue, to[1], 0, r, (size_t)(k * n) * sizeof *r);
-        vn_write(queue, to[2], 0, sums, (size_t)(m * n) * sizeof *sums);
-        status = vn_gemm(queue, 1, vn_matrix(to[0], VN_BF16, m, k), vn_matrix(to[1], VN_BF16, k, n), 0,
-                         vn_matrix(to[2], VN_BF16, m, n), &options);
+        vn_write(queue, to[2], 0, sums, (size_t)(m * row) * sizeof *sums);
+        status = vn_gemm(queue, 1, vn_matrix(to[0], type, m, k), vn_matrix(to[1], type, k, n), 0, out,
+                         &options);
         if (status == VN_UNSUPPORTED)
             continue;                           /* a device without vectors */
-        if (status || vn_read(queue, sums, to[2], 0, (size_t)(m * n) * sizeof *sums))
+        if (status || vn_read(queue, sums, to[2], 0, (size_t)(m * row) * sizeof *sums))
             wrong++;
-        for (int64_t i = 0; i < m * n && !wrong; i++)
-            wrong += of_bf16(sums[i]) != left[i / n * k] * right[i % n] +
-                                         left[i / n * k + 1] * right[n + i % n] +
-                                         left[i / n * k + 2] * right[2 * n + i % n];
+        for (int64_t i = 0; i < m * row && !wrong; i++) {
+            const int64_t x = i % row;
+
+            wrong += of_short(type, sums[i]) != (x >= n ? 0 : left[i / row * k] * right[x] +
+                                                              left[i / row * k + 1] * right[n + x] +
+                                                              left[i / row * k + 2] * right[2 * n + x]);
+        }
         cases++;
         failures += wrong != 0;
         if (wrong)
-            printf("not ok: past the caches in bf16, %s: %s\n", variants[v], vn_last_error());
+            printf("not ok: past the caches in %s, rows %lld apart, %s: %s\n", vn_type_name(type),
+                   (long long)row, variants[v], vn_last_error());
     }
     free(l);
     free(r);
@@ -490,7 +503,10 @@ static void past_caches(void)
         if (wrong)
             printf("not ok: past the caches, %s: %s\n", is_conv ? "conv_slab" : "gemm", vn_last_error());
     }
-    past_caches_in_bf16(to, left, right, m, N, K);
+    for (int gap = 0; gap <= 16; gap += 16) {   /* rows begin at lines; each second one amid one */
+        past_caches_in(VN_BF16, to, left, right, m, N, K, gap);
+        past_caches_in(VN_F16, to, left, right, m, N, K, gap);
+    }
     for (int i = 0; i < 3; i++)
         vn_buffer_close(to[i]);
     free(left);
