@@ -78,11 +78,7 @@ DEVICE uint group_in_line(int d)
 
 /* binary16 in memory, float in registers */
 #define HALF                 half
-#define HALF_LOAD(p, i)      vload_half(i, p)
-#define HALF_STORE(p, i, x)  vstore_half_rte(x, i, p)
 #ifdef __F16C__              /* PoCL converts single elements bit by bit, and vectors by instructions */
-#  undef HALF_LOAD
-#  undef HALF_STORE
 #  define HALF_LOAD(p, i)      half_load((p) + (i))
 #  define HALF_STORE(p, i, x)  half_store((p) + (i), x)
 #  define HALF_IN(SPACE)                                                 \
@@ -100,6 +96,9 @@ DEVICE void __attribute__((overloadable)) half_store(SPACE half *p, float x) \
 HALF_IN(__global)
 HALF_IN(__local)
 HALF_IN(__private)
+#else
+#define HALF_LOAD(p, i)      vload_half(i, p)
+#define HALF_STORE(p, i, x)  vstore_half_rte(x, i, p)
 #endif
 
 /* vectors of n elements: float or double; binary16 or bfloat16 in memory, float in registers */

@@ -7,13 +7,11 @@
  *
  * Takes  held.h; LOWEST (activation.h); power() LOG2_E power_of_2() (atoms/nvidia/lanes.h); pair_max()
  *        (memory.h)
- * Gives  SIGNS words_max(); struct powers, powers_of() power_below() run_sum()
+ * Gives  words_max(); struct powers, powers_of() power_below() run_sum()
  */
 struct powers { R scale, shift, base; };
 
 #if TYPE == TYPE_F32
-#define SIGNS 0x80000000u                       /* of the elements in a word */
-
 /* The largest of the elements in `count` words, at least LOWEST; count: a constant. */
 DEVICE R words_max(const UINT32 *u, const int count)
 {
@@ -33,7 +31,6 @@ DEVICE struct powers powers_of(R top)
     return p;
 }
 #else
-#define SIGNS         0x80008000u
 #define LOWEST_PAIR_1 0xfbfffbffu
 #define LOWEST_PAIR_2 0xff7fff7fu
 

@@ -377,30 +377,9 @@ static void blocks_of_rows(const char *variant)
     }
 }
 
-/* A number of 16 bits, and back, of floats that it has exactly and that are normal in it, or 0. */
-static uint16_t short_of(vn_type type, float x)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    if (type == VN_BF16 || x == 0)
-        return (uint16_t)(bits >> 16);
-    return (uint16_t)((bits >> 16 & 0x8000) | ((bits & 0x7fffffff) - ((127 - 15) << 23)) >> 13);
-}
-
-static float of_short(vn_type type, uint16_t x)
-{
-    const uint32_t sign = (uint32_t)(x & 0x8000) << 16, rest = x & 0x7fff;
-    const uint32_t bits = type == VN_BF16 ? rest << 16 : rest ? (rest << 13) + ((127 - 15) << 23) : 0;
-    const uint32_t all = sign | bits;
-    float value;
-
-    memcpy(&value, &all, sizeof value);
-    return value;
-}
-
 /* C = A B likewise in 16 bits, whose sums, of three products of integers up to 3, are exact; by kernels that
- * store vectors of C in pairs.  C's rows are `gap` elements apart.  The buffers are those of f32. */
+ * store past the caches, most of them vectors in pairs.  Between C's rows are `gap` elements.  The buffers
+ * are those of f32. */
 static void past_caches_in(vn_type type, vn_buffer **to, const float *left, const float *right, int64_t m,
                            int64_t n, int64_t k, int64_t gap)
 {
@@ -413,9 +392,9 @@ static void past_caches_in(vn_type type, vn_buffer **to, const float *left, cons
 
     out.stride[0] = row;
     for (int64_t i = 0; l && i < m * k; i++)
-        l[i] = short_of(type, left[i]);
+        oracle_store(type, l, i, left[i]);
     for (int64_t i = 0; r && i < k * n; i++)
-        r[i] = short_of(type, right[i]);
+        oracle_store(type, r, i, right[i]);
     for (size_t v = 0; l && r && sums && v < sizeof variants / sizeof *variants; v++) {
         const vn_gemm_options options = { .size = sizeof options, .variant = variants[v] };
         int64_t wrong = 0;
@@ -434,7 +413,7 @@ static void past_caches_in(vn_type type, vn_buffer **to, const float *left, cons
         for (int64_t i = 0; i < m * row && !wrong; i++) {
             const int64_t x = i % row;
 
-            wrong += of_short(type, sums[i]) != (x >= n ? 0 : left[i / row * k] * right[x] +
+            wrong += oracle_load(type, sums, i) != (x >= n ? 0 : left[i / row * k] * right[x] +
                                                               left[i / row * k + 1] * right[n + x] +
                                                               left[i / row * k + 2] * right[2 * n + x]);
         }
