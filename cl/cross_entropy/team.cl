@@ -133,7 +133,7 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
     LOCAL_ARRAY(int, sMissing, 1);
     ROOM_FOR(ROOM);
 
-    const int k = LOCAL_ID(), lane = k % LANES, smooth = smoothing != ZERO;
+    const int k = LOCAL_ID(), smooth = smoothing != ZERO;
     const int group = GROUP_ID(0), part = group % parts;
     const INDEX row = group / parts, n = (INDEX)shape.s1, span = (INDEX)shape.s6, from = part * span;
     GLOBAL UINT64 *const slots = gSlots + row * TEAM_SLOTS(parts);
@@ -171,8 +171,8 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
         if (k < LANES) {
             struct shared it;
 
-            merge_warps(&it.s, sSums, lane, smooth);
-            exchange(&it.s, sSums, sMissing, slots, lane, parts, found, found == part, smooth);
+            merge_warps(&it.s, sSums, k, smooth);
+            exchange(&it.s, sSums, sMissing, slots, k, parts, found, found == part, smooth);
             it.p = powers_of(it.s.max);
             find_gradient(&it.g, weight, lse_of(it.s.max, it.s.sum), it.s.max, it.s.sum, n, smoothing,
                           z_loss);
