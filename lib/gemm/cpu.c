@@ -356,16 +356,18 @@ const char *vn__plan_cpu_unpacked(struct vn_plan *out, const void *problem, cons
     return NULL;
 }
 
-/* Rows of A that are long lie in the same set of the first-level cache, where a tile's do not fit. */
+/* Rows of A that are long lie in the same set of the first-level cache, where a tile's do not fit, and each
+ * column of tiles reads them again: a few do so in the time that packing would take. */
 const char *vn__plan_cpu_direct(struct vn_plan *out, const void *problem, const struct vn_row *row,
                                 const struct vn_site *site)
 {
-    enum { SHORT = 3072 };                      /* bytes from row to row, and of a row */
+    enum { SHORT = 3072, FEW = 2 };             /* bytes from row to row, and of a row; columns of tiles */
     const struct gemm *g = problem;
     const int64_t bytes = (int64_t)vn_type_bytes(g->head.type);
+    const int reads_again = g->m > 1 && g->n > FEW * row->p[CPU_THR_V] * row->p[CPU_VEC];
 
     vn__plan_cpu_unpacked(out, problem, row, site);
-    return g->m > 1 && (g->k * bytes > SHORT || vn__row(&g->a) * bytes > SHORT)
+    return reads_again && (g->k * bytes > SHORT || vn__row(&g->a) * bytes > SHORT)
          ? "rows of A are longer than 3072 bytes: tiles of them do not fit into the first-level cache" : NULL;
 }
 
