@@ -13,9 +13,10 @@
  * that it reads whole pages. */
 enum { PACK_K = 1024, PACK_ROWS = 16, PACK_PANELS = 4096 };
 
-/* Work units per core, at least; tiles in a unit; the largest B, in bytes, that is not worth packing; rows of
- * tiles for which a block of B is packed, at least. */
-enum { UNITS_EACH = 8, UNIT_TILES = 4, IN_PLACE_B = 1 << 18, MIN_TILES = 20 };
+/* Work units per core, at least; tiles in a unit; the largest B, in bytes, that is not worth packing, and the
+ * most rows of tiles that each convert one of f16; rows of tiles for which a block of B is packed, at
+ * least. */
+enum { UNITS_EACH = 8, UNIT_TILES = 4, IN_PLACE_B = 1 << 18, CONVERTED = 3, MIN_TILES = 20 };
 
 /* ---- fits -------------------------------------------------------------------- */
 
@@ -139,7 +140,7 @@ static vn_status pack(vn_queue *q, const struct vn_choice *it, int kernel, const
 
 /* How the kernel divides C: blocks of `tall` rows of tiles and `cols` columns; tasks of at most `rows` rows
  * of a block; at the end, work units of `unit` columns of a row of tiles. A small B is read in place, so that
- * small tasks cost no more. */
+ * small tasks cost no more, but where that would convert its elements many times. */
 struct blocks { int64_t rows, cols, tall, unit; int in_place, in_c; };
 
 /* One block holds all columns, for which A is packed once, unless there are partial sums in local memory,
@@ -176,7 +177,8 @@ static struct blocks blocks_for(const vn_queue *q, const struct gemm *g, const s
         c.rows = rows < c.rows ? rows - rows % p[CPU_THR_M] : c.rows;
         c.tall = VN_CEIL_DIV(down, VN_CEIL_DIV(g->m, c.rows));
     }
-    c.in_place = direct && vn__col(&g->b) == 1 && g->n * g->k * vn_type_bytes(g->head.type) <= IN_PLACE_B;
+    c.in_place = direct && vn__col(&g->b) == 1 && g->n * g->k * vn_type_bytes(g->head.type) <= IN_PLACE_B &&
+                 (g->head.type != VN_F16 || down <= CONVERTED);
     c.unit = c.in_place ? tile : c.cols < UNIT_TILES * tile ? c.cols : UNIT_TILES * tile;
     return c;
 }
