@@ -176,7 +176,6 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
             it.p = powers_of(it.s.max);
             find_gradient(&it.g, weight, lse_of(it.s.max, it.s.sum), it.s.max, it.s.sum, n, smoothing,
                           z_loss);
-            it.g.factor = it.g.factor * it.p.base;
             if (k == 0)
                 sRow[0] = it;
         }
@@ -192,7 +191,7 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
     }
 
     const int left = k == 0 ? team_leave(slots, parts) : 0;
-    R factor = sRow[0].g.factor, others = sRow[0].g.others;
+    R factor = sRow[0].g.factor * sRow[0].p.base, others = sRow[0].g.others;
 
     p = sRow[0].p;
     if (t.state == IGNORED) {                   /* zeros, whatever is in the row */
@@ -226,9 +225,9 @@ cross_entropy(ARGUMENTS, GLOBAL UINT64 *gSlots, int parts)
         const R lse = lse_of(s.max, s.sum);
 
         WRITE_LOSS(row, t, s, weight, lse, at_target);
-        if (has_dx && t.state != IGNORED)       /* it wrote the run of this element */
+        if (has_dx && t.state != IGNORED)       /* it wrote the run of this element; a share of 1 leaves 0 */
             STORE((GLOBAL T *)dx.p, t.at * dx.step,
-                  FMA(power_below(p, at_target), factor, -(others + sRow[0].g.hit)));
+                  FMA(power_below(p, at_target) * p.base, sRow[0].g.factor, -(others + sRow[0].g.hit)));
     }
     if (k == 0)
         team_clear(slots, parts, left);

@@ -2,8 +2,9 @@
  *
  * exp(a - top) = base 2^(scale a - shift).  In 16-bit types scale is log2(e) and shift is top times it, so
  * that an element costs one FMA and one power of 2; base, which is near 1, is the inverse of that power of
- * top, since shift is rounded.  Where top is as large as 2^30 it would be far from 1; there all that is below
- * top is so far below that it makes no difference whether the power is one of e or of 2.
+ * top, since shift is rounded: nearly to the last bit, so that the share of a logit that has it all is 1.
+ * Where top is as large as 2^30 it would be far from 1; there all that is below top is so far below that it
+ * makes no difference whether the power is one of e or of 2.
  *
  * Takes  held.h; LOWEST (activation.h); power() LOG2_E power_of_2() (atoms/nvidia/lanes.h); pair_max()
  *        (memory.h)
@@ -51,7 +52,9 @@ DEVICE struct powers powers_of(R top)
     const int is_far = !(top < far && top > -far);
     struct powers p = { is_far ? (R)1 : LOG2_E, is_far ? top : top * LOG2_E, (R)1 };
 
-    p.base = power_of_2(FMA(-p.scale, top, p.shift));
+    const R of_top = power_below(p, top), near = power_of_2(FMA(-p.scale, top, p.shift));
+
+    p.base = FMA(near, FMA(-of_top, near, (R)1), near);
     return p;
 }
 #endif

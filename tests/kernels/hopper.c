@@ -733,6 +733,8 @@ static const struct tested all_tested[] = {
         { REAL,  "cross-entropy:3x50001:f16" },
         { SPECIAL, "cross-entropy:3x50001:bf16" },                  /* one of three is tried */
         { SPECIAL, "cross-entropy:3x33001:f16:inplace" },
+        { REAL,  "cross-entropy:2x60001:f16:inplace:smoothing=0.1" },   /* of the longest rows */
+        { EXACT, "cross-entropy:2x54000:bf16" },
         { SPECIAL, "cross-entropy:3x17001:f32" },
         { REAL,  "cross-entropy:9x16389:bf16:smoothing=0.1" },      /* rows that begin at each place */
         { EXACT, "cross-entropy:2x33003:f16:start=3" },
